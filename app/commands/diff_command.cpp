@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/descriptor_stream.h"
 #include "app/graphviz.h"
@@ -43,48 +44,41 @@ enum class DiffFormat { kText, kJson, kMarkdown, kPicture };
 
 struct FormatRow {
   DiffFormat format;
-  const char* suffix;              // of -o
+  AnswerFormat answer;
   const char* graphviz = nullptr;  // what it draws of the DOT that is written
   bool is_page = false;            // which stands in a page
 };
-constexpr FormatRow kFormats[] = {{DiffFormat::kText, ".txt"},
-                                  {DiffFormat::kJson, ".json"},
-                                  {DiffFormat::kMarkdown, ".md"},
-                                  {DiffFormat::kPicture, ".svg", "svg"},
-                                  {DiffFormat::kPicture, ".png", "png"},
-                                  {DiffFormat::kPicture, ".dot"},
-                                  {DiffFormat::kPicture, ".html", "svg", true}};
+constexpr FormatRow kFormats[] = {
+    {DiffFormat::kText, {".txt"}},
+    {DiffFormat::kJson, {".json", "--json", "write JSON (schemas/comparison.schema.json)"}},
+    {DiffFormat::kMarkdown, {".md", "--markdown", "write GitHub's Markdown, for a pull request"}},
+    {DiffFormat::kPicture, {".svg"}, "svg"},
+    {DiffFormat::kPicture, {".png"}, "png"},
+    {DiffFormat::kPicture, {".dot"}},
+    {DiffFormat::kPicture, {".html"}, "svg", true}};
+
+std::vector<AnswerFormat> formats() {
+  std::vector<AnswerFormat> formats;
+  for (const FormatRow& row : kFormats) formats.push_back(row.answer);
+  return formats;
+}
 
 struct Arguments {
   TraceArguments trace;
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
-  bool exit_code = false, json = false, markdown = false;
-  std::string output = "-";
+  bool exit_code = false;
+  AnswerArguments answer{formats()};
   IsolationArguments isolation;
   VerboseArgument verbose;
 
   // Both throw Error(kUsage).
-  const FormatRow& format() const;
+  const FormatRow& format() const { return kFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
   };
   Kinds kinds() const;
 };
-
-const FormatRow& Arguments::format() const {
-  std::string suffix = std::filesystem::path(output).extension().string();
-  std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (suffix.empty()) suffix = ".txt";
-  if (json) suffix = ".json";
-  if (markdown) suffix = ".md";
-  for (const FormatRow& row : kFormats) {
-    if (suffix == row.suffix) return row;
-  }
-  throw usage_error("-o " + output + ": no format has the suffix '" + suffix +
-                        "', only .txt, .json, .md, .svg, .png, .dot and .html",
-                    {"--json or --markdown writes that format into a file of any name"});
-}
 
 // Of "nodes,shapes".
 DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
@@ -129,32 +123,16 @@ Arguments::Kinds Arguments::kinds() const {
   return kinds;
 }
 
-// Its collection: traced, or as it was saved.
-GraphCollection& read(const Config& config, const InputFile& input, Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  GraphCollection* collection = nullptr;
-  if (is_traceable(info.kind)) {
-    collection = &trace_file(input, info, config, {}, isolated, console).collection;
-  } else {
-    if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
-    collection = &isolated.keep(read_collection_file(input, console));
-    collection->model.file = input.base_name();
-  }
-  run_passes(config.passes, *collection, console);
-  return *collection;
-}
-
 bool is_model(const InputFile& input) {
   return with_input(input, [&] { return is_traceable(identify_file(input.file()).kind); });
 }
 
-int diff(const Arguments& arguments, const Config& config, const SummaryLayout& layout,
-         const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
-         Console& console) {
+int diff(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& first,
+         const InputFile& second, Output& output, Isolated& isolated, Console& console) {
   if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
-  const GraphCollection& before = read(config, first, isolated, console);
-  const GraphCollection& after = read(config, second, isolated, console);
+  const GraphCollection& before = read_model_or_collection(config, false, first, isolated, console);
+  const GraphCollection& after = read_model_or_collection(config, false, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().format;
   ModelComparison& comparison = isolated.keep(
@@ -169,17 +147,8 @@ int diff(const Arguments& arguments, const Config& config, const SummaryLayout& 
     if (format == DiffFormat::kMarkdown) return write_comparison_markdown(comparison, out);
     write_comparison_text(comparison, out, layout);
   });
-  if (config.strict) {
-    for (const auto& [collection, input] : {std::pair(&before, &first), std::pair(&after, &second)}) {
-      const std::size_t failed = count_failed(*collection);
-      if (failed == 0) continue;
-      console.error(input->with_display(input_error(std::to_string(failed) + " of " +
-                                                    std::to_string(collection->modules.size()) +
-                                                    " modules failed to trace")));
-      return kModuleFailed;
-    }
-  }
-  return fails ? kDiffers : kDone;
+  const int code = strict_code(config, before, first, console, fails ? kDiffers : kDone);
+  return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
 }
 
 // A page that asks for nothing from elsewhere, with the SVG that can be read from `svg`.
@@ -210,7 +179,7 @@ int run(const Arguments& arguments, Console& console) {
     throw usage_error("only one of the two can come from stdin");
   const InputFile first(arguments.before, console.in());
   const InputFile second(arguments.after, console.in());
-  Output output(arguments.output, first, console);
+  Output output(arguments.answer.output(), first, console);
   output.check_not(second);
   if (const FormatRow& format = arguments.format(); format.graphviz != nullptr) {
     output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
@@ -221,8 +190,7 @@ int run(const Arguments& arguments, Console& console) {
       write_page(drawn.number(), picture);
     });
   }
-  SummaryLayout layout;
-  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, first, output, console, config.options,
                       [&](Isolated& isolated) {
                         return diff(arguments, config, layout, first, second, output, isolated, console);
@@ -263,19 +231,7 @@ Command make_diff_command(CLI::App& parent) {
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
   app->add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
       ->group(group);
-  const char* output = "Output";
-  app->add_option(
-         "-o,--output", arguments->output,
-         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .md, or a picture of both models in one, .svg, .png, .dot, .html; FILE is left as it "
-         "was if anything fails")
-      ->type_name("FILE")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  CLI::Option* json = app->add_flag("--json", arguments->json, "write JSON (schemas/comparison.schema.json)");
-  json->group(output);
-  app->add_flag("--markdown", arguments->markdown, "write GitHub's Markdown, for a pull request")
-      ->group(output)
-      ->excludes(json);
+  arguments->answer.add_to(*app, " (pictures are of both models in one)");
   arguments->trace.add_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);

@@ -14,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/answer.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/option_checks.h"
@@ -41,17 +42,18 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+// In the order of formats().
 enum class SummaryFormat { kText, kJson, kCsv, kMarkdown };
 
-struct FormatRow {
-  SummaryFormat format;
-  const char* suffix;  // of -o
-  const char* option;  // null: no option
-};
-constexpr FormatRow kFormats[] = {{SummaryFormat::kText, ".txt", nullptr},
-                                  {SummaryFormat::kJson, ".json", "--json"},
-                                  {SummaryFormat::kCsv, ".csv", "--csv"},
-                                  {SummaryFormat::kMarkdown, ".md", "--markdown"}};
+std::vector<AnswerFormat> formats() {
+  return {
+      {".txt"},
+      {".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
+      {".csv", "--csv",
+       "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
+       "apostrophe in front"},
+      {".md", "--markdown", "write a table in GitHub's Markdown"}};
+}
 
 // Tables for people have no more rows, unless --depth says how deep they go.
 constexpr std::size_t kMostRows = 100;
@@ -62,30 +64,13 @@ struct Arguments {
   std::optional<std::int64_t> depth;
   std::optional<std::string> sort;
   std::optional<bool> fold;
-  bool json = false, csv = false, markdown = false;
-  std::string output = "-";
+  AnswerArguments answer{formats()};
   IsolationArguments isolation;
   VerboseArgument verbose;
 
   // Throws Error(kUsage).
-  SummaryFormat format() const;
+  SummaryFormat format() const { return static_cast<SummaryFormat>(answer.format()); }
 };
-
-SummaryFormat Arguments::format() const {
-  if (json) return SummaryFormat::kJson;
-  if (csv) return SummaryFormat::kCsv;
-  if (markdown) return SummaryFormat::kMarkdown;
-  std::string suffix = std::filesystem::path(output).extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  if (suffix.empty()) return SummaryFormat::kText;
-  for (const FormatRow& row : kFormats) {
-    if (suffix == row.suffix) return row.format;
-  }
-  throw usage_error(
-      "-o " + output + ": no format has the suffix '" + suffix + "', only .txt, .json, .csv and .md",
-      {"--json, --csv or --markdown writes that format into a file of any name"});
-}
 
 bool is_for_people(SummaryFormat format) {
   return format == SummaryFormat::kText || format == SummaryFormat::kMarkdown;
@@ -113,7 +98,7 @@ void shape(ModelSummary& summary, const Arguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
-void write(const ModelSummary& summary, SummaryFormat format, const SummaryLayout& layout, Output& output) {
+void write(const ModelSummary& summary, SummaryFormat format, const TextLayout& layout, Output& output) {
   output.write([&](std::ostream& out) {
     switch (format) {
       case SummaryFormat::kText:
@@ -173,7 +158,7 @@ ModelSummary summarize_trace(const Arguments& arguments, const Config& given, co
   return summary;
 }
 
-int summarize(const Arguments& arguments, const Config& config, const SummaryLayout& layout,
+int summarize(const Arguments& arguments, const Config& config, const TextLayout& layout,
               const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
@@ -199,12 +184,10 @@ int summarize(const Arguments& arguments, const Config& config, const SummaryLay
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   Config config = arguments.trace.resolve();
-  const SummaryFormat format = arguments.format();  // what is wrong with it is said first
-  static_cast<void>(format);
+  static_cast<void>(arguments.format());  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
-  Output output(arguments.output, input, console);
-  SummaryLayout layout;
-  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  Output output(arguments.answer.output(), input, console);
+  const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return summarize(arguments, config, layout, input, output, isolated, console);
   });
@@ -253,28 +236,7 @@ Command make_summary_command(CLI::App& parent) {
          "a row for each module; the default of --json and --csv")
       ->group(table)
       ->excludes(fold);
-  const char* output = "Output";
-  app->add_option(
-         "-o,--output", arguments->output,
-         "write to FILE instead of stdout, in the format of its suffix: .txt, .json, .csv, .md; FILE is left "
-         "as it was if anything fails")
-      ->type_name("FILE")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  std::vector<CLI::Option*> formats = {
-      app->add_flag("--json", arguments->json,
-                    "write JSON: exact numbers, expressions of dimensions as text"),
-      app->add_flag(
-          "--csv", arguments->csv,
-          "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets "
-          "an apostrophe in front"),
-      app->add_flag("--markdown", arguments->markdown, "write a table in GitHub's Markdown")};
-  for (CLI::Option* option : formats) {
-    option->group(output);
-    for (CLI::Option* other : formats) {
-      if (other != option) option->excludes(other);
-    }
-  }
+  arguments->answer.add_to(*app);
   arguments->trace.add_without_passes_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);

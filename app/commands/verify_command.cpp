@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/answer.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/option_checks.h"
@@ -34,12 +35,12 @@ struct Arguments {
   std::optional<std::string> collection;
   std::vector<std::string> inputs;
   verify::VerifyOptions options;
-  bool json = false;
-  std::string output = "-";
+  AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
   IsolationArguments isolation;
   VerboseArgument verbose;
 };
 
+constexpr std::size_t kJson = 1;  // of the formats
 constexpr int kNotEqual = 1;
 constexpr std::size_t kMostRows = 100;  // of a profile's table
 
@@ -87,12 +88,12 @@ verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector
 }
 
 void write(const verify::Verification& verification, verify::Subject subject, const Arguments& arguments,
-           const GraphCollection& collection, const SummaryLayout& layout, Output& output) {
+           const GraphCollection& collection, const TextLayout& layout, Output& output) {
   std::optional<ModelSummary> measured;
   if (verification.profile) measured = measured_summary(collection, *verification.profile);
   subject.measured = measured ? &*measured : nullptr;
   output.write([&](std::ostream& out) {
-    if (arguments.json) return write_json(verification, subject, out);
+    if (arguments.answer.format() == kJson) return write_json(verification, subject, out);
     write_text(verification, subject, out);
     if (!measured) return;
     limit_rows(*measured, kMostRows);
@@ -103,7 +104,7 @@ void write(const verify::Verification& verification, verify::Subject subject, co
 }
 
 int verify_model(const Arguments& arguments, const Config& config, const InputFile& input, const Files& files,
-                 const SummaryLayout& layout, Output& output, Isolated& isolated, Console& console,
+                 const TextLayout& layout, Output& output, Isolated& isolated, Console& console,
                  const FxtraceEngine& api) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
@@ -154,6 +155,7 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
 int run(const Arguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   Config config = arguments.trace.resolve();
+  static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
   if (arguments.collection && arguments.trace.any_but_passes())
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   const InputFile input(arguments.model, console.in());
@@ -167,9 +169,8 @@ int run(const Arguments& arguments, Console& console) {
     files.inputs.emplace_back(name, console.in());
     also_open.push_back(files.inputs.back().file().descriptor());
   }
-  Output output(arguments.output, input, console);
-  SummaryLayout layout;
-  if (arguments.output == "-") layout = {console.out_width(), console.out_colour()};
+  Output output(arguments.answer.output(), input, console);
+  const TextLayout layout = arguments.answer.layout(console);
   return run_isolated_with_engine(arguments.isolation, input, output, console, config.options, also_open,
                                   [&](Isolated& isolated, const FxtraceEngine& engine) {
                                     return verify_model(arguments, config, input, files, layout, output,
@@ -230,13 +231,7 @@ Command make_verify_command(CLI::App& parent) {
   app->add_flag("--profile", arguments->options.profiles,
                 "measure how long each module of the graph runs, and what memory it takes, beside its costs")
       ->group(group);
-  const char* output_group = "Output";
-  app->add_option("-o,--output", arguments->output, "write to FILE instead of stdout")
-      ->type_name("FILE")
-      ->group(output_group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_flag("--json", arguments->json, "write JSON (schemas/verification.schema.json)")
-      ->group(output_group);
+  arguments->answer.add_to(*app);
   arguments->trace.add_to(*app);
   arguments->isolation.add_to(*app);
   arguments->verbose.add_to(*app);

@@ -29,8 +29,7 @@ const char* colour_of(Change change) {
 
 }  // namespace
 
-void write_comparison_text(const ModelComparison& comparison, std::ostream& out,
-                           const SummaryLayout& layout) {
+void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
   const auto paint = [&](const std::string& text, const char* colour) {
     return layout.colour ? colour + text + "\033[0m" : text;
   };

@@ -48,7 +48,7 @@ struct Column {
 
 class Table {
  public:
-  Table(const ModelSummary& summary, const SummaryLayout& layout)
+  Table(const ModelSummary& summary, const TextLayout& layout)
       : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastWidth)) {
     const std::string dtype = words::usual_dtype(summary);
     output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
@@ -249,7 +249,7 @@ class Table {
   }
 
   const ModelSummary& summary_;
-  const SummaryLayout& layout_;
+  const TextLayout& layout_;
   std::size_t room_;
   std::string output_title_;
   std::vector<std::string> lines_;
@@ -260,7 +260,7 @@ class Table {
 
 class Writer {
  public:
-  Writer(std::ostream& out, const SummaryLayout& layout) : out_(out), layout_(layout) {}
+  Writer(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
   void document(const ModelSummary& summary) {
     out_ << paint(words::headline(summary), kBold) << "\n";
@@ -327,17 +327,17 @@ class Writer {
   }
 
   std::ostream& out_;
-  const SummaryLayout& layout_;
+  const TextLayout& layout_;
 };
 
 }  // namespace
 
-void write_measured_table(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout) {
+void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
   Table(summary, layout).write(out);
   Writer(out, layout).notes(summary);
 }
 
-void write_summary_text(const ModelSummary& summary, std::ostream& out, const SummaryLayout& layout) {
+void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
   Writer(out, layout).document(summary);
 }
 

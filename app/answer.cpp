@@ -1,0 +1,98 @@
+#include "app/answer.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+
+#include "app/model.h"
+#include "app/passes.h"
+#include "graph/collection_summary.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// "a, b and c"
+std::string list_of(const std::vector<std::string>& words, const char* last) {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : &word == &words.back() ? last : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
+  const char* group = "Output";
+  std::string help = "write to FILE instead of stdout";
+  if (formats_.size() > 1) {
+    help += ", in the format of its suffix:";
+    for (const AnswerFormat& format : formats_)
+      help += (&format == &formats_.front() ? " " : ", ") + std::string(format.suffix);
+  }
+  app.add_option("-o,--output", output_, help + more + "; FILE is left as it was if anything fails")
+      ->type_name("FILE")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  std::vector<CLI::Option*> added;
+  for (std::size_t i = 0; i < formats_.size(); ++i) {
+    if (formats_[i].option == nullptr) continue;
+    CLI::Option* option =
+        app.add_flag_callback(formats_[i].option, [this, i] { chosen_ = i; }, formats_[i].help);
+    option->group(group);
+    for (CLI::Option* other : added) option->excludes(other);
+    added.push_back(option);
+  }
+}
+
+std::size_t AnswerArguments::format() const {
+  if (chosen_ != 0) return chosen_;
+  std::string suffix = std::filesystem::path(output_).extension().string();
+  std::ranges::transform(suffix, suffix.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (suffix.empty()) return 0;
+  std::vector<std::string> suffixes, options;
+  for (std::size_t i = 0; i < formats_.size(); ++i) {
+    if (suffix == formats_[i].suffix) return i;
+    suffixes.emplace_back(formats_[i].suffix);
+    if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
+  }
+  throw usage_error(
+      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + list_of(suffixes, " and "),
+      {list_of(options, " or ") + " writes that format into a file of any name"});
+}
+
+TextLayout AnswerArguments::layout(const Console& console) const {
+  return output_ == "-" ? TextLayout{console.out_width(), console.out_colour()} : TextLayout{};
+}
+
+GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
+                                          const InputFile& input, Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  GraphCollection* collection = nullptr;
+  if (is_traceable(info.kind)) {
+    collection = &trace_file(input, info, config, {}, isolated, console).collection;
+  } else {
+    if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
+    if (has_trace_options) {
+      throw usage_error("options of a trace do not apply to " + input.display() +
+                        ", which is traced already");
+    }
+    collection = &isolated.keep(read_collection_file(input, console));
+    collection->model.file = input.base_name();
+  }
+  run_passes(config.passes, *collection, console);
+  return *collection;
+}
+
+int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
+                Console& console, int code) {
+  const std::size_t failed = config.strict ? count_failed(collection) : 0;
+  if (failed == 0) return code;
+  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
+  console.error(input.with_display(
+      input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
+  return kModuleFailed;
+}
+
+}  // namespace fxtrace::cli
