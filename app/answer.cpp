@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/commands/command.h"
 #include "app/model.h"
 #include "app/passes.h"
 #include "graph/collection_summary.h"
