@@ -16,6 +16,23 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
   }
 }
 
+Config config_for_costs(Config config, FileKind kind) {
+  TraceOptions& options = config.options;
+  const bool has_leaf_options =
+      !options.default_leaves || !options.leaf_rules.empty() || options.max_depth.has_value();
+  const bool has_shapes = kind != FileKind::kTorchScript || !options.inputs.empty();
+  if (!has_leaf_options && has_shapes) options.default_leaves = false;
+  return config;
+}
+
+bool may_be_collection(const InputFile& input, const FileInfo& info) {
+  constexpr std::size_t kBeginning = 64;
+  if (info.kind != FileKind::kText) return false;
+  const std::string text = input.file().read_at(0, kBeginning);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && text[first] == '{';
+}
+
 GraphCollection read_collection_file(const InputFile& input, Console& console) {
   return with_input(input, [&] {
     return fxtrace::read_collection_file(input.file(), input.display(), listener_of(console));

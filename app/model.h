@@ -18,6 +18,14 @@ namespace fxtrace::cli {
 TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
                         const Wanted& wanted, Isolated& isolated, Console& console);
 
+// Returns the configuration for a trace that is to tell costs, which need the operators inside of every
+// module: without default leaves, unless the user says which modules are leaves.  TorchScript without --input
+// keeps them, as control flow in modules of torch.nn cannot be followed without shapes.
+Config config_for_costs(Config config, FileKind kind);
+
+// Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file() says.
+bool may_be_collection(const InputFile& input, const FileInfo& info);
+
 // Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).
 GraphCollection read_collection_file(const InputFile& input, Console& console);
 

@@ -22,6 +22,7 @@ OTHERS = {
     "CLI/": "CLI11::CLI11",
     "spdlog/": "spdlog::spdlog",
     "simdjson.h": "simdjson::simdjson",
+    "sqlite3.h": "fxtrace::sqlite3",
     "zip.h": "fxtrace::libzip",
     "seccomp.h": "fxtrace::libseccomp",
 }

@@ -15,6 +15,12 @@ Command make_summary_command(CLI::App& parent);
 Command make_inspect_command(CLI::App& parent);
 // Tells what differs between two models.
 Command make_diff_command(CLI::App& parent);
+// Reads many models into one database.
+Command make_catalog_command(CLI::App& parent);
+// Asks such a database.
+Command make_query_command(CLI::App& parent);
+// Prints a JSON schema.
+Command make_schema_command(CLI::App& parent);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& parent);
 

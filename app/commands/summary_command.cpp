@@ -76,14 +76,6 @@ bool is_for_people(SummaryFormat format) {
   return format == SummaryFormat::kText || format == SummaryFormat::kMarkdown;
 }
 
-// The JSON of a collection, most likely; what else it may be the reader says.
-bool is_json(const InputFile& input) {
-  constexpr std::size_t kBeginning = 64;
-  const std::string text = input.file().read_at(0, kBeginning);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && text[first] == '{';
-}
-
 // What is shown of it, and how.
 void shape(ModelSummary& summary, const Arguments& arguments) {
   const bool folds = arguments.fold.value_or(is_for_people(arguments.format()));
@@ -113,17 +105,6 @@ void write(const ModelSummary& summary, SummaryFormat format, const TextLayout& 
   });
 }
 
-// Costs need every module's own operators, unless the user says which are leaves.  Control flow in modules of
-// torch.nn cannot be followed without shapes, which TorchScript has from --input alone.
-Config config_for(Config config, FileKind kind) {
-  TraceOptions& options = config.options;
-  const bool has_leaf_options =
-      !options.default_leaves || !options.leaf_rules.empty() || options.max_depth.has_value();
-  const bool has_shapes = kind != FileKind::kTorchScript || !options.inputs.empty();
-  if (!has_leaf_options && has_shapes) options.default_leaves = false;
-  return config;
-}
-
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
 std::optional<std::string> shape_hint(const Arguments& arguments, const TraceResult& result) {
   const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
@@ -138,7 +119,7 @@ std::optional<std::string> shape_hint(const Arguments& arguments, const TraceRes
 ModelSummary summarize_trace(const Arguments& arguments, const Config& given, const InputFile& input,
                              const FileInfo& info, Isolated& isolated, Console& console) {
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-  const Config config = config_for(given, info.kind);
+  const Config config = config_for_costs(given, info.kind);
   const bool lacks_inputs = info.kind == FileKind::kTorchScript && config.options.inputs.empty();
   Wanted wanted;
   wanted.description = true;
@@ -162,7 +143,7 @@ int summarize(const Arguments& arguments, const Config& config, const TextLayout
               const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
-  if (info.kind == FileKind::kText && is_json(input)) {
+  if (may_be_collection(input, info)) {
     if (arguments.trace.any()) {
       throw usage_error("options of a trace do not apply to " + input.display() +
                         ", which is traced already");

@@ -106,7 +106,8 @@ class Reader {
                         std::move(*sizes),
                         std::move(*strides),
                         std::string(*dtype),
-                        false};
+                        false,
+                        {}};
   }
 
   std::optional<std::vector<std::int64_t>> find_integers(Id tuple) const {
@@ -140,21 +141,22 @@ class Reader {
   const PickleMachine& machine_;
 };
 
-// The record of the pickle, which stands in the one folder of the archive.
-std::string read_pickle(const ZipArchive& saved) {
+// The name of the pickle, which stands in the one folder of the archive.
+std::string find_pickle(const ZipArchive& saved) {
   for (const auto& entry : saved.entries()) {
     const std::size_t slash = entry.name.find('/');
     const bool is_pickle = slash == std::string::npos
                                ? entry.name == "data.pkl"
                                : std::string_view(entry.name).substr(slash + 1) == "data.pkl";
-    if (!is_pickle) continue;
-    std::string pickle = saved.read(entry.name, kMaxPickle + 1);
-    if (pickle.size() > kMaxPickle) {
-      throw input_error("refusing its pickle: more than " + std::to_string(kMaxPickle) + " bytes");
-    }
-    return pickle;
+    if (is_pickle) return entry.name;
   }
   throw input_error("no data.pkl: not written by torch.save");
+}
+
+std::string read_pickle(const ZipArchive& saved, const std::string& name) {
+  std::string pickle = saved.read(name, kMaxPickle + 1);
+  if (pickle.size() <= kMaxPickle) return pickle;
+  throw input_error("refusing its pickle: more than " + std::to_string(kMaxPickle) + " bytes");
 }
 
 std::vector<StoredTensor> read_tensors(std::string_view pickle) {
@@ -200,7 +202,12 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle) {
 std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
   try {
     const ZipArchive saved(archive, record);
-    return read_tensors(read_pickle(saved));
+    const std::string pickle = find_pickle(saved);
+    std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle));
+    const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
+    for (StoredTensor& tensor : tensors)
+      tensor.content = saved.content_key(folder + "data/" + tensor.storage, tensor.offset);
+    return tensors;
   } catch (const Error& error) {
     throw input_error("record " + std::string(record) + ": " + error.what());
   }

@@ -18,6 +18,7 @@ struct StoredTensor {
   std::vector<std::int64_t> sizes, strides;
   std::string dtype;          // "float32"
   bool is_parameter = false;  // saved as a torch.nn.Parameter
+  std::string content;        // ZipArchive::content_key()
 };
 
 // Returns the tensors of the dict in the record, in its order.  Reads only the record's directory and pickle,

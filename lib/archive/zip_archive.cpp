@@ -283,6 +283,7 @@ void ZipArchive::open() {
     if (zip_stat_index(handle_->zip, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW, &stat) == 0) {
       if ((stat.valid & ZIP_STAT_NAME) != 0) entry.name = stat.name;
       if ((stat.valid & ZIP_STAT_SIZE) != 0) entry.size = stat.size;
+      if ((stat.valid & ZIP_STAT_CRC) != 0) entry.crc = stat.crc;
     }
     entries_.push_back(std::move(entry));
   }
@@ -312,6 +313,14 @@ bool ZipArchive::contains(std::string_view name) const { return index_.count(nam
 std::uint64_t ZipArchive::size(std::string_view name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? 0 : entries_[found->second].size;
+}
+
+std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {
+  const auto found = index_.find(name);
+  if (found == index_.end() || entries_[found->second].crc == 0) return {};
+  const Entry& entry = entries_[found->second];
+  std::string key = std::to_string(entry.crc) + "-" + std::to_string(entry.size);
+  return offset == 0 ? key : key + "+" + std::to_string(offset);
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {

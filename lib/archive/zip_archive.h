@@ -22,6 +22,7 @@ class ZipArchive {
   struct Entry {
     std::string name;
     std::uint64_t size = 0;  // uncompressed
+    std::uint32_t crc = 0;   // CRC-32 of the content, as the directory says; 0 where the writer left it out
   };
 
   static constexpr std::uint64_t kMaxEntries = 200'000;
@@ -49,6 +50,9 @@ class ZipArchive {
   bool contains(std::string_view name) const;
   // Returns the record's size by the directory; 0 when there is none.
   std::uint64_t size(std::string_view name) const;
+  // Returns a short text that is equal for tensors of equal bytes, most likely: the record's CRC-32 and size,
+  // and the offset within it.  Empty when there is no such record, or its writer left the CRC out.
+  std::string content_key(std::string_view name, std::int64_t offset) const;
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
   // compressed, and when the local header contradicts the directory.  In a damaged file the bytes may reach
   // beyond its end.

@@ -137,6 +137,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     }
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
+    if (!tensor.packed) tensor.content = zip_.content_key(tensor.record, tensor.offset);
     to.insert_or_assign(std::string(field.key()), std::move(tensor));
   }
 }
@@ -159,6 +160,7 @@ void ExportedArchive::add_state_dict(const std::string& record,
     tensor.sizes = std::move(stored.sizes);
     tensor.strides = std::move(stored.strides);
     tensor.dtype = std::move(stored.dtype);
+    tensor.content = std::move(stored.content);
     to.insert_or_assign(std::move(stored.name), std::move(tensor));
   }
 }

@@ -23,6 +23,7 @@ struct TensorRecord {
   std::size_t position = 0;  // index among the tensors of the program
   std::string record;        // record of the archive; holds just the storage, unless `packed`
   bool packed = false;       // the record is an archive of torch.save that holds more than this storage
+  std::string content;       // ZipArchive::content_key()
 };
 
 class ExportedArchive {

@@ -391,6 +391,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
         const TensorRecord& at = tensor->second;
         record.shape = at.sizes;
         record.dtype = at.dtype;
+        record.content = at.content;
         const auto [first, is_new] = first_names.emplace(numbers.at(item.name_in_program), record.name);
         if (!is_new) {
           record.alias_of = first->second;

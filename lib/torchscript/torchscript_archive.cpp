@@ -169,6 +169,10 @@ std::optional<std::string> TorchScriptArchive::saved_device(const TensorValue& t
   return device.is_cpu() ? std::nullopt : std::optional(device.text());
 }
 
+std::string TorchScriptArchive::content_key(const TensorValue& tensor) const {
+  return tensor.storage ? zip_->content_key(prefix_ + tensor.storage->record, tensor.offset) : "";
+}
+
 std::optional<Constant> TorchScriptArchive::find_object_constant(const ObjectValue* object) const {
   for (std::size_t i = 0; i < constants_.size(); ++i) {
     if (!constants_[i].is_object() || &constants_[i].to_object() != object) continue;

@@ -74,6 +74,8 @@ class TorchScriptArchive {
 
   // Returns the device on which the tensor was saved; absent for the CPU.
   static std::optional<std::string> saved_device(const TensorValue& tensor);
+  // Returns ZipArchive::content_key(); empty for a tensor without a record.
+  std::string content_key(const TensorValue& tensor) const;
 
   // Returns the argument of the object's __setstate__ that was not run; null when it has none.
   static const Value* find_state(const ObjectValue* object);

@@ -159,6 +159,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
       record.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
       record.dtype = dtype_name(tensor.dtype);
       record.device = archive_->saved_device(tensor);
+      record.content = archive_->content_key(tensor);
       const auto [first, fresh] =
           tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;

@@ -1,0 +1,412 @@
+#include "app/commands/commands.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fnmatch.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "app/files.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/model_processes.h"
+#include "app/option_checks.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "catalog/content_key.h"
+#include "catalog/database.h"
+#include "catalog/model_rows.h"
+
+namespace fxtrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNotAllRead = 1;
+constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
+constexpr std::size_t kMaxKey = 64;  // of a content key
+
+struct Arguments {
+  TraceArguments trace;
+  std::vector<std::string> paths;
+  std::vector<std::string> include;
+  std::string output;
+  std::int64_t jobs = 0;  // 0: as many as there are cores
+  bool recursive = true;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+};
+
+// --- what there is to read ---
+
+bool is_included(const std::vector<std::string>& globs, const fs::path& file) {
+  const std::string name = file.filename().string();
+  const auto matches = [&](const std::string& glob) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; };
+  return std::ranges::any_of(globs, matches);
+}
+
+// The files of PATHs in the order of their names, each once.  Folders that are links are not gone into.
+std::vector<std::string> list_files(const Arguments& arguments, Console& console) {
+  std::set<std::string> found;
+  std::vector<std::string> globs = arguments.include;
+  if (globs.empty()) globs.assign(std::begin(kUsualNames), std::end(kUsualNames));
+  const auto look_at = [&](const fs::directory_entry& entry) {
+    std::error_code failed;
+    if (entry.is_regular_file(failed) && is_included(globs, entry.path()))
+      found.insert(entry.path().string());
+  };
+  for (const std::string& path : arguments.paths) {
+    std::error_code failed;
+    const fs::file_status status = fs::status(path, failed);
+    if (!fs::exists(status)) throw input_error("no such file or directory").at(path);
+    if (!fs::is_directory(status)) {
+      found.insert(path);
+    } else if (arguments.recursive) {
+      constexpr auto kOptions = fs::directory_options::skip_permission_denied;
+      fs::recursive_directory_iterator at(path, kOptions, failed);
+      for (; !failed && at != fs::recursive_directory_iterator(); at.increment(failed)) look_at(*at);
+    } else {
+      fs::directory_iterator at(path, failed);
+      for (; !failed && at != fs::directory_iterator(); at.increment(failed)) look_at(*at);
+    }
+    if (failed) console.warning(path + ": " + failed.message());
+  }
+  return {found.begin(), found.end()};
+}
+
+// --- one model, in its own process ---
+
+// What is read, and how.
+struct Reading {
+  Config config;
+  std::string known;  // content key; the same content need not be read again
+};
+
+// Of a model or a collection.
+void write_rows(const Reading& reading, const InputFile& input, Isolated& isolated, Console& console,
+                catalog::RowWriter& rows) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  if (may_be_collection(input, info)) {
+    GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+    run_passes(reading.config.passes, collection, console);
+    return write_model_rows(collection, "", rows);
+  }
+  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  Wanted wanted;
+  wanted.description = true;
+  wanted.graphs_if_any = true;
+  TraceResult& result =
+      trace_file(input, info, config_for_costs(reading.config, info.kind), wanted, isolated, console);
+  run_passes(reading.config.passes, result.collection, console);
+  write_model_rows(result.collection, result.description.producer, rows);
+}
+
+// A line with the content's key, and the rows if it is not the known one.
+void write_product(const Reading& reading, const InputFile& input, Isolated& isolated, Console& console,
+                   std::ostream& out) {
+  TraceOptions options = reading.config.options;
+  open_libraries(options, false, listener_of(console), isolated);
+  Reading with_operators = reading;
+  with_operators.config.options = options;
+  const std::string key = catalog::content_key(input.file());
+  out << key << "\n";
+  if (key == reading.known) return;
+  std::ostringstream text;
+  try {
+    catalog::RowWriter rows(text);
+    write_rows(with_operators, input, isolated, console, rows);
+  } catch (const Error& error) {
+    text.str("");
+    catalog::RowWriter rows(text);
+    write_error_row(error, rows);
+  }
+  out << text.view();
+}
+
+// --- all of them ---
+
+// The bytes of a file in memory.
+class Mapped {
+ public:
+  explicit Mapped(const Descriptor& file) {
+    struct stat status{};
+    if (::fstat(file.number(), &status) != 0 || status.st_size == 0) return;
+    size_ = static_cast<std::size_t>(status.st_size);
+    bytes_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
+    if (bytes_ == MAP_FAILED) size_ = 0;
+  }
+  ~Mapped() {
+    if (size_ != 0) ::munmap(bytes_, size_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  std::string_view text() const { return {static_cast<const char*>(bytes_), size_}; }
+
+ private:
+  void* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// How far it is: a line that is written over on a terminal.
+class Progress {
+ public:
+  Progress(std::size_t files, Console& console)
+      : files_(files), console_(console), shows_(console.owns_process() && ::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void tell(std::size_t done, std::int64_t failed) {
+    const auto now = Clock::now();
+    if (!shows_ || now - told_ < std::chrono::milliseconds(100)) return;
+    told_ = now;
+    clear();
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    const double rate = static_cast<double>(done) / seconds;
+    std::ostringstream line;
+    constexpr std::size_t kWidth = 24;
+    const std::size_t filled = kWidth * done / files_;
+    line << "[" << std::string(filled, '#') << std::string(kWidth - filled, ' ') << "] " << done << " of "
+         << files_;
+    line.precision(rate < 10 ? 1 : 0);
+    line << std::fixed << ", " << rate << "/s, ";
+    line.precision(0);
+    line << static_cast<double>(files_ - done) / rate << " s left";
+    if (failed > 0) line << ", " << failed << " not read";
+    console_.err() << line.view() << std::flush;
+    is_told_ = true;
+  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear() {
+    if (is_told_) console_.err() << "\r\033[K" << std::flush;
+    is_told_ = false;
+  }
+
+  std::size_t files_;
+  Console& console_;
+  bool shows_, is_told_ = false;
+  Clock::time_point start_ = Clock::now(), told_ = start_;
+};
+
+class Run {
+ public:
+  Run(const Arguments& arguments, const Config& config, std::vector<std::string> files, Console& console)
+      : config_(config),
+        files_(std::move(files)),
+        console_(console),
+        catalog_(arguments.output, settings_of(config)),
+        processes_(arguments.isolation, console, jobs_of(arguments)),
+        progress_(files_.size(), console) {}
+
+  void read_all() {
+    states_.resize(files_.size());
+    catalog_.number(files_);
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      while (processes_.is_full()) take(processes_.wait());
+      begin(i);
+      progress_.tell(done_, failed_);
+    }
+    while (!processes_.is_empty()) take(processes_.wait());
+  }
+
+  // Of files that were in these folders once.
+  void remove_missing(const std::vector<std::string>& paths) {
+    const std::set<std::string> found(files_.begin(), files_.end());
+    removed_ = catalog_.remove_unless([&](const std::string& file) {
+      if (found.contains(file)) return true;
+      const auto holds = [&](const std::string& path) {
+        return file.starts_with(path.ends_with("/") ? path : path + "/");
+      };
+      std::error_code ignored;
+      return std::ranges::none_of(paths, holds) || fs::exists(file, ignored);
+    });
+    catalog_.commit();
+  }
+
+  void tell() const {
+    std::string text = std::to_string(files_.size()) + (files_.size() == 1 ? " file: " : " files: ") +
+                       std::to_string(read_) + " read";
+    if (unchanged_ > 0) text += ", " + std::to_string(unchanged_) + " unchanged";
+    if (failed_ > 0) text += ", " + std::to_string(failed_) + " could not be read";
+    if (removed_ > 0) text += ", " + std::to_string(removed_) + " no longer there";
+    std::ostringstream seconds;
+    seconds.precision(1);
+    seconds << std::fixed << progress_.seconds();
+    console_.note(text + ", in " + seconds.str() + " s");
+    constexpr std::size_t kShown = 3;
+    for (std::size_t i = 0; i < std::min(kShown, errors_.size()); ++i) console_.remark("note", errors_[i]);
+    if (failed_ > 0) console_.remark("hint", "SELECT path, error FROM models WHERE error IS NOT NULL");
+  }
+  bool has_failed() const { return failed_ > 0; }
+
+ private:
+  static std::size_t jobs_of(const Arguments& arguments) {
+    return arguments.jobs > 0 ? static_cast<std::size_t>(arguments.jobs)
+                              : std::max(1U, std::thread::hardware_concurrency());
+  }
+  // All that decides which rows a file gives.
+  static std::string settings_of(const Config& config) {
+    return std::string("fxtrace ") + FXTRACE_VERSION + " " + options_json(config);
+  }
+
+  void begin(std::size_t i) {
+    const std::string& path = files_[i];
+    try {
+      const InputFile input(path, console_.in());
+      struct stat status{};
+      if (::fstat(input.file().descriptor(), &status) != 0) status = {};
+      constexpr std::int64_t kNanoseconds = 1'000'000'000;
+      catalog::FileState& state = states_[i];
+      state.bytes = input.file().size();
+      state.modified_ns = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec;
+      const auto known = catalog_.find(path);
+      if (known && known->bytes == state.bytes && known->modified_ns == state.modified_ns) {
+        ++unchanged_;
+        return count();
+      }
+      const Reading reading{config_, known ? known->content : ""};
+      processes_.start(i, input, [&](Isolated& isolated, std::ostream& out) {
+        write_product(reading, input, isolated, console_, out);
+      });
+    } catch (const Error& error) {
+      add_error(i, error);
+    }
+  }
+
+  void take(const ModelProcesses::Ended& ended) {
+    const std::size_t i = ended.number;
+    if (ended.failure) return add_error(i, *ended.failure);
+    const Mapped product(ended.product);
+    const std::string_view text = product.text();
+    const std::size_t end = text.substr(0, kMaxKey).find('\n');
+    try {
+      if (end == std::string_view::npos) throw input_error("the process that read it wrote nothing");
+      states_[i].content = text.substr(0, end);
+      const std::string_view rows = text.substr(end + 1);
+      if (rows.empty()) {
+        catalog_.touch(files_[i], states_[i]);
+        ++unchanged_;
+      } else {
+        const auto error = catalog_.add(files_[i], states_[i], rows);
+        if (error) {
+          note_error(i, *error);
+        } else {
+          ++read_;
+        }
+      }
+      count();
+    } catch (const Error& error) {
+      if (error.place() == catalog_.file()) throw;
+      add_error(i, error);
+    }
+  }
+
+  void add_error(std::size_t i, const Error& error) {
+    std::ostringstream text;
+    catalog::RowWriter rows(text);
+    write_error_row(error, rows);
+    catalog_.add(files_[i], states_[i], text.view());
+    note_error(i, error.what());
+    count();
+  }
+  void note_error(std::size_t i, const std::string& message) {
+    ++failed_;
+    errors_.push_back(files_[i] + ": " + message);
+  }
+
+  // What was read is kept when this process is killed a second later.
+  void count() {
+    ++done_;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - committed_ < std::chrono::seconds(1)) return;
+    committed_ = now;
+    catalog_.commit();
+  }
+
+  const Config& config_;
+  std::vector<std::string> files_;
+  std::vector<catalog::FileState> states_;
+  Console& console_;
+  catalog::Catalog catalog_;
+  ModelProcesses processes_;
+  Progress progress_;
+  std::size_t done_ = 0;
+  std::int64_t read_ = 0, unchanged_ = 0, failed_ = 0, removed_ = 0;
+  std::vector<std::string> errors_;
+  std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
+};
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  const bool is_strict = std::exchange(config.strict, false);
+  Run run(arguments, config, list_files(arguments, console), console);
+  run.read_all();
+  run.remove_missing(arguments.paths);
+  run.tell();
+  return is_strict && run.has_failed() ? kNotAllRead : kDone;
+}
+
+}  // namespace
+
+Command make_catalog_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "catalog",
+      "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, edge, operator "
+      "and failure (docs/catalog.md), so that a question about all of them is one SQL statement. PATH is a model, a "
+      "collection, or a folder. Files that have not changed since the last run are not read again; a run that was killed "
+      "goes on where it was. A file that cannot be read is a row with its error.");
+  app->footer(
+      "  fxtrace catalog models/ -o models.sqlite\n"
+      "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
+  app->add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
+  const char* group = "Catalog";
+  app->add_option("-o,--output", arguments->output, "the database, which is made or added to")
+      ->type_name("FILE")
+      ->group(group)
+      ->required()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app->add_option("--jobs", arguments->jobs, "models that are read at a time. Default: the number of cores")
+      ->type_name("N")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(1));
+  app->add_flag("--recursive,!--no-recursive", arguments->recursive,
+                "go into the folders of folders (the default), or not")
+      ->group(group);
+  app->add_option(
+         "--include", arguments->include,
+         "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
+         "*.pth, *.ts")
+      ->type_name("GLOB")
+      ->group(group);
+  arguments->trace.add_to(*app);
+  app->get_option("--strict")->description("exit with code 1 if a file could not be read");
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

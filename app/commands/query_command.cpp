@@ -1,0 +1,159 @@
+#include "app/commands/commands.h"
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/answer.h"
+#include "app/files.h"
+#include "app/output.h"
+#include "app/table.h"
+#include "catalog/database.h"
+#include "support/json_emitter.h"
+#include "writers/csv_text.h"
+#include "writers/json_parts.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// In the order of formats().
+enum class QueryFormat { kText, kJson, kCsv };
+
+std::vector<AnswerFormat> formats() {
+  return {{".txt"},
+          {".json", "--json", "write JSON (schemas/query.schema.json)"},
+          {".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}};
+}
+
+struct Arguments {
+  std::string file, sql;
+  AnswerArguments answer{formats()};
+};
+
+using Value = catalog::QueryResult::Value;
+
+std::string text_of(double number) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+}
+
+bool is_number(const Value& value) {
+  return value.type == Value::Type::kInteger || value.type == Value::Type::kReal;
+}
+
+void write_text(const catalog::QueryResult& result, std::ostream& out) {
+  std::vector<TableRow> rows = {result.columns};
+  std::vector<bool> right(result.columns.size(), !result.rows.empty());
+  for (const auto& values : result.rows) {
+    TableRow& row = rows.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Value& value = values[i];
+      if (value.type != Value::Type::kNull && !is_number(value)) right[i] = false;
+      row.push_back(value.type == Value::Type::kInteger ? std::to_string(value.integer)
+                    : value.type == Value::Type::kReal  ? text_of(value.real)
+                                                        : value.text);
+    }
+  }
+  write_table(out, std::move(rows), right);
+}
+
+// Each name once, as keys of an object have to be.
+std::vector<std::string> unique_names(std::vector<std::string> names) {
+  std::map<std::string, int> seen;
+  for (std::string& name : names) {
+    const std::string first = name;
+    while (seen.contains(name)) name = first + "_" + std::to_string(++seen[first]);
+    seen.emplace(name, 1);
+  }
+  return names;
+}
+
+void write_json(const catalog::QueryResult& result, std::ostream& out) {
+  const std::vector<std::string> names = unique_names(result.columns);
+  JsonEmitter json(out);
+  json.document([&] {
+    write_format(json, "fxtrace.query", 1);
+    json.field("columns", names);
+    json.key("rows").list_lines(result.rows, [&](const std::vector<Value>& values) {
+      json.object([&] {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const Value& value = values[i];
+          json.key(names[i]);
+          if (value.type == Value::Type::kNull) {
+            json.null();
+          } else if (value.type == Value::Type::kInteger) {
+            json.integer(value.integer);
+          } else if (value.type == Value::Type::kReal) {
+            json.real(value.real);
+          } else {
+            json.string(value.text);
+          }
+        }
+      });
+    });
+  });
+}
+
+void write_csv(const catalog::QueryResult& result, std::ostream& out) {
+  Csv csv(out);
+  for (const std::string& name : result.columns) csv.cell(name);
+  csv.end_row();
+  for (const auto& values : result.rows) {
+    for (const Value& value : values) {
+      if (value.type == Value::Type::kInteger) {
+        csv.cell(value.integer);
+      } else if (value.type == Value::Type::kReal) {
+        csv.cell(value.real);
+      } else {
+        csv.cell(value.text);
+      }
+    }
+    csv.end_row();
+  }
+}
+
+int run(const Arguments& arguments, Console& console) {
+  const auto format = static_cast<QueryFormat>(arguments.answer.format());
+  const InputFile input(arguments.file, console.in());
+  Output output(arguments.answer.output(), input, console);
+  const catalog::QueryResult result = catalog::query(arguments.file, arguments.sql);
+  output.prepare();
+  output.write([&](std::ostream& out) {
+    switch (format) {
+      case QueryFormat::kText:
+        return write_text(result, out);
+      case QueryFormat::kJson:
+        return write_json(result, out);
+      case QueryFormat::kCsv:
+        return write_csv(result, out);
+    }
+  });
+  output.commit();
+  return kDone;
+}
+
+}  // namespace
+
+Command make_query_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "query",
+      "Ask a catalog of models a question in SQL, of SQLite's dialect. FILE is what fxtrace catalog made, or another SQLite "
+      "database; it is only read. docs/catalog.md describes the tables, and has questions to begin with.");
+  app->footer(
+      "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
+      "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "
+      "'aten.grid_sampler%'\" --json\n");
+  app->add_option("FILE", arguments->file, "the database")->required();
+  app->add_option("SQL", arguments->sql, "one statement that reads")->required();
+  arguments->answer.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/commands/commands.h"
+#include "app/output.h"
+#include "app/schemas.h"
+#include "support/nearest.h"
+
+namespace fxtrace::cli {
+namespace {
+
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (const Schema& schema : schemas()) names.emplace_back(schema.name);
+  return names;
+}
+
+int run(const std::string& name, Console& console) {
+  const auto found = std::ranges::find(schemas(), name, &Schema::name);
+  if (found == schemas().end()) {
+    const std::string nearest = find_nearest(name, names());
+    std::string list;
+    for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
+    throw usage_error(
+        "no schema is called '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
+        {"the schemas are " + list});
+  }
+  write_stdout(console, [&](std::ostream& out) { out << found->text; });
+  return kDone;
+}
+
+}  // namespace
+
+Command make_schema_command(CLI::App& parent) {
+  auto name = std::make_shared<std::string>();
+  std::string list;
+  for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
+  CLI::App* app = parent.add_subcommand(
+      "schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.");
+  app->footer(
+      "  fxtrace schema graph_collection\n"
+      "  fxtrace schema config > config.schema.json\n");
+  app->add_option("NAME", *name, list)->required();
+  return {app, [name](Console& console) { return run(*name, console); }};
+}
+
+}  // namespace fxtrace::cli

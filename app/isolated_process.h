@@ -1,0 +1,61 @@
+// One locked process; who starts it waits for it.  See run_isolated() in isolation.h.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "app/console.h"
+#include "app/isolation.h"
+#include "support/error.h"
+
+namespace fxtrace::cli {
+
+// Calls f(), and at_end() however that ends.
+template <class F, class G>
+auto run_with(F&& f, G&& at_end) {
+  try {
+    auto result = f();
+    at_end();
+    return result;
+  } catch (...) {
+    at_end();
+    throw;
+  }
+}
+
+class IsolatedProcess {
+ public:
+  // Both must outlive this.
+  IsolatedProcess(const IsolationArguments& arguments, Console& console);
+  ~IsolatedProcess();
+  IsolatedProcess(const IsolatedProcess&) = delete;
+  IsolatedProcess& operator=(const IsolatedProcess&) = delete;
+
+  // Forks.  Returns true in the child, which then calls run().  Throws Error(kInput).
+  bool start();
+  // In the child: takes away its rights, except to `open` descriptors and stderr, and calls work().
+  int run(std::vector<int> open, const Work& work, const std::function<bool()>& has_product);
+
+  // In the parent.
+  pid_t id() const { return id_; }
+  // Once the child has ended: whether it has written its product.
+  bool has_product() const;
+  // Why the child did not end by itself, as the model's problem; nothing if it did.  `status` is waitpid()'s.
+  std::optional<Error> failure(int status) const;
+  // For a child that had to be stopped.
+  Error took_too_long() const;
+
+ private:
+  struct Report;
+
+  const IsolationArguments& arguments_;
+  Console& console_;
+  Report* report_;  // memory that both processes have
+  pid_t parent_ = -1, id_ = -1;
+};
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,18 @@
+// The schemas of the JSON that fxtrace reads and writes: the files of schemas/, which the build puts into the
+// program.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace fxtrace::cli {
+
+struct Schema {
+  std::string_view name;  // "graph_collection"
+  std::string_view text;
+};
+
+// Sorted by name.
+const std::vector<Schema>& schemas();
+
+}  // namespace fxtrace::cli

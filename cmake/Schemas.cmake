@@ -1,0 +1,13 @@
+# Writes a C++ file with the texts of schemas/, for `fxtrace schema`.
+function(fxtrace_schemas output)
+  file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/schemas/*.schema.json)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  set(rows "")
+  foreach(file IN LISTS files)
+    get_filename_component(name ${file} NAME)
+    string(REPLACE ".schema.json" "" name ${name})
+    file(READ ${file} text)
+    string(APPEND rows "    {\"${name}\", R\"schema(${text})schema\"},\n")
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/schemas.cpp.in ${output} @ONLY)
+endfunction()

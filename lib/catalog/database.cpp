@@ -1,0 +1,403 @@
+#include "catalog/database.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+
+#include "support/descriptor.h"
+#include "support/error.h"
+
+namespace fxtrace::catalog {
+namespace {
+
+struct CloseDatabase {
+  void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+};
+using Database = std::unique_ptr<sqlite3, CloseDatabase>;
+struct FinishStatement {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
+
+constexpr int kWait = 10'000;  // milliseconds, for somebody who reads or writes
+
+Error failed(const std::string& file, sqlite3* database, int code) {
+  if (code == SQLITE_NOTADB) return input_error("this is not an SQLite database").at(file);
+  std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
+  const int system = database != nullptr ? sqlite3_system_errno(database) : 0;
+  if (code == SQLITE_CANTOPEN && system != 0) text = std::generic_category().message(system);
+  return input_error("SQLite: " + text).at(file);
+}
+
+Database open(const std::string& file, int flags) {
+  sqlite3* database = nullptr;
+  // A name is never taken for a URI, which could ask for other things.
+  const std::string path = file.starts_with("/") ? file : "./" + file;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database opened(database);
+  if (code != SQLITE_OK) throw failed(file, database, code);
+  sqlite3_busy_timeout(database, kWait);
+  return opened;
+}
+
+std::string text_of(sqlite3_stmt* statement, int column) {
+  const auto* bytes =
+      reinterpret_cast<const char*>(sqlite3_column_text(statement, column));  // NOLINT: SQLite's
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+}
+
+constexpr char kCatalogTable[] =
+    "CREATE TABLE catalog (  -- how the models were read\n"
+    "  key TEXT PRIMARY KEY,\n  value TEXT NOT NULL\n) WITHOUT ROWID;\n";
+
+}  // namespace
+
+class Catalog::Impl {
+ public:
+  Impl(std::string file, const std::string& settings) : file_(std::move(file)) {
+    lock();
+    database_ = open(file_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    if (first_number("PRAGMA schema_version") == 0) {
+      make();
+    } else if (first_number("PRAGMA application_id") != kApplicationId) {
+      throw input_error("this database is no catalog of fxtrace", {"give -o another file name"}).at(file_);
+    } else if (first_number("PRAGMA user_version") != kFormatVersion) {
+      throw input_error("this catalog was made by another version of fxtrace", {"remove it, to make it anew"})
+          .at(file_);
+    }
+    execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536");
+    execute("BEGIN IMMEDIATE");
+    same_settings_ = first_text("SELECT value FROM catalog WHERE key = 'settings'") == settings;
+    const Statement statement = prepare("INSERT OR REPLACE INTO catalog VALUES ('settings', ?)");
+    bind(statement.get(), 1, settings);
+    finish(statement.get());
+    if (!same_settings_) execute("UPDATE models SET content = ''");  // so that it is read again
+  }
+
+  void number(const std::vector<std::string>& paths) {
+    std::set<std::int64_t> used;
+    {
+      const Statement all = prepare("SELECT id, path FROM models");
+      while (step(all.get())) {
+        used.insert(sqlite3_column_int64(all.get(), 0));
+        numbers_.emplace(text_of(all.get(), 1), sqlite3_column_int64(all.get(), 0));
+      }
+    }
+    std::int64_t next = 1;
+    for (const std::string& path : paths) {
+      if (numbers_.contains(path)) continue;
+      while (used.contains(next)) ++next;
+      numbers_.emplace(path, next++);
+    }
+  }
+
+  std::optional<FileState> find(const std::string& path) {
+    sqlite3_stmt* statement = cached(
+        find_,
+        "SELECT file_bytes, modified_ns, content FROM models WHERE path = ? AND error IS NULL AND content <> ''");
+    bind(statement, 1, path);
+    std::optional<FileState> state;
+    if (step(statement)) {
+      state = FileState{static_cast<std::uint64_t>(sqlite3_column_int64(statement, 0)),
+                        sqlite3_column_int64(statement, 1), text_of(statement, 2)};
+    }
+    sqlite3_reset(statement);
+    return state;
+  }
+
+  const std::string& file() const { return file_; }
+
+  std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows) {
+    execute("SAVEPOINT model");
+    std::optional<std::string> error;
+    try {
+      error = insert_all(path, state, rows);
+    } catch (...) {
+      execute("ROLLBACK TO model; RELEASE model");
+      throw;
+    }
+    execute("RELEASE model");
+    return error;
+  }
+
+  void touch(const std::string& path, const FileState& state) {
+    sqlite3_stmt* statement =
+        cached(touch_, "UPDATE models SET file_bytes = ?, modified_ns = ?, content = ? WHERE path = ?");
+    bind_state(statement, 1, state);
+    bind(statement, 4, path);
+    finish(statement);
+  }
+
+  std::int64_t remove_unless(const std::function<bool(const std::string&)>& keep) {
+    std::vector<std::int64_t> gone;
+    {
+      const Statement all = prepare("SELECT id, path FROM models");
+      while (step(all.get())) {
+        if (!keep(text_of(all.get(), 1))) gone.push_back(sqlite3_column_int64(all.get(), 0));
+      }
+    }
+    for (const std::int64_t id : gone) {
+      remove_rows(id);
+      const Statement remove = prepare("DELETE FROM models WHERE id = ?");
+      sqlite3_bind_int64(remove.get(), 1, id);
+      finish(remove.get());
+    }
+    return static_cast<std::int64_t>(gone.size());
+  }
+
+  void commit() { execute("COMMIT; BEGIN IMMEDIATE"); }
+
+ private:
+  // For as long as the descriptor is open.  SQLite's own locks are held for moments only, so that catalogs
+  // can be read while they grow.
+  void lock() {
+    lock_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!lock_)
+      throw input_error("cannot open the file: " + std::generic_category().message(errno)).at(file_);
+    if (::flock(lock_.number(), LOCK_EX | LOCK_NB) == 0) return;
+    if (errno == EWOULDBLOCK) throw input_error("another fxtrace is adding to this catalog").at(file_);
+  }
+
+  void make() {
+    execute("PRAGMA application_id = " + std::to_string(kApplicationId) +
+            "; PRAGMA user_version = " + std::to_string(kFormatVersion));
+    execute("BEGIN;" + std::string(kCatalogTable) + create_statements() + "COMMIT");
+  }
+
+  void check(int code) {
+    if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW)
+      throw failed(file_, database_.get(), code);
+  }
+  void execute(const std::string& sql) {
+    check(sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr));
+  }
+  Statement prepare(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    check(
+        sqlite3_prepare_v2(database_.get(), sql.c_str(), static_cast<int>(sql.size()), &statement, nullptr));
+    return Statement(statement);
+  }
+  sqlite3_stmt* cached(Statement& statement, const std::string& sql) {
+    if (!statement) statement = prepare(sql);
+    return statement.get();
+  }
+  // Whether there is a row.
+  bool step(sqlite3_stmt* statement) {
+    const int code = sqlite3_step(statement);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+      const Error error = failed(file_, database_.get(), code);
+      sqlite3_reset(statement);
+      throw error;
+    }
+    return code == SQLITE_ROW;
+  }
+  void finish(sqlite3_stmt* statement) {
+    step(statement);
+    sqlite3_reset(statement);
+  }
+  // The text must live until the statement has run.
+  void bind(sqlite3_stmt* statement, int place, const std::string& text) {
+    check(sqlite3_bind_text64(statement, place, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8));
+  }
+  void bind(sqlite3_stmt* statement, int place, const Cell& cell) {
+    if (const auto* number = std::get_if<std::int64_t>(&cell)) {
+      check(sqlite3_bind_int64(statement, place, *number));
+    } else if (const auto* text = std::get_if<std::string>(&cell)) {
+      bind(statement, place, *text);
+    } else {
+      check(sqlite3_bind_null(statement, place));
+    }
+  }
+  void bind_state(sqlite3_stmt* statement, int place, const FileState& state) {
+    check(sqlite3_bind_int64(statement, place, static_cast<std::int64_t>(state.bytes)));
+    check(sqlite3_bind_int64(statement, place + 1, state.modified_ns));
+    bind(statement, place + 2, state.content);
+  }
+  std::int64_t first_number(const std::string& sql) {
+    const Statement statement = prepare(sql);
+    return step(statement.get()) ? sqlite3_column_int64(statement.get(), 0) : 0;
+  }
+  std::string first_text(const std::string& sql) {
+    const Statement statement = prepare(sql);
+    return step(statement.get()) ? text_of(statement.get(), 0) : "";
+  }
+
+  std::optional<std::string> insert_all(const std::string& path, const FileState& state,
+                                        std::string_view bytes) {
+    const std::int64_t id = numbers_.at(path);
+    remove_rows(id);
+    RowReader reader(bytes);
+    auto row = reader.next();
+    if (!row || row->table != TableId::kModels) throw input_error("the rows of a model do not begin with it");
+    sqlite3_stmt* statement = insert(TableId::kModels);
+    check(sqlite3_bind_int64(statement, 1, id));
+    bind(statement, 2, path);
+    bind_state(statement, 3, state);
+    insert_cells(statement, static_cast<int>(kFileColumns) + 1, row->cells);
+    const auto* error = std::get_if<std::string>(&row->cells.front());
+    const auto told = error != nullptr ? std::optional(*error) : std::nullopt;
+    while ((row = reader.next())) {
+      if (row->table == TableId::kModels) throw input_error("there are rows of two models");
+      statement = insert(row->table);
+      check(sqlite3_bind_int64(statement, 1, id));
+      insert_cells(statement, 2, row->cells);
+    }
+    return told;
+  }
+
+  void insert_cells(sqlite3_stmt* statement, int place, const Cells& cells) {
+    for (const Cell& cell : cells) bind(statement, place++, cell);
+    finish(statement);
+  }
+
+  // All but the one of models.
+  void remove_rows(std::int64_t id) {
+    for (const Table& table : tables()) {
+      if (&table == &tables().front()) continue;
+      Statement& prepared = removals_[static_cast<std::size_t>(&table - tables().data())];
+      sqlite3_stmt* remove = cached(prepared, std::string("DELETE FROM ") + table.name + " WHERE model = ?");
+      check(sqlite3_bind_int64(remove, 1, id));
+      finish(remove);
+    }
+  }
+
+  sqlite3_stmt* insert(TableId id) {
+    Statement& statement = inserts_[static_cast<std::size_t>(id)];
+    if (statement) return statement.get();
+    const Table& table = tables()[static_cast<std::size_t>(id)];
+    // Of names that a damaged model has twice, the first.
+    std::string sql = std::string(id == TableId::kModels ? "INSERT OR REPLACE" : "INSERT OR IGNORE") +
+                      " INTO " + table.name + " VALUES (?";
+    for (std::size_t i = 1; i < table.columns.size(); ++i) sql += ",?";
+    return cached(statement, sql + ")");
+  }
+
+  std::string file_;
+  Descriptor lock_;  // closed last: closing any descriptor of a file ends SQLite's locks on it
+  Database database_;
+  Statement find_, touch_;
+  std::array<Statement, kTables> inserts_, removals_;
+  bool same_settings_ = true;
+  std::unordered_map<std::string, std::int64_t> numbers_;  // by path
+};
+
+Catalog::Catalog(const std::string& file, const std::string& settings)
+    : impl_(std::make_unique<Impl>(file, settings)) {}
+Catalog::~Catalog() = default;
+void Catalog::number(const std::vector<std::string>& paths) { impl_->number(paths); }
+std::optional<FileState> Catalog::find(const std::string& path) const { return impl_->find(path); }
+std::optional<std::string> Catalog::add(const std::string& path, const FileState& state,
+                                        std::string_view rows) {
+  return impl_->add(path, state, rows);
+}
+const std::string& Catalog::file() const { return impl_->file(); }
+void Catalog::touch(const std::string& path, const FileState& state) { impl_->touch(path, state); }
+std::int64_t Catalog::remove_unless(const std::function<bool(const std::string&)>& keep) {
+  return impl_->remove_unless(keep);
+}
+void Catalog::commit() { impl_->commit(); }
+
+namespace {
+
+// Only what reads this database.
+int authorize(void* /*unused*/, int action, const char* /*first*/, const char* second,
+              const char* /*database*/, const char* /*trigger*/) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return second != nullptr && std::strcmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+Error more_than_read() {
+  return usage_error("this statement does more than read, which is all that query does");
+}
+
+QueryResult::Value value_of(sqlite3_stmt* statement, int column) {
+  using Type = QueryResult::Value::Type;
+  QueryResult::Value value;
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      value.type = Type::kInteger;
+      value.integer = sqlite3_column_int64(statement, column);
+      break;
+    case SQLITE_FLOAT:
+      value.type = Type::kReal;
+      value.real = sqlite3_column_double(statement, column);
+      break;
+    case SQLITE_TEXT:
+      value.type = Type::kText;
+      value.text = text_of(statement, column);
+      break;
+    case SQLITE_BLOB: {
+      value.type = Type::kBlob;
+      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(statement, column));
+      const int size = sqlite3_column_bytes(statement, column);
+      constexpr char kDigits[] = "0123456789abcdef";
+      for (int i = 0; i < size; ++i) {
+        value.text += kDigits[bytes[i] >> 4];
+        value.text += kDigits[bytes[i] & 15];
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  return value;
+}
+
+}  // namespace
+
+QueryResult query(const std::string& file, const std::string& sql) {
+  const Database database = open(file, SQLITE_OPEN_READONLY);
+  // A file from elsewhere may have anything in its schema.
+  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_exec(database.get(), "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
+  if (const int code = sqlite3_exec(database.get(), "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr);
+      code != SQLITE_OK)
+    throw failed(file, database.get(), code);
+  sqlite3_set_authorizer(database.get(), authorize, nullptr);
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database.get(), sql.c_str(), static_cast<int>(sql.size()) + 1, &raw, &rest);
+  const Statement statement(raw);
+  if (code == SQLITE_AUTH) throw more_than_read();
+  if (code != SQLITE_OK) {
+    std::string message = sqlite3_errmsg(database.get());
+    const int offset = sqlite3_error_offset(database.get());
+    if (offset >= 0) message += " (character " + std::to_string(offset + 1) + ")";
+    throw usage_error("SQL: " + message);
+  }
+  if (!statement) throw usage_error("SQL: there is no statement");
+  if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
+    throw usage_error("SQL: one statement at a time");
+  QueryResult result;
+  const int columns = sqlite3_column_count(statement.get());
+  for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  while (true) {
+    const int stepped = sqlite3_step(statement.get());
+    if (stepped == SQLITE_DONE) return result;
+    if (stepped == SQLITE_AUTH) throw more_than_read();
+    if (stepped != SQLITE_ROW) throw failed(file, database.get(), stepped);
+    auto& row = result.rows.emplace_back();
+    for (int i = 0; i < columns; ++i) row.push_back(value_of(statement.get(), i));
+  }
+}
+
+}  // namespace fxtrace::catalog

@@ -1,0 +1,167 @@
+#include "catalog/tables.h"
+
+#include <algorithm>
+
+namespace fxtrace::catalog {
+namespace {
+
+constexpr Column kModel = {"model", "INTEGER NOT NULL", "models.id"};
+
+std::vector<Table> make_tables() {
+  return {
+      {"models",
+       "one row for each file",
+       {{"id", "INTEGER PRIMARY KEY", ""},
+        {"path", "TEXT NOT NULL UNIQUE", "as it was found: the folder that was given, and what is below it"},
+        {"file_bytes", "INTEGER NOT NULL", ""},
+        {"modified_ns", "INTEGER NOT NULL", "nanoseconds since 1970"},
+        {"content", "TEXT NOT NULL", "equal for files of equal content; see docs/catalog.md"},
+        {"error", "TEXT", "why it could not be read; then the columns below are NULL"},
+        {"advice", "TEXT", "what would help"},
+        {"kind", "TEXT", "'torchscript', 'exported_program'"},
+        {"type", "TEXT", "class of the root"},
+        {"method", "TEXT", "that was traced"},
+        {"written_by", "TEXT", "'PyTorch 2.13.0'"},
+        {"graphs", "INTEGER", ""},
+        {"nodes", "INTEGER", "of all graphs"},
+        {"modules", "INTEGER", "shared ones once"},
+        {"failed", "INTEGER", "modules that could not be traced"},
+        {"parameters", "INTEGER", "elements, tied ones once"},
+        {"parameter_bytes", "INTEGER", ""},
+        {"buffers", "INTEGER", "likewise"},
+        {"buffer_bytes", "INTEGER", ""},
+        {"macs", "INTEGER", "multiply-accumulates; NULL where unknown or an expression"},
+        {"macs_of_dims", "TEXT", "the expression of named dimensions: '2*batch'"},
+        {"macs_left_out", "INTEGER", "calls whose MACs are unknown"},
+        {"peak_bytes", "INTEGER", "of activations"},
+        {"peak_bytes_of_dims", "TEXT", ""}},
+       "",
+       {"content", "macs"}},
+      {"modules",
+       "one row for each module",
+       {kModel,
+        {"id", "INTEGER NOT NULL", "0 is the root"},
+        {"path", "TEXT NOT NULL", "'encoder.layers.0'; '' is the root"},
+        {"type", "TEXT", "'torch.nn.modules.linear.Linear'"},
+        {"status", "TEXT NOT NULL", "'traced', 'leaf', 'failed', 'unvisited'"},
+        {"alias_of", "TEXT", "of a later name of a shared module: its first path"},
+        {"rule", "TEXT", "that made it a leaf"},
+        {"calls", "INTEGER NOT NULL", ""},
+        {"parameters", "INTEGER NOT NULL", "elements, of submodules too"},
+        {"parameter_bytes", "INTEGER NOT NULL", ""},
+        {"macs", "INTEGER", "of all calls, submodules included"},
+        {"macs_of_dims", "TEXT", ""}},
+       "model, id",
+       {"type", "path"}},
+      {"parameters",
+       "one row for each parameter, buffer and custom object",
+       {kModel,
+        {"name", "TEXT NOT NULL", "'encoder.layers.0.weight'"},
+        {"kind", "TEXT NOT NULL", "'parameter', 'buffer', 'custom_object'"},
+        {"dtype", "TEXT", "'float32'"},
+        {"shape", "TEXT", "'[64,3,7,7]'"},
+        {"elements", "INTEGER", ""},
+        {"bytes", "INTEGER", ""},
+        {"device", "TEXT", "on which it was saved, unless that is the CPU"},
+        {"alias_of", "TEXT", "of tied tensors: the first name"},
+        {"used", "INTEGER NOT NULL", "0: no graph uses it"},
+        {"content", "TEXT", "equal for equal bytes, most likely; NULL where the archive does not tell"}},
+       "model, name",
+       {"dtype", "content"}},
+      {"graphs",
+       "one row for each graph",
+       {kModel,
+        {"id", "INTEGER NOT NULL", ""},
+        {"parent", "INTEGER", "of a subgraph of control flow: the graph that has it"},
+        {"name", "TEXT", "of a subgraph"},
+        {"module", "TEXT NOT NULL", "path of the module whose forward it is"},
+        {"nodes", "INTEGER NOT NULL", ""},
+        {"macs", "INTEGER", ""},
+        {"macs_of_dims", "TEXT", ""}},
+       "model, id",
+       {}},
+      {"nodes",
+       "one row for each node",
+       {kModel,
+        {"graph", "INTEGER NOT NULL", "graphs.id"},
+        {"id", "INTEGER NOT NULL", "in order of execution"},
+        {"name", "TEXT NOT NULL", ""},
+        {"op", "TEXT NOT NULL", "'call_function'"},
+        {"target", "TEXT NOT NULL", "'aten.add.Tensor'"},
+        {"module", "TEXT NOT NULL", "path of the module whose forward made it"},
+        {"type", "TEXT", "'Tensor'"},
+        {"dtype", "TEXT", ""},
+        {"shape", "TEXT", "'[batch,3,224,224]'"},
+        {"macs", "INTEGER", ""},
+        {"macs_of_dims", "TEXT", ""},
+        {"file", "TEXT", "of the model's Python"},
+        {"line", "INTEGER", ""}},
+       "model, graph, id",
+       {"target"}},
+      {"edges",
+       "one row for each use of a node's value, in the order of the arguments",
+       {kModel,
+        {"graph", "INTEGER NOT NULL", "graphs.id"},
+        {"node", "INTEGER NOT NULL", "nodes.id of the user"},
+        {"position", "INTEGER NOT NULL", "among the values that it uses"},
+        {"source", "INTEGER NOT NULL", "nodes.id of what is used"}},
+       "model, graph, node, position",
+       {}},
+      {"operators",
+       "one row for each function, method or module type that a model calls",
+       {kModel,
+        {"op", "TEXT NOT NULL", "'call_function', 'call_method', 'call_module'"},
+        {"target", "TEXT NOT NULL", "'aten.add.Tensor'; of a module its type"},
+        {"uses", "INTEGER NOT NULL", "nodes of all graphs"},
+        {"macs", "INTEGER", "of those whose MACs are numbers"}},
+       "model, op, target",
+       {"target"}},
+      {"failures",
+       "one row for each module that could not be traced",
+       {kModel,
+        {"module", "TEXT NOT NULL", "its path"},
+        {"kind", "TEXT NOT NULL", "'data_dependent_control_flow'"},
+        {"message", "TEXT NOT NULL", ""},
+        {"operation", "TEXT", "'prim::If'"},
+        {"file", "TEXT", ""},
+        {"line", "INTEGER", ""},
+        {"text", "TEXT", "the source line"}},
+       "model, module",
+       {}}};
+}
+
+}  // namespace
+
+const std::vector<Table>& tables() {
+  static const std::vector<Table> tables = make_tables();
+  return tables;
+}
+
+std::size_t cell_count(TableId table) {
+  const std::size_t columns = tables()[static_cast<std::size_t>(table)].columns.size();
+  return columns - (table == TableId::kModels ? kFileColumns : 1);
+}
+
+std::string create_statements() {
+  std::string sql;
+  for (const Table& table : tables()) {
+    const bool has_key = *table.key != '\0';
+    sql += std::string("CREATE TABLE ") + table.name + " (  -- " + table.what + "\n";
+    for (const Column& column : table.columns) {
+      const bool is_last = &column == &table.columns.back() && !has_key;
+      sql += std::string("  ") + column.name + " " + column.type + (is_last ? "" : ",");
+      if (*column.what != '\0') sql += std::string("  -- ") + column.what;
+      sql += "\n";
+    }
+    if (has_key) sql += std::string("  PRIMARY KEY (") + table.key + ")\n";
+    // Rows in the order of their key, without a second copy of it.
+    sql += has_key ? ") WITHOUT ROWID;\n" : ");\n";
+    for (const char* columns : table.indices) {
+      sql += std::string("CREATE INDEX ") + table.name + "_" + columns + " ON " + table.name + " (" +
+             columns + ");\n";
+    }
+  }
+  return sql;
+}
+
+}  // namespace fxtrace::catalog

@@ -1,0 +1,43 @@
+// The tables of a catalog: the one definition that the database, the rows and docs/catalog.md agree with.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace fxtrace::catalog {
+
+enum class TableId { kModels, kModules, kParameters, kGraphs, kNodes, kEdges, kOperators, kFailures };
+inline constexpr std::size_t kTables = 8;
+
+struct Column {
+  const char* name;
+  const char* type;  // "INTEGER", "TEXT", with SQLite's constraints
+  const char* what;
+};
+
+struct Table {
+  const char* name;
+  const char* what;
+  // Of all tables but models, the first column is `model`, which the database fills in.
+  std::vector<Column> columns;
+  const char* key;                   // the primary key, of columns; empty: the table has none
+  std::vector<const char*> indices;  // of columns
+};
+
+// By TableId.
+const std::vector<Table>& tables();
+
+// The columns of models that the database fills in: number, path and state of the file.
+inline constexpr std::size_t kFileColumns = 5;
+// Returns the number of cells in a row that is made from a model.
+std::size_t cell_count(TableId table);
+
+// Returns the statements that make the tables and indices, with comments.
+std::string create_statements();
+
+// In the database's header, so that it is known for a catalog of this form.
+inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
+inline constexpr int kFormatVersion = 1;
+
+}  // namespace fxtrace::catalog

@@ -1,0 +1,37 @@
+// Writes rows of CSV (RFC 4180) that a spreadsheet takes for text and numbers, and never for formulas.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+class Csv {
+ public:
+  explicit Csv(std::ostream& out) : out_(out) {}
+  // Begins with a row of the columns, which single spaces set apart.
+  Csv(std::ostream& out, std::string_view columns);
+
+  void cell(std::int64_t number) { put(std::to_string(number)); }
+  void cell(double number);
+  // A text that may be of the file.
+  void cell(std::string_view untrusted);
+  void cell(const std::string& untrusted) { cell(std::string_view(untrusted)); }
+  void cell(const char* text) { cell(std::string_view(text)); }
+  // Empty for nothing.
+  void cell(const std::optional<SymInt>& size);
+  void end_row();
+
+ private:
+  void put(std::string_view text);
+
+  std::ostream& out_;
+  bool is_first_ = true;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,63 @@
+"""The rows of one model as Arrow tables, for catalogs that are made on more than one machine (docs/catalog.md).
+
+import fxtrace.catalog
+
+tables = fxtrace.catalog.rows("model.pt2")
+tables["operators"].to_pandas()
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sqlite3
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+from ._program import run
+from ._trace import Path, option_words, trace
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["rows"]
+
+_TYPES = {"INTEGER": "int64", "TEXT": "string"}
+
+
+def rows(path: Path, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
+    """The tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
+
+    Column `model` is `name`, by default the path, so that rows of many models can stand together.  A file that cannot be
+    read has one row in "models", with its error.  `options` are the keywords of trace().  Needs pyarrow.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"rows() got an unexpected keyword argument '{min(unknown)}'")
+    file_name = os.fspath(path)
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+        file = os.path.join(folder, "catalog.sqlite")
+        run("catalog", *words, "--jobs=1", f"--output={file}", "--", file_name)
+        database = sqlite3.connect(file)
+        try:
+            names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {table: _table(database, table, name or file_name) for table in names if table != "catalog"}
+        finally:
+            database.close()
+
+
+def _table(database: sqlite3.Connection, table: str, model: str) -> pyarrow.Table:
+    import pyarrow
+
+    columns = [(row[1], row[2]) for row in database.execute(f"PRAGMA table_info({table})")]
+    values = list(zip(*database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3"))) or [()] * len(columns)
+    fields, arrays = [], []
+    for (column, kind), items in zip(columns, values):
+        if column == "path" and table == "models":
+            continue
+        if (column, table) == ("id", "models") or column == "model":
+            column, kind, items = "model", "TEXT", (model,) * len(items)
+        field = pyarrow.field(column, _TYPES[kind.split(" ")[0]])
+        fields.append(field)
+        arrays.append(pyarrow.array(items, type=field.type))
+    return pyarrow.table(arrays, schema=pyarrow.schema(fields))

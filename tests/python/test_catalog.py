@@ -1,0 +1,267 @@
+"""fxtrace catalog and query: rows against traces, runs that are killed, files that change, hostile names and files."""
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+
+import harness
+import hostile_collections
+import large_collections
+import pytest
+
+SCHEMA = os.path.join(harness.ROOT, "schemas", "query.schema.json")
+PAGE = os.path.join(harness.ROOT, "docs", "catalog.md")
+SAMPLES = ["nested_scripted.pt", "nested_exported.pt2", "failing_nested.pt", "shared_tied_exported.pt2", "control_flow_submodule.pt"]
+
+
+def sample(name: str) -> str:
+    return os.path.join(harness.SAMPLES, name)
+
+
+def tables(file: str) -> dict[str, list[tuple]]:
+    """All rows, without the time at which the file was written."""
+    with sqlite3.connect(file) as database:
+        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")]
+        rows = {name: database.execute(f"SELECT * FROM {name} ").fetchall() for name in names}
+    rows = {name: sorted(of, key=repr) for name, of in rows.items()}
+    rows["models"] = [row[:3] + row[4:] for row in rows["models"]]
+    return rows
+
+
+def ask(file: str, sql: str) -> list[tuple]:
+    with sqlite3.connect(file) as database:
+        return database.execute(sql).fetchall()
+
+
+def run(program, *arguments: str, cwd: object = None) -> subprocess.CompletedProcess:
+    return subprocess.run([program.path, *arguments], capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+def stdout(program, *arguments: str) -> str:
+    return program.stdout(*arguments).decode()
+
+
+@pytest.fixture(scope="module")
+def made(program, tmp_path_factory):
+    """A catalog of all samples."""
+    file = str(tmp_path_factory.mktemp("catalog") / "all.sqlite")
+    done = run(program, "catalog", harness.SAMPLES, "--output", file)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def graphs_of(graph: dict):
+    yield graph
+    for part in graph.get("subgraphs", {}).values():
+        yield from graphs_of(part)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_rows_are_those_of_the_trace(program, made, name):
+    options = ["--no-default-leaves"] if name.endswith(".pt2") else []
+    collection = json.loads(program.stdout("trace", sample(name), *options))
+    model = f"(SELECT id FROM models WHERE path = '{sample(name)}')"
+    graphs = [part for graph in collection["graphs"] for part in graphs_of(graph)]
+    nodes = [
+        (number, place, node["name"], node["op"], node["target"], node["scope"]["module_path"])
+        for number, graph in enumerate(graphs)
+        for place, node in enumerate(graph["nodes"])
+    ]
+    assert ask(made, f"SELECT graph, id, name, op, target, module FROM nodes WHERE model = {model} ORDER BY 1, 2") == nodes
+    uses = {
+        (number, source["name"], user)
+        for number, graph in enumerate(graphs)
+        for source in graph["nodes"]
+        for user in source["users"]
+    }
+    edges = ask(
+        made,
+        "SELECT e.graph, s.name, n.name FROM edges e JOIN nodes s ON s.model = e.model AND s.graph = e.graph AND s.id = e.source "
+        f"JOIN nodes n ON n.model = e.model AND n.graph = e.graph AND n.id = e.node WHERE e.model = {model}",
+    )
+    assert set(edges) == uses
+    modules = [(module["path"], module["status"], module["calls"]) for module in collection["modules"]]
+    assert ask(made, f"SELECT path, status, calls FROM modules WHERE model = {model} ORDER BY id") == modules
+    failures = [(m["path"], m["failure"]["message"]) for m in collection["modules"] if m["failure"] and not m["alias_of"]]
+    assert sorted(ask(made, f"SELECT module, message FROM failures WHERE model = {model}")) == sorted(failures)
+    unused = sorted(ask(made, f"SELECT name FROM parameters WHERE NOT used AND model = {model}"))
+    assert unused == sorted((name,) for name in collection["summary"]["unused_parameters"])
+    totals = json.loads(program.stdout("summary", sample(name), "--json"))["totals"]
+    found = ask(made, f"SELECT parameters, parameter_bytes, coalesce(macs, macs_of_dims) FROM models WHERE id = {model}")[0]
+    assert found == (totals["parameters"]["elements"], totals["parameters"]["bytes"], totals["macs"])
+
+
+def test_every_sample_has_a_row(made):
+    names = sorted(name for name in os.listdir(harness.SAMPLES) if name.endswith((".pt", ".pt2")))
+    assert [os.path.basename(row[0]) for row in ask(made, "SELECT path FROM models ORDER BY path")] == names
+    assert all(message for (message,) in ask(made, "SELECT error FROM models WHERE kind IS NULL"))
+    assert ask(made, "PRAGMA integrity_check") == [("ok",)]
+
+
+def copy(names: list[str], folder) -> str:
+    os.makedirs(folder, exist_ok=True)
+    for name in names:
+        shutil.copy(sample(name), folder)
+    return str(folder)
+
+
+def told(done) -> str:
+    return done.stderr.splitlines()[0].removeprefix("fxtrace: ").rsplit(",", 1)[0]
+
+
+def test_only_what_changed_is_read_again(program, tmp_path):
+    folder, file = copy(SAMPLES[:3], tmp_path / "models"), str(tmp_path / "all.sqlite")
+    assert told(run(program, "catalog", folder, "-o", file)) == "3 files: 3 read"
+    first = tables(file)
+    assert told(run(program, "catalog", folder, "-o", file)) == "3 files: 0 read, 3 unchanged"
+    os.utime(os.path.join(folder, SAMPLES[0]))
+    assert told(run(program, "catalog", folder, "-o", file)) == "3 files: 0 read, 3 unchanged"
+    assert tables(file) == first
+    shutil.copy(sample(SAMPLES[3]), os.path.join(folder, SAMPLES[0]))
+    os.remove(os.path.join(folder, SAMPLES[1]))
+    assert told(run(program, "catalog", folder, "-o", file)) == "2 files: 1 read, 1 unchanged, 1 no longer there"
+    # A folder beside it is added.
+    other = copy(SAMPLES[4:], tmp_path / "other")
+    assert told(run(program, "catalog", other, "-o", file)) == "1 file: 1 read"
+    assert len(ask(file, "SELECT 1 FROM models")) == 3
+    # Other options are another question.
+    assert told(run(program, "catalog", folder, other, "-o", file, "--no-default-leaves")) == "3 files: 3 read"
+    assert ask(file, "SELECT count(*) FROM nodes WHERE model NOT IN (SELECT id FROM models)") == [(0,)]
+
+
+def test_what_was_killed_goes_on(program, made, tmp_path):
+    file = str(tmp_path / "killed.sqlite")
+    command = [program.path, "catalog", harness.SAMPLES, "-o", file, "--jobs", "1"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as running:
+        for _ in range(500):
+            time.sleep(0.01)
+            if os.path.exists(file) and running.poll() is None:
+                try:
+                    if ask(file, "SELECT count(*) FROM models")[0][0] > 0:
+                        break
+                except sqlite3.OperationalError:  # the tables are not there yet
+                    pass
+        running.send_signal(signal.SIGKILL)
+    done = run(program, "catalog", harness.SAMPLES, "-o", file)
+    assert done.returncode == 0, done.stderr
+    assert tables(file) == tables(made)
+
+
+def test_one_run_at_a_time(program, tmp_path):
+    file = str(tmp_path / "all.sqlite")
+    assert run(program, "catalog", sample(SAMPLES[0]), "-o", file).returncode == 0
+    with open(file, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run(program, "catalog", sample(SAMPLES[0]), "-o", file)
+        assert done.returncode == 3 and "another fxtrace is adding to this catalog" in done.stderr
+        assert stdout(program, "query", file, "SELECT count(*) FROM models", "--csv") == "count(*)\r\n1\r\n"
+
+
+def test_a_bad_file_is_a_row(program, tmp_path):
+    folder = copy(SAMPLES[:1], tmp_path / "models")
+    with open(os.path.join(folder, "cut.pt"), "wb") as cut, open(sample(SAMPLES[1]), "rb") as whole:
+        cut.write(whole.read(3000))
+    with open(os.path.join(folder, "text.pt"), "w") as text:
+        text.write("hello")
+    file = str(tmp_path / "all.sqlite")
+    done = run(program, "catalog", folder, "-o", file)
+    assert done.returncode == 0 and told(done) == "3 files: 1 read, 2 could not be read"
+    assert run(program, "catalog", folder, "-o", file, "--strict").returncode == 1
+    rows = ask(file, "SELECT path, error FROM models WHERE error IS NOT NULL ORDER BY path")
+    assert [os.path.basename(path) for path, _ in rows] == ["cut.pt", "text.pt"]
+    assert all(message for _, message in rows)
+    # One that needs more than it may have is stopped, and the others are read.
+    large = tmp_path / "large.json"
+    large.write_text(json.dumps(large_collections.flat(20_000)))
+    done = run(program, "catalog", folder, str(large), "-o", file, "--max-memory", "30")
+    assert done.returncode == 0 and told(done) == "4 files: 0 read, 1 unchanged, 3 could not be read"
+    ((error, advice),) = ask(file, f"SELECT error, advice FROM models WHERE path = '{large}'")
+    assert "more than 30 MiB of memory" in error and "--max-memory" in advice
+
+
+def test_hostile_names_and_collections(program, tmp_path):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for number, case in enumerate(hostile_collections.cases()):
+        (folder / f"c{number}.json").write_bytes(case.make())
+    shutil.copy(sample(SAMPLES[0]), folder / "a\n\x1b[31m';DROP TABLE models;--.pt")
+    file = str(tmp_path / "all.sqlite")
+    done = run(program, "catalog", str(folder), "-o", file, "--include", "*.json", "--include", "*.pt")
+    assert done.returncode == 0 and "\x1b" not in done.stderr, done.stderr
+    answer = stdout(program, "query", file, "SELECT path, error FROM models")
+    assert "\x1b" not in answer and len(answer.splitlines()) == len(os.listdir(folder)) + 1
+    assert ask(file, "PRAGMA integrity_check") == [("ok",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM models",
+        "ATTACH 'other.sqlite' AS other",
+        "PRAGMA journal_mode = WAL",
+        "CREATE TABLE t (a)",
+        "SELECT load_extension('x.so')",
+        "SELECT 1; SELECT 2",
+        "SELEC 1",
+        "VACUUM INTO 'other.sqlite'",
+        "",
+    ],
+)
+def test_query_only_reads(program, made, sql, tmp_path):
+    before = os.stat(made).st_mtime_ns
+    done = run(program, "query", made, sql, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert os.stat(made).st_mtime_ns == before and not os.listdir(tmp_path)
+
+
+def test_query_formats(program, made):
+    import jsonschema_rs
+
+    sql = "SELECT 1 AS a, NULL AS a, 2.5 AS b, 'x\"y' AS c, x'00ff' AS d, 1e300 AS e"
+    answer = json.loads(stdout(program, "query", made, sql, "--json"))
+    with open(SCHEMA, encoding="utf-8") as file:
+        jsonschema_rs.Draft202012Validator(json.load(file)).validate(answer)
+    assert answer["columns"] == ["a", "a_2", "b", "c", "d", "e"]
+    assert answer["rows"] == [{"a": 1, "a_2": None, "b": 2.5, "c": 'x"y', "d": "00ff", "e": 1e300}]
+    assert stdout(program, "query", made, sql, "--csv") == 'a,a,b,c,d,e\r\n1,,2.5,"x""y",00ff,1e+300\r\n'
+
+
+def test_what_is_no_catalog_is_left_alone(program, tmp_path):
+    text, other = tmp_path / "text", tmp_path / "other.sqlite"
+    text.write_text("not a database, and longer than its header would be" * 30)
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (a)")
+    for file, message in ((text, "not an SQLite database"), (other, "no catalog of fxtrace")):
+        before = file.read_bytes()
+        done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
+        assert done.returncode == 3 and message in done.stderr, done.stderr
+        assert file.read_bytes() == before
+
+
+def test_the_page_has_every_column(made):
+    with open(PAGE, encoding="utf-8") as file:
+        page = file.read()
+    for table, columns in ((name, ask(made, f"PRAGMA table_info({name})")) for (name,) in ask(made, "SELECT name FROM sqlite_master WHERE type = 'table'")):
+        if table == "catalog":
+            continue
+        section = page.split(f"\n**{table}**")[1].split("\n**")[0].split("\n## ")[0]
+        shown = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+        assert shown == [column[1] for column in columns if column[1] != "model"], table
+
+
+def test_rows_in_python(program, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setenv("FXTRACE", program.path)
+    import fxtrace.catalog
+
+    tables = fxtrace.catalog.rows(sample(SAMPLES[1]))
+    nodes = fxtrace.trace(sample(SAMPLES[1]), no_default_leaves=True).root
+    assert tables["nodes"]["name"].to_pylist() == [node.name for node in nodes]
+    assert set(tables["parameters"]["model"].to_pylist()) == {sample(SAMPLES[1])}
+    failed = fxtrace.catalog.rows(PAGE)
+    assert failed["models"]["error"].to_pylist()[0] and failed["nodes"].num_rows == 0

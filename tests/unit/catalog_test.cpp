@@ -1,0 +1,75 @@
+// Rows of a catalog on their way: what was written is read, and damaged bytes are refused.
+#include <sstream>
+#include <string>
+
+#include "catalog/model_rows.h"
+#include "catalog/row_stream.h"
+#include "catch.h"
+#include "sample_collection.h"
+#include "support/error.h"
+
+namespace fxtrace::catalog {
+namespace {
+
+std::string sample_rows() {
+  std::ostringstream out;
+  RowWriter rows(out);
+  write_model_rows(sample_collection(), "PyTorch 2.13.0", rows);
+  return out.str();
+}
+
+std::size_t count_rows(std::string_view bytes) {
+  RowReader reader(bytes);
+  std::size_t count = 0;
+  while (reader.next()) ++count;
+  return count;
+}
+
+TEST_CASE("catalog: every cell comes back", "[catalog]") {
+  const Cells cells = {std::string("p\0q", 3), std::string("kind"), std::string("\xff"), Cell(),
+                       Cell(),                 Cell(),              std::int64_t{-1}};
+  std::ostringstream out;
+  RowWriter(out).row(TableId::kFailures, cells);
+  const std::string bytes = out.str();
+  RowReader reader(bytes);
+  const auto row = reader.next();
+  REQUIRE(row);
+  CHECK(row->table == TableId::kFailures);
+  Cells expected = cells;
+  expected[2] = std::string("\xef\xbf\xbd");
+  CHECK(row->cells == expected);
+  CHECK_FALSE(reader.next());
+}
+
+TEST_CASE("catalog: what is cut off or changed is refused or read, never more", "[catalog]") {
+  const std::string bytes = sample_rows();
+  const std::size_t all = count_rows(bytes);
+  REQUIRE(all > 10);
+  std::size_t refused = 0;
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    try {
+      CHECK(count_rows(std::string_view(bytes).substr(0, size)) < all);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > bytes.size() / 2);
+  for (std::size_t place = 0; place < bytes.size(); place += 7) {
+    std::string changed = bytes;
+    changed[place] = static_cast<char>(~changed[place]);
+    try {
+      count_rows(changed);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+}
+
+TEST_CASE("catalog: a row has as many cells as its table", "[catalog]") {
+  std::ostringstream out;
+  RowWriter rows(out);
+  CHECK_THROWS_AS(rows.row(TableId::kEdges, {std::int64_t{1}}), Error);
+}
+
+}  // namespace
+}  // namespace fxtrace::catalog
