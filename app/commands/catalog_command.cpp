@@ -393,9 +393,14 @@ Command make_catalog_command(CLI::App& parent) {
       ->group(group)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(integer_from(1));
-  app->add_flag("--recursive,!--no-recursive", arguments->recursive,
-                "go into the folders of folders (the default), or not")
-      ->group(group);
+  CLI::Option* recursive = app->add_flag_callback(
+      "--recursive", [arguments] { arguments->recursive = true; },
+      "read what is in the folders of folders too; the default");
+  recursive->group(group);
+  app->add_flag_callback(
+         "--no-recursive", [arguments] { arguments->recursive = false; }, "read only what is in PATH itself")
+      ->group(group)
+      ->excludes(recursive);
   app->add_option(
          "--include", arguments->include,
          "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
