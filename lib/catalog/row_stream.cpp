@@ -1,5 +1,7 @@
 #include "catalog/row_stream.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "support/error.h"
@@ -49,7 +51,7 @@ template <class T>
 T RowReader::number() {
   if (left_.size() < sizeof(T)) throw input_error("a row is cut off");
   T value{};
-  std::memcpy(&value, left_.data(), sizeof(T));
+  std::copy_n(left_.begin(), sizeof(T), reinterpret_cast<char*>(&value));  // NOLINT: any bytes are a number
   left_.remove_prefix(sizeof(T));
   return value;
 }
