@@ -23,20 +23,22 @@
 namespace fxtrace::cli {
 namespace {
 
+template <void (*Write)(const GraphCollection&, std::ostream&)>
+void write_whole(const GraphCollection& collection, std::ostream& out, const PictureOptions&) {
+  Write(collection, out);
+}
+
 // The one list of formats; the first is the default.
 constexpr Format kFormats[] = {
-    {"json", ".json", false,
-     [](const auto& collection, auto& out, const auto&) { write_json(collection, out); }},
+    {"json", ".json", false, write_whole<write_json>},
     {"svg", ".svg", true, write_dot, "svg"},
     {"png", ".png", true, write_dot, "png"},
     {"html", ".html", true, write_html, nullptr, true},
     {"dot", ".dot", true, write_dot},
     {"mermaid", ".mmd", true, write_mermaid},
-    {"model-explorer", "", false,
-     [](const auto& collection, auto& out, const auto&) { write_model_explorer(collection, out); }},
-    {"fx", ".py", false, [](const auto& collection, auto& out, const auto&) { write_fx(collection, out); }},
-    {"text", ".txt", false,
-     [](const auto& collection, auto& out, const auto&) { write_text(collection, out); }},
+    {"model-explorer", "", false, write_whole<write_model_explorer>},
+    {"fx", ".py", false, write_whole<write_fx>},
+    {"text", ".txt", false, write_whole<write_text>},
 };
 
 const Format* find_format(const std::function<bool(const Format&)>& fits) {
@@ -45,9 +47,11 @@ const Format* find_format(const std::function<bool(const Format&)>& fits) {
 }
 
 // "a, b and c"; what is empty is left out.
-std::string listed(const char* Format::* member, const std::string& separator, const std::string& last) {
+std::string listed(const char* Format::* member, const std::string& separator, const std::string& last,
+                   bool only_pictures = false) {
   std::vector<std::string> texts;
   for (const Format& format : kFormats) {
+    if (only_pictures && !format.is_picture) continue;
     if (*(format.*member) != '\0') texts.emplace_back(format.*member);
   }
   std::string list;
@@ -128,7 +132,7 @@ const Format& FormatArguments::format() const {
     throw usage_error(
         "--depth, --focus, --no-fold, --show-plumbing, --show-parameters, --order and --max-label only "
         "apply to pictures",
-        {"-f svg, png, html, dot and mermaid are pictures"});
+        {"-f " + listed(&Format::name, ", ", " and ", true) + " are pictures"});
   }
   if (format.is_opened_by_reader && (picture_.depth || picture_.focus || picture_.order || max_label_)) {
     throw usage_error("--depth, --focus, --order and --max-label do not apply to " + std::string(format.name),

@@ -15,7 +15,7 @@ namespace fxtrace::cli {
 namespace {
 
 // The row whose list the row's values are for.
-const OptionRow* list_of(const OptionRow* row) {
+const OptionRow* list_row(const OptionRow* row) {
   if (row->adds_to == nullptr) return row;
   const auto is_it = [&](const OptionRow& other) {
     return other.key != nullptr && std::string_view(other.key) == row->adds_to;
@@ -78,7 +78,7 @@ Config TraceArguments::resolve() const {
   // In the order of the table, as a file is read; within one list in the order given.
   auto given = given_;
   std::stable_sort(given.begin(), given.end(),
-                   [](const Given& a, const Given& b) { return list_of(a.row) < list_of(b.row); });
+                   [](const Given& a, const Given& b) { return list_row(a.row) < list_row(b.row); });
   OptionSource source{.folder = {}, .read_file = read_small_file};
   for (const auto& [row, text] : given) row->value.from_text(config, text, source);
   check_passes(config.passes);

@@ -106,14 +106,14 @@ def not_there(root):
     """Yields files of ours that a comment or a page names and that do not exist."""
     sources = [path for folder in ("app", "lib", "tests", "docs") for path in root.glob(f"{folder}/**/*")]
     sources = sorted(path for path in [*sources, *root.glob("*.md")] if path.suffix in {".h", ".cpp", ".md"})
-    known = {path.name for path in sources} | {path.name for path in root.glob("**/*.inc")}
+    paths = [path.relative_to(root).parts for path in [*sources, *root.glob("**/*.inc")]]
+    known = {"/".join(parts[first:]) for parts in paths for first in range(len(parts))}
     for path in sources:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             comment = line if path.suffix == ".md" else line.partition("//")[2]
             for match in FILE_NAME.finditer(comment):
                 suffixes = ["h", "cpp"] if "{" in match[2] else [match[2]]
-                name = match[1].split("/")[-1]
-                if not all(f"{name}.{suffix}" in known for suffix in suffixes):
+                if not all(f"{match[1]}.{suffix}" in known for suffix in suffixes):
                     yield f"{path.relative_to(root)}:{number}: {match[0]} does not exist"
 
 

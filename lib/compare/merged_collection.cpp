@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/node_spec.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -140,17 +141,11 @@ class Merger {
     // Parameters and constants are no boxes.
     if (node.op == Opcode::kGetAttr || node.op == Opcode::kOutput || !position.valid()) return;
     if (!marked_.has(DifferenceKind::kNodes)) return;
-    Graph::NodeSpec spec;
-    spec.op = node.op;
-    spec.target = node.op == Opcode::kCallModule ? path_after(node.target) : *node.target;
-    spec.model_function = node.model_function;
-    spec.is_recorded = node.is_recorded;
+    Graph::NodeSpec spec = spec_like(node);
+    if (node.op == Opcode::kCallModule) spec.target = path_after(node.target);
     Scope scope = *node.scope;
     scope.module_path = path_after(scope.module_path);
     spec.scope = std::move(scope);
-    spec.meta = node.meta;
-    spec.source = node.source;
-    spec.name_hint = node.name;
     bool has_body = false;
     for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef&) { has_body = true; });
     const auto mapped = [&](const Argument& argument) {

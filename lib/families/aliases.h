@@ -37,6 +37,7 @@ struct ViewInverse {
 
   bool empty() const { return form == Form::kNone; }
 };
+using InverseForm = ViewInverse::Form;
 ViewInverse view_inverse(const Operator& op);
 
 }  // namespace fxtrace

@@ -61,6 +61,8 @@ struct BatchingRule {
   bool empty() const { return form == Form::kUnknown; }
 };
 
+using BatchForm = BatchingRule::Form;
+
 // Returns the operator's rule; kBroadcast for a pointwise operator without a rule in its row.
 BatchingRule batching_rule(const Operator& op);
 

@@ -74,10 +74,7 @@ struct OperatorRow {
 };
 using Family = std::span<const OperatorRow>;
 
-using BatchForm = BatchingRule::Form;
-using InverseForm = ViewInverse::Form;
 using ExampleForm = Example::Form;
-using When = IdentityRule::When;
 
 Family attention_family();
 Family boxes_family();

@@ -32,6 +32,7 @@ struct IdentityRule {
   bool empty() const { return when == When::kNever; }
 };
 
+using When = IdentityRule::When;
 IdentityRule identity_rule(const Operator& op);
 
 }  // namespace fxtrace

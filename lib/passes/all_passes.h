@@ -15,7 +15,7 @@ namespace fxtrace {
 //   %mul = mul(%a, %y) -> float32[4]
 //   %r = _remove_batch_dim(%mul, 1, 3, 0)
 //
-// A vmap is left as it is when something in it has no batching rule (operators/batching.h): random numbers,
+// A vmap is left as it is when something in it has no batching rule (families/batching.h): random numbers,
 // writes, data-dependent operations, unknown operators and modules.
 void remove_batch_dims(ModuleGraph& graph, PassContext& context);
 

@@ -1,7 +1,7 @@
 #include "passes/pass.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <utility>
 
 #include "graph/collection_summary.h"
@@ -11,7 +11,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::array<Pass, 7> kPasses = {{
+constexpr Pass kPasses[] = {
     {"remove-batch-dims", "make operators over the whole batch of what torch.vmap does to one sample",
      remove_batch_dims},
     {"remove-inplace", "make new values of what is written in place, views and inputs included",
@@ -26,7 +26,7 @@ constexpr std::array<Pass, 7> kPasses = {{
     {"eliminate-dead-code", "drop what nobody uses, and checks that stand in the guards",
      eliminate_dead_code},
     {"functional", "all of them, in this order", nullptr},
-}};
+};
 
 PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& context) {
   const Timer timer;
@@ -51,7 +51,7 @@ std::span<const Pass> passes() { return kPasses; }
 
 const Pass* find_pass(std::string_view name) {
   const auto row = std::ranges::find(kPasses, name, &Pass::name);
-  return row == kPasses.end() ? nullptr : &*row;
+  return row == std::end(kPasses) ? nullptr : row;
 }
 
 std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection) {

@@ -257,7 +257,6 @@ class Region {
     const OperatorInfo* info = semantics_.find_operator(node.target);
     if (info == nullptr || may_write(info->op) || semantics_.effects(graph_, node).shared.empty())
       return false;
-    using When = IdentityRule::When;
     const When when = identity_rule(*info->op).when;
     if (when == When::kSameType || when == When::kSameTypeAsOther || when == When::kEvaluation) return false;
     return std::ranges::any_of(info->aliases,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/node_spec.h"
 #include "operators/function_traits.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/tensors.h"
@@ -17,8 +18,11 @@ namespace fxtrace {
 namespace {
 
 Graph::NodeSpec spec_of(const Node& node) {
-  return {node.op,   node.target, node.args, node.kwargs,         node.scope,
-          node.meta, node.source, "",        node.model_function, node.is_recorded};
+  Graph::NodeSpec spec = spec_like(node);
+  spec.args = node.args;
+  spec.kwargs = node.kwargs;
+  spec.name_hint.clear();
+  return spec;
 }
 
 // An operator that belongs to where `at` is.

@@ -209,9 +209,6 @@ HookedCall find_hooked_call(const IrNode* first) {
 
 }  // namespace
 
-// Hooks run inside the call of their module: their nodes and what they use are the module's.  Gives the last
-// node of the call that begins with `first`; null when none does, or nothing needs to be done about its
-// hooks.
 const IrNode* Calls::run_hooked(const IrNode* first) {
   if (!run_.records() || run_.options.hooks != Hooks::kRun) return nullptr;
   const HookedCall call = find_hooked_call(first);

@@ -22,7 +22,6 @@ bool is_plain_form(const IrNode& node) {
     case Symbol::kPrimListConstruct:
     case Symbol::kPrimListUnpack:
     case Symbol::kPrimTupleConstruct:
-    case Symbol::kPrimTupleSlice:
       return true;
     default:
       return false;

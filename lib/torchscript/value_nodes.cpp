@@ -32,9 +32,6 @@ bool ValueNodes::run(const IrNode* node) {
     case Symbol::kPrimTupleIndex:
       index_tuple(node);
       break;
-    case Symbol::kPrimTupleSlice:
-      slice_tuple(node);
-      break;
     case Symbol::kPrimModuleContainerIndex:
       index_modules(node);
       break;
@@ -99,21 +96,6 @@ void ValueNodes::index_tuple(const IrNode* node) {
   if (i < 0) i += size;
   if (i < 0 || i >= size) frames_.raise("IndexError: Tuple index out of range", node);
   frames_.set(node, tuple.items()[static_cast<std::size_t>(i)]);
-}
-
-void ValueNodes::slice_tuple(const IrNode* node) {
-  const Value& tuple = frames_.input(node, 0);
-  const std::int64_t begin = node->integer(Symbol::kAttrBegin);
-  const std::int64_t end = node->integer(Symbol::kAttrEnd);
-  if (!tuple.is_tuple()) {
-    Argument::Slice slice{{begin, end, Argument::None{}}};
-    return frames_.set(
-        node, recording_.call("operator.getitem", {recording_.argument(tuple, node), std::move(slice)},
-                              node->output()->type(), node));
-  }
-  Values part;
-  for (std::int64_t i = begin; i < end; ++i) part.push_back(tuple.items().at(static_cast<std::size_t>(i)));
-  frames_.set(node, make_tuple(std::move(part)));
 }
 
 void ValueNodes::index_modules(const IrNode* node) {

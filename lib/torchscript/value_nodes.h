@@ -19,7 +19,6 @@ class ValueNodes : Part {
   void unpack(const IrNode* node);
   void cast(const IrNode* node);
   void index_tuple(const IrNode* node);
-  void slice_tuple(const IrNode* node);
   void index_modules(const IrNode* node);
   void is_instance(const IrNode* node);
   bool compare_identity(const IrNode* node);

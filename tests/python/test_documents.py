@@ -11,9 +11,9 @@ import subprocess
 import time
 
 import pytest
+from commands import COMMANDS
 
 HERE = pathlib.Path(__file__).parent
-COMMANDS = ["trace", "summary", "inspect", "render", "diff", "catalog", "query", "verify", "schema"]
 
 
 @pytest.fixture(scope="session")

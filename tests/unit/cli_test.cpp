@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -97,7 +99,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{"trace", "a", "--max-nodes", "many"}, "--max-nodes: expected an integer of at least 1, got 'many'"},
       {{"trace", "a", "--hooks", "maybe"}, "--hooks: expected run or skip, got 'maybe'"},
       {{"trace", "--hooks", "maybe", "--", "a"}, "--hooks: expected run or skip, got 'maybe'"},
-      {{"trace", "a", "-f", "xml"}, ", fx or text, got 'xml'"},
+      {{"trace", "a", "-f", "xml"}, " or text, got 'xml'"},
       {{"trace", "a", "--max-label", "9"}, "--order and --max-label only apply to pictures"},
       {{"trace", "a", "--config", "/nonexistent/c.json"}, "/nonexistent/c.json: cannot open the file"},
       {{"trace", "a", "--concreet", "x=1"}, "unknown option '--concreet'"},
@@ -384,4 +386,33 @@ TEST_CASE("cli: modules that fail", "[cli]") {
   CHECK(strict.code == 4);
   CHECK(content(out) == run({"trace", model, "--strict"}).out);  // written all the same
   CHECK_THAT(strict.err, ContainsSubstring("modules failed to trace"));
+}
+
+TEST_CASE("cli: docs/options.md has a row for every option of trace", "[cli]") {
+  // "  -f, --format json|text" is listed as `-f json|text`, by its short name.
+  std::set<std::string> known;
+  std::istringstream help(run({"trace", "--help"}).out);
+  const std::regex option(R"(^ +(-[a-z]|--[a-z-]+)(?:, --[a-z-]+)?((?: \S+)?)(?:  .*)?$)");
+  std::smatch match;
+  for (std::string line; std::getline(help, line);) {
+    if (std::regex_match(line, match, option)) CHECK(known.insert(match.str(1) + match.str(2)).second);
+  }
+  CHECK(known.erase("-h") == 1);
+  std::set<std::string> rows;
+  std::ifstream file(FXTRACE_SOURCE_DIR "/docs/options.md");
+  std::string line;
+  while (line != "| option | meaning |" && std::getline(file, line)) {
+  }
+  while (std::getline(file, line) && line.starts_with("|")) {
+    // | `--leaf RULE`, `--no-leaf RULE` | ... |
+    const std::string cell = line.substr(2, line.find(" | ") - 2);
+    for (std::size_t start = 0; (start = cell.find('`', start)) != std::string::npos;) {
+      const std::size_t end = cell.find('`', start + 1);
+      std::string name = cell.substr(start + 1, end - start - 1);
+      std::erase(name, '\\');  // in front of |
+      CHECK(rows.insert(name).second);
+      start = end + 1;
+    }
+  }
+  CHECK(rows == known);
 }

@@ -9,20 +9,18 @@
 namespace fxtrace {
 namespace {
 
-using Form = BatchingRule::Form;
-
 class ChannelCall : public BatchCall {
  public:
   using BatchCall::BatchCall;
 
   void run() {
     switch (rule_.form) {
-      case Form::kConvolution:
-      case Form::kTransposedConvolution:
+      case BatchForm::kConvolution:
+      case BatchForm::kTransposedConvolution:
         return finish(convolution());
-      case Form::kBatchNorm:
+      case BatchForm::kBatchNorm:
         return finish(batch_norm());
-      case Form::kGroupNorm:
+      case BatchForm::kGroupNorm:
         return finish(group_norm());
       default:
         return pool();
@@ -120,7 +118,7 @@ class ChannelCall : public BatchCall {
     const auto groups = args_.integer("groups");
     const auto* flag = args_.find("transposed");
     const bool is_transposed =
-        rule_.form == Form::kTransposedConvolution || (flag && *flag != Argument(false));
+        rule_.form == BatchForm::kTransposedConvolution || (flag && *flag != Argument(false));
     if (!groups) throw CannotBatch{"groups are not known"};
     const bool is_shared = input.levels.empty() && *groups == 1;
     Levels levels = weight.levels;

@@ -13,8 +13,6 @@
 namespace fxtrace {
 namespace {
 
-using Form = BatchingRule::Form;
-
 // Nothing when it is not of the form that it must have, or letters do not suffice.
 std::optional<std::string> einsum_of_batch(std::string equation, const Levels& levels,
                                            const std::vector<Batched>& values) {
@@ -59,67 +57,67 @@ class OperatorCall : public BatchCall {
     check_fixed();
     if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
     switch (rule_.form) {
-      case Form::kUnknown:
-      case Form::kNone:
+      case BatchForm::kUnknown:
+      case BatchForm::kNone:
         throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
-      case Form::kLeading:
+      case BatchForm::kLeading:
         return leading();
-      case Form::kOneHot:
+      case BatchForm::kOneHot:
         return one_hot();
-      case Form::kPermute:
+      case BatchForm::kPermute:
         return permute();
-      case Form::kTransposeOne:
+      case BatchForm::kTransposeOne:
         return finish(only().rank() < 2 ? only() : steps_.transposed(only()));
-      case Form::kSqueezeAll:
+      case BatchForm::kSqueezeAll:
         return squeeze_all();
-      case Form::kReduce:
+      case BatchForm::kReduce:
         return reduce();
-      case Form::kSizes:
-      case Form::kExpand:
-      case Form::kRepeat:
+      case BatchForm::kSizes:
+      case BatchForm::kExpand:
+      case BatchForm::kRepeat:
         return sizes();
-      case Form::kBroadcast:
+      case BatchForm::kBroadcast:
         return broadcast();
-      case Form::kCopy:
+      case BatchForm::kCopy:
         return copy();
-      case Form::kEqual:
-      case Form::kJoin:
+      case BatchForm::kEqual:
+      case BatchForm::kJoin:
         return equal();
-      case Form::kGather:
+      case BatchForm::kGather:
         return gather();
-      case Form::kSizesOf:
+      case BatchForm::kSizesOf:
         return sizes_of();
-      case Form::kTypeOf:
+      case BatchForm::kTypeOf:
         return type_of();
-      case Form::kIndex:
+      case BatchForm::kIndex:
         return index();
-      case Form::kIndexSelect:
+      case BatchForm::kIndexSelect:
         return index_select();
-      case Form::kEmbedding:
+      case BatchForm::kEmbedding:
         return embedding();
-      case Form::kDot:
+      case BatchForm::kDot:
         return finish(steps_.dot(first(), second(), node_.meta));
-      case Form::kOuter:
+      case BatchForm::kOuter:
         return finish(outer());
-      case Form::kMatmul:
+      case BatchForm::kMatmul:
         return finish(steps_.matmul(first(), second(), node_.meta));
-      case Form::kAddMatmul:
+      case BatchForm::kAddMatmul:
         return add_matmul();
-      case Form::kLinear:
+      case BatchForm::kLinear:
         return linear();
-      case Form::kNormalize:
+      case BatchForm::kNormalize:
         return normalize();
-      case Form::kLoss:
+      case BatchForm::kLoss:
         return loss();
-      case Form::kCrossEntropy:
+      case BatchForm::kCrossEntropy:
         return cross_entropy();
-      case Form::kEinsum:
+      case BatchForm::kEinsum:
         return finish(einsum());
-      case Form::kPool:
-      case Form::kConvolution:
-      case Form::kTransposedConvolution:
-      case Form::kBatchNorm:
-      case Form::kGroupNorm:
+      case BatchForm::kPool:
+      case BatchForm::kConvolution:
+      case BatchForm::kTransposedConvolution:
+      case BatchForm::kBatchNorm:
+      case BatchForm::kGroupNorm:
         return batch_channels(node_, info_, plan_);
     }
   }
@@ -154,9 +152,9 @@ class OperatorCall : public BatchCall {
     if ((info_.traits & traits::kChangesShape) != 0) {
       throw CannotBatch{node_.name + " changes sizes in place"};
     }
-    const bool has_rule = rule_.form == Form::kLeading || rule_.form == Form::kBroadcast ||
-                          rule_.form == Form::kCopy ||
-                          (rule_.form == Form::kGather && rule_.argument == name_at(0));
+    const bool has_rule = rule_.form == BatchForm::kLeading || rule_.form == BatchForm::kBroadcast ||
+                          rule_.form == BatchForm::kCopy ||
+                          (rule_.form == BatchForm::kGather && rule_.argument == name_at(0));
     if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
     const Batched self = first();
     const std::vector<Batched> values = tensors();
@@ -164,10 +162,10 @@ class OperatorCall : public BatchCall {
     if (BatchPlan::common_levels(values) != self.levels) {
       throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
     }
-    if (max_rank(values) > self.rank() || (rule_.form == Form::kGather && self.rank() == 0)) {
+    if (max_rank(values) > self.rank() || (rule_.form == BatchForm::kGather && self.rank() == 0)) {
       throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
     }
-    if (rule_.form == Form::kBroadcast && common_type(values)) {
+    if (rule_.form == BatchForm::kBroadcast && common_type(values)) {
       throw CannotBatch{node_.name + " would compute in another dtype"};
     }
   }
@@ -279,9 +277,9 @@ class OperatorCall : public BatchCall {
     const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (list == nullptr) throw CannotBatch{"a list of sizes is not known"};
     Argument::List sizes = plan_.sizes_of(value.levels);
-    if (rule_.form == Form::kRepeat) sizes.items.assign(value.levels.size(), 1);
+    if (rule_.form == BatchForm::kRepeat) sizes.items.assign(value.levels.size(), 1);
     std::ranges::copy(list->items, std::back_inserter(sizes.items));
-    const std::size_t rank = rule_.form == Form::kSizes ? 0 : list->items.size();
+    const std::size_t rank = rule_.form == BatchForm::kSizes ? 0 : list->items.size();
     args_.set(name_at(0), plan_.align(node_, value, value.levels, rank));
     args_.set(rule_.sizes, std::move(sizes));
     finish(value.levels);
@@ -343,7 +341,7 @@ class OperatorCall : public BatchCall {
     const Levels levels = BatchPlan::common_levels(values);
     const std::size_t rank = max_rank(values);
     const auto has_other = [&](const Batched& value) { return value.rank() != rank; };
-    if (rule_.form == Form::kJoin && std::ranges::any_of(values, has_other)) {
+    if (rule_.form == BatchForm::kJoin && std::ranges::any_of(values, has_other)) {
       throw CannotBatch{node_.name + " gets tensors of several ranks"};
     }
     spread(levels, rank);

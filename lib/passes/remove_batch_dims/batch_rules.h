@@ -1,4 +1,4 @@
-// Applies the batching rules of operators/batching.h to the nodes of a graph.
+// Applies the batching rules of families/batching.h to the nodes of a graph.
 #pragma once
 
 #include "passes/remove_batch_dims/batch_plan.h"

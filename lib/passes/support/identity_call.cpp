@@ -147,7 +147,6 @@ bool swaps_nothing(const Call& call) {
 }
 
 bool gives_input(const Call& call, const IdentityRule& rule) {
-  using When = IdentityRule::When;
   switch (rule.when) {
     case When::kNever:
       return false;
@@ -192,7 +191,6 @@ bool gives_input(const Graph& graph, const Node& node, const OperatorInfo& info)
 }
 
 bool converts(const Graph& graph, const Node& node, const OperatorInfo& info) {
-  using When = IdentityRule::When;
   const IdentityRule rule = identity_rule(*info.op);
   if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
   const Call call(graph, node, info);

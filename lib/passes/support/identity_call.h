@@ -5,7 +5,7 @@
 
 namespace fxtrace {
 
-// Returns whether the operator's rule (operators/identities.h) holds for this call.
+// Returns whether the operator's rule (families/identities.h) holds for this call.
 bool gives_input(const Graph& graph, const Node& node, const OperatorInfo& info);
 // Returns whether a conversion operator makes new memory: it asks for another dtype, or for a copy.
 bool converts(const Graph& graph, const Node& node, const OperatorInfo& info);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/node_spec.h"
 #include "operators/target.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
@@ -134,16 +135,8 @@ TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
     const Node& each = branch.node(id);
     if (each.op == Opcode::kPlaceholder || each.op == Opcode::kOutput) continue;
     const auto name = each.op == Opcode::kGetAttr ? names.find(each.target) : names.end();
-    Graph::NodeSpec spec{each.op,
-                         name == names.end() ? *each.target : name->second,
-                         {},
-                         {},
-                         each.scope,
-                         each.meta,
-                         each.source,
-                         each.name,
-                         each.model_function,
-                         each.is_recorded};
+    Graph::NodeSpec spec = spec_like(each);
+    if (name != names.end()) spec.target = name->second;
     for (const Argument& argument : each.args) spec.args.push_back(here(argument));
     for (const auto& [key, argument] : each.kwargs) spec.kwargs.emplace_back(key, here(argument));
     const NodeId made = graph_->graph.insert_before(call, std::move(spec));

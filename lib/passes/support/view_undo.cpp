@@ -9,8 +9,6 @@
 namespace fxtrace {
 namespace {
 
-using InverseForm = ViewInverse::Form;
-
 // What is larger is no tensor's; sums and products of these fit 64 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40, kMaxParts = std::int64_t{1} << 20;
 

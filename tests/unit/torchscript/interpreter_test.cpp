@@ -20,9 +20,7 @@
 #include "tests/forms/ir_text.h"
 #include "torchscript/torchscript_archive.h"
 #include "torchscript/torchscript_program.h"
-#include "trace/config.h"
-#include "trace/input_spec.h"
-#include "trace/leaf_rules.h"
+#include "trace/option_table.h"
 #include "trace/trace.h"
 
 using namespace fxtrace;
@@ -63,7 +61,7 @@ constexpr std::string_view kLine = "----\n";
 // The upper part of a case.
 //
 //   // What it is about.
-//   --input x=float32[n,4]       options; these, --concrete, --leaf, --no-default-leaves and --control-flow
+//   --input x=float32[n,4]       options of a trace
 //
 //   module Sub                   submodules first, the root last
 //     weight: float32[4,3]       a parameter
@@ -100,8 +98,9 @@ class Case {
 
   // What the trace gives, as text.
   std::string run() {
-    TorchScriptProgram program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)), options_);
-    const GraphCollection collection = trace(program, options_).collection;
+    TorchScriptProgram program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)),
+                               config_.options);
+    const GraphCollection collection = trace(program, config_.options).collection;
     std::string text;
     for (const ModuleGraph& graph : collection.graphs) {
       if (!graph.module.empty()) text += "graph of " + graph.module + "\n";
@@ -135,21 +134,11 @@ class Case {
     std::string option;
     std::string value;
     words >> option >> value;
-    const auto equal = value.find('=');
-    if (option == "--input") {
-      options_.inputs.push_back(make_input_spec(value.substr(0, equal), value.substr(equal + 1)));
-    } else if (option == "--concrete") {
-      const std::string name = value.substr(0, equal);
-      options_.concrete.push_back({name, parse_concrete(value.substr(equal + 1), name)});
-    } else if (option == "--leaf") {
-      options_.leaf_rules.push_back(parse_leaf_rule(value, true));
-    } else if (option == "--control-flow") {
-      options_.control_flow = value == "subgraph" ? ControlFlow::kSubgraph : ControlFlow::kFail;
-    } else if (option == "--no-default-leaves") {
-      options_.default_leaves = false;
-    } else {
-      FAIL("no option " + option);
-    }
+    const auto row = std::ranges::find_if(
+        option_table(), [&](const OptionRow& each) { return each.name != nullptr && each.name == option; });
+    if (row == option_table().end()) FAIL("no option " + option);
+    OptionSource source;
+    row->value.from_text(config_, value, source);
   }
 
   void read_member(const std::string& line) {
@@ -216,7 +205,7 @@ class Case {
   std::map<std::string, std::shared_ptr<ClassType>> types_;
   std::map<std::string, Ref<ObjectValue>> modules_;
   std::string current_, method_;
-  TraceOptions options_;
+  Config config_;
 };
 
 std::string read(const std::filesystem::path& path) {
