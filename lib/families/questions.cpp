@@ -35,12 +35,12 @@ constexpr OperatorRow kRows[] = {
     {"is_non_overlapping_and_dense is_strides_like_format", {.traits = kNoMacs | kReadsLayout}},
     {"numel size", {.traits = kSmallTensors | kTensorMethod | kGivesSize}},
     {"prim::TupleUnpack", {.traits = kKnown | kNoMacs}},
-    {"prim::device prim::is_cpu prim::is_cuda prim::is_meta prim::is_mps prim::is_xpu",
+    {"prim::device prim::is_cpu prim::is_cuda prim::is_ipu prim::is_maia prim::is_meta prim::is_mps "
+     "prim::is_mtia prim::is_vulkan prim::is_xla prim::is_xpu",
      {.traits = kNoMacs | kAttribute, .asks = Facet::kDevice}},
-    {"prim::dtype prim::is_quantized", {.traits = kNoMacs | kAttribute, .asks = Facet::kDtype}},
-    {"prim::grad prim::is_ipu prim::is_maia prim::is_mtia prim::is_vulkan prim::is_xla "
-     "prim::itemsize prim::name prim::nbytes",
-     {.traits = kNoMacs | kAttribute}},
+    {"prim::dtype prim::is_quantized prim::itemsize",
+     {.traits = kNoMacs | kAttribute, .asks = Facet::kDtype}},
+    {"prim::grad prim::name prim::nbytes", {.traits = kNoMacs | kAttribute}},
     {"prim::is_mkldnn prim::is_nested prim::is_sparse prim::is_sparse_csr prim::layout "
      "prim::requires_grad",
      {.traits = kNoMacs | kAttribute, .asks = Facet::kNothing}},

@@ -463,7 +463,8 @@ Evaluated is_dense(const Values& values, const ShapeEnv&) {
 }
 
 // "cuda" and the like: the end of the operator's name.
-constexpr std::array<std::string_view, 5> kDevices{"cuda", "cpu", "meta", "mps", "xpu"};
+constexpr std::array<std::string_view, 10> kDevices{"cuda", "cpu",  "meta", "mps",    "xpu",
+                                                    "ipu",  "maia", "mtia", "vulkan", "xla"};
 template <std::size_t Kind>
 Evaluated is_on(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
@@ -511,6 +512,11 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"prim::is_meta", is_on<2>},
       {"prim::is_mps", is_on<3>},
       {"prim::is_xpu", is_on<4>},
+      {"prim::is_ipu", is_on<5>},
+      {"prim::is_maia", is_on<6>},
+      {"prim::is_mtia", is_on<7>},
+      {"prim::is_vulkan", is_on<8>},
+      {"prim::is_xla", is_on<9>},
       {"aten::add", add_values<1>},
       {"aten::sub", add_values<-1>},
       {"aten::mul", multiply},

@@ -605,6 +605,8 @@ TEST_CASE("questions about sizes", "[shapes]") {
       {"str(n)", "?"},
       {"prim::is_cuda(float32[n]@cuda:0)", "= True"},
       {"prim::is_cuda(float32[n])", "= False"},
+      {"prim::is_mtia(float32[n]@mtia:0)", "= True"},
+      {"prim::is_xla(float32[n])", "= False"},
       {"prim::is_sparse(float32[n,4]%2)", "= True"},
       {"prim::layout(float32[n,4]%2)", "= 1"},
       {"prim::nbytes(float16[n,4])", "n*8"},
