@@ -69,7 +69,7 @@ SymInt distances(const RuleArguments& args, const Results& results) {
 
 constexpr OperatorRow kRows[] = {
     {"_cdist_forward", {.traits = kNoMacs, .shape = distances}},
-    {"_euclidean_dist", {.macs = euclidean}},
+    {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {BatchForm::kEqual}}},
     {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
     {"cdist", {.shape = distances, .macs = distances, .batch = {BatchForm::kEqual}}},
     {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = {BatchForm::kBroadcast}}},

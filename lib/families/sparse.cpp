@@ -129,6 +129,13 @@ Results addmm(const RuleArguments& args) {
   return multiplied(args, "mat1", "mat2");
 }
 
+// Sparse, whatever the second factor is.
+Results smm(const RuleArguments& args) {
+  Results results = multiplied(args, "self", "mat2");
+  const TensorInfo& product = *results.at(0).tensor();
+  return make_sparse(product.sizes, product.dtype, 2);
+}
+
 Results sum(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   if (args.given("dtype") || !self.dtype || !is_floating(*self.dtype)) throw CannotTell{};
@@ -206,6 +213,7 @@ constexpr OperatorRow kRows[] = {
     {"_to_sparse", {.traits = kNoMacs, .shape = sparse::to_sparse}},
     {"_values", {.of_sparse = sparse::values}},
     {"coalesce", {.traits = kMayBeArgument | kMayCopy, .of_sparse = same_as_first}},
+    {"smm", {.of_sparse = sparse::smm}},
     {"to_dense", {.traits = kNoMacs, .of_sparse = sparse::to_dense}},
     {"to_sparse", {.traits = kNoMacs, .shape = sparse::to_sparse, .of_sparse = sparse::to_sparse}},
     {"values", {.traits = kPlain | kMovesElements, .of_sparse = sparse::values}},

@@ -11,6 +11,7 @@ Results indices(const RuleArguments& args);
 Results matmul(const RuleArguments& args);
 Results matrix_transpose(const RuleArguments& args);
 Results scaled(const RuleArguments& args);
+Results smm(const RuleArguments& args);
 Results sparse_mm(const RuleArguments& args);
 Results sum(const RuleArguments& args);
 Results sum_of_two(const RuleArguments& args);

@@ -109,6 +109,7 @@ TEST_CASE("costs: bilinear forms and distances", "[costs]") {
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1,2], [2,3])", "n*140"},
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1,2], [2,3], 0)", "n*140"},
       {"_trilinear(float32[n,3], float32[7,3,5], float32[n,5], [1,3], [0], [1], [2,3])", "?"},
+      {"_euclidean_dist(float32[n,3], float32[5,3])", "n*25"},
       {"cdist(float32[2,4,3], float32[2,5,3])", "0"},
       {"cdist(float32[2,40,3], float32[2,5,3])", "2000"},
       {"cdist(float32[2,4,3], float32[2,5,3], 2.0, 1)", "200"},
