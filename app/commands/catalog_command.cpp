@@ -194,14 +194,14 @@ class Progress {
     console_.err() << line.view() << std::flush;
     is_told_ = true;
   }
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
   void clear() {
     if (is_told_) console_.err() << "\r\033[K" << std::flush;
     is_told_ = false;
   }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
 
   std::size_t files_;
   Console& console_;
@@ -244,7 +244,8 @@ class Run {
     catalog_.commit();
   }
 
-  void tell() const {
+  void tell() {
+    progress_.clear();
     std::string text = std::to_string(files_.size()) + (files_.size() == 1 ? " file: " : " files: ") +
                        std::to_string(read_) + " read";
     if (unchanged_ > 0) text += ", " + std::to_string(unchanged_) + " unchanged";

@@ -254,3 +254,22 @@ if __name__ == "__main__":
                 after = rerun(read(page), os.path.abspath(sys.argv[1]), folder, models)
             with open(page, "w", encoding="utf-8") as file:
                 file.write(after)
+
+
+def rows_of_coming_from() -> list[str]:
+    """The commands in the tables of docs/coming-from.md."""
+    rows = re.findall(r"^\| (?!in Python|---)(.*) \|$", read(os.path.join(ROOT, "docs", "coming-from.md")), re.MULTILINE)
+    assert len(rows) > 30
+    return [command.replace("\\|", "|") for row in rows for command in re.findall(r"`(fxtrace [^`]*)`", row)[-1:]]
+
+
+def test_every_row_of_coming_from_runs(program, tmp_path, models):
+    """Each gives something, and no row is without a command."""
+    text = read(os.path.join(ROOT, "docs", "coming-from.md"))
+    prepare(str(tmp_path), models)
+    run_command("fxtrace trace model.pt2 -o model.json", program.path, str(tmp_path))
+    assert len(rows_of_coming_from()) == len(re.findall(r"^\| (?!in Python|---)", text, re.MULTILINE))
+    for command in dict.fromkeys(rows_of_coming_from()):
+        script = f"set -eo pipefail\nfxtrace() {{ '{program.path}' \"$@\"; }}\n{command}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        assert done.returncode == 0 and done.stdout.strip() not in ("", "null"), f"{command}\n{done.stderr}"
