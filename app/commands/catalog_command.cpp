@@ -176,7 +176,7 @@ class Progress {
 
   void tell(std::size_t done, std::int64_t failed) {
     const auto now = Clock::now();
-    if (!shows_ || now - told_ < std::chrono::milliseconds(100)) return;
+    if (!shows_ || done == 0 || now - told_ < std::chrono::milliseconds(100)) return;
     told_ = now;
     clear();
     const double seconds = std::chrono::duration<double>(now - start_).count();
