@@ -38,6 +38,7 @@ from ._errors import (
     RebuildError,
     UsageError,
 )
+from ._extract import extract
 from ._order import Bucket, Call, Fsdp2, Order, Use, UsedModule, UsedParameter, order
 from ._program import Message, find_program
 from ._trace import PH, ModulesFailed, trace
@@ -99,6 +100,7 @@ __all__ = [
     "UsedParameter",
     "Verification",
     "diff",
+    "extract",
     "find_program",
     "load",
     "order",
