@@ -160,7 +160,8 @@ class Builder {
       }
     }
     // Without a call, as those of a ParameterList.
-    for (const UseOrder::Parameter& parameter : order_.parameters) touch(QualifiedName(parameter.name).parent());
+    for (const UseOrder::Parameter& parameter : order_.parameters)
+      touch(QualifiedName(parameter.name).parent());
     for (const ModuleRecord& record : collection_.modules) {
       if (record.alias_of || touched.contains(record.path)) continue;
       // Within a leaf it is not known.  Of modules in one another the outermost stands for all.
