@@ -41,6 +41,7 @@ ALLOWED = [
     ("parameters", [PARAMETER, OBJECT]),
     ("graphs 0 graph_signature", {"inputs": [INPUT, BUFFER], "outputs": [OUTPUT]}),
     ("graphs 0 nodes 0 program_nodes", ["linear", "relu"]),
+    ("graphs 0 nodes", [{**NODE, "op": "placeholder", "program_nodes": ["linear"]}]),
     ("graphs 0 nodes 0 meta", {**META, "value": 3}),
     ("graphs 0 nodes 0 meta", {**META, "value": "2*batch"}),
     ("graphs 0 nodes 0 args", [{"function": "aten.mm.default"}]),

@@ -21,6 +21,10 @@ Command make_catalog_command(CLI::App& parent);
 Command make_query_command(CLI::App& parent);
 // Prints a JSON schema.
 Command make_schema_command(CLI::App& parent);
+// Shows in which order a model uses its modules and parameters.
+Command make_order_command(CLI::App& parent);
+// Makes a part of a model a collection of its own.
+Command make_extract_command(CLI::App& parent);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& parent);
 

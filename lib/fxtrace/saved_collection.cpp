@@ -30,6 +30,10 @@ std::string some_of(const std::set<std::string>& names) {
   return names.size() == shown ? text : text + " and " + std::to_string(names.size() - shown) + " more";
 }
 
+bool has_costs(const GraphCollection& collection) {
+  return std::ranges::any_of(collection.graphs, [](const auto& graph) { return graph.cost.has_value(); });
+}
+
 }  // namespace
 
 GraphCollection read_collection_file(const ModelFile& file, const std::string& name,
@@ -64,10 +68,14 @@ std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphC
   for (const std::string& name : names)
     std::ranges::move(run_pass(*find_pass(name), collection), std::back_inserter(reports));
   // Of a collection that an earlier fxtrace wrote, nobody knows what its leaves cost.
-  const bool has_costs =
-      std::ranges::any_of(collection.graphs, [](const auto& graph) { return graph.cost.has_value(); });
-  if (!names.empty() && has_costs) add_costs(collection);
+  if (!names.empty() && has_costs(collection)) add_costs(collection);
   return reports;
+}
+
+GraphCollection extract_part(const GraphCollection& collection, const Part& part) {
+  GraphCollection extracted = extract(collection, part);
+  if (has_costs(collection)) add_costs(extracted);
+  return extracted;
 }
 
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection) {

@@ -1,4 +1,4 @@
-// Reads saved collections, and runs graph passes on them.
+// Reads saved collections, runs graph passes on them, and takes parts of them.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "archive/model_file.h"
 #include "graph/graph_collection.h"
+#include "passes/extract.h"
 #include "passes/pass.h"
 #include "trace/trace_program.h"
 
@@ -21,6 +22,9 @@ void check_passes(const std::vector<std::string>& names);
 
 // Runs passes, which must exist, in order, and updates the costs.  Returns a report for each that ran.
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection);
+
+// Returns extract() with the costs of the part.
+GraphCollection extract_part(const GraphCollection& collection, const Part& part);
 
 // Appends passes that were run on a saved collection to those of its options.
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection);

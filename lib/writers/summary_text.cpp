@@ -12,6 +12,7 @@
 #include "support/columns.h"
 #include "support/utf8.h"
 #include "writers/summary_words.h"
+#include "writers/tree_lines.h"
 
 namespace fxtrace {
 namespace {
@@ -23,8 +24,7 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastBar = 6, kMostBar = 16;
 // Below this there is no table.
 constexpr std::size_t kLeastWidth = 40;
-constexpr std::size_t kMostPorts = 8;   // inputs, and outputs; JSON has them all
-constexpr std::size_t kMostLines = 20;  // of the tree, at which it stops to grow to the right
+constexpr std::size_t kMostPorts = 8;  // inputs, and outputs; JSON has them all
 
 constexpr const char* kBold = "\033[1m";
 constexpr const char* kDim = "\033[2m";
@@ -52,7 +52,9 @@ class Table {
       : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastWidth)) {
     const std::string dtype = words::usual_dtype(summary);
     output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
-    make_lines();
+    std::vector<std::size_t> depths;
+    for (const SummaryRow& row : summary.rows) depths.push_back(row.depth);
+    lines_ = tree_lines(depths);
     // What people read first is cut last.
     add("Module", 22, false, [&](const SummaryRow& row) { return words::name(row, false); });
     for (std::size_t i = 0; i < lines_.size(); ++i) columns_.back().cells[i].insert(0, lines_[i]);
@@ -107,38 +109,6 @@ class Table {
     for (const SummaryRow& row : summary_.rows) column.cells.push_back(text(row));
     columns_.push_back(std::move(column));
     return columns_.size() - 1;
-  }
-
-  // The tree before each name: "│ ├ ".
-  void make_lines() {
-    const auto& rows = summary_.rows;
-    std::vector<bool> is_last(rows.size(), true);
-    std::vector<std::size_t> open;  // the row at each depth
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      while (!open.empty() && rows[open.back()].depth > rows[i].depth) open.pop_back();
-      if (!open.empty() && rows[open.back()].depth == rows[i].depth) {
-        is_last[open.back()] = false;
-        open.pop_back();
-      }
-      open.push_back(i);
-    }
-    std::vector<std::string> above;  // for the children of the row at each depth
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::size_t depth = std::min(rows[i].depth, above.size());
-      above.resize(depth);
-      if (depth == 0) {
-        lines_.emplace_back();
-        above.emplace_back();
-        continue;
-      }
-      if (depth > kMostLines) {
-        lines_.push_back(above.back());
-        above.push_back(above.back());
-        continue;
-      }
-      lines_.push_back(above.back() + (is_last[i] ? "└ " : "├ "));
-      above.push_back(above.back() + (is_last[i] ? "  " : "│ "));
-    }
   }
 
   std::size_t total() const {

@@ -38,6 +38,8 @@ from ._errors import (
     RebuildError,
     UsageError,
 )
+from ._extract import extract
+from ._order import Bucket, Call, Fsdp2, Order, Use, UsedModule, UsedParameter, order
 from ._program import Message, find_program
 from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
@@ -45,6 +47,8 @@ from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 
 __all__ = [
     "PH",
+    "Bucket",
+    "Call",
     "Collection",
     "ComparedModel",
     "Comparison",
@@ -57,6 +61,7 @@ __all__ = [
     "Execution",
     "Failure",
     "Fault",
+    "Fsdp2",
     "FunctionRef",
     "FxtraceWarning",
     "Graph",
@@ -80,6 +85,7 @@ __all__ = [
     "Node",
     "NodeRef",
     "NotFound",
+    "Order",
     "Parameter",
     "Profile",
     "ProgramNotFound",
@@ -89,10 +95,15 @@ __all__ = [
     "Source",
     "TensorInfo",
     "UsageError",
+    "Use",
+    "UsedModule",
+    "UsedParameter",
     "Verification",
     "diff",
+    "extract",
     "find_program",
     "load",
+    "order",
     "trace",
     "verify",
 ]

@@ -51,6 +51,13 @@ def _quiet(*names: str) -> Iterator[None]:
             logger.setLevel(level)
 
 
+def _fits(node: Node, value: fx.Node) -> bool:
+    """Whether a value of the program may be that of a node, by its dtype and sizes."""
+    tensor = value.meta["val"]
+    sizes = [str(size) for size in tensor.shape]
+    return node.dtype == str(tensor.dtype).removeprefix("torch.") and [str(size) for size in node.shape or ()] == sizes
+
+
 class Archive:
     """The constants in the archive at `path`."""
 
@@ -106,7 +113,7 @@ class ProgramBuilder(Builder):
 
     def out_spec(self) -> pytree.TreeSpec | None:
         spec = self._program.call_spec.out_spec
-        return None if self._is_body else spec
+        return None if self._is_body or self.graph.signature is None else spec
 
     def find_attribute(self, node: Node) -> tuple[str, str, Any]:
         target, values = node.target, self._state.values
@@ -122,8 +129,10 @@ class ProgramBuilder(Builder):
         """What the program has and no operation uses is in the state_dict all the same."""
         if self._is_body:
             return
+        whole = self.graph.signature is not None or self.graph.collection is None
+        names = set() if whole else {parameter.name for parameter in self.graph.collection.parameters}
         for name, value in self._program.state_dict.items():
-            if self.is_state(name):
+            if self.is_state(name) and (whole or name in names):
                 add_state(module, name, value)
 
     @staticmethod
@@ -164,7 +173,7 @@ class ProgramBuilder(Builder):
             if len(given) == len(tensors) == 1 and given[0] not in known:  # a node that a pass has made
                 leaf.reorder(tensors)
             else:
-                leaf.reorder([self._program_node(name) for name in given])
+                leaf.reorder(self._entering(given, tensors))
         self._leaves[node.name] = leaf
         results = len(leaf.leaving)
         positions = [user.args[1] for user in self._parts_of(node)]
@@ -178,8 +187,22 @@ class ProgramBuilder(Builder):
             if user.target == "operator.getitem" and user.args[0] == NodeRef(node.name):
                 yield user
 
-    def _program_node(self, name: str) -> fx.Node:
-        """The node of the program that a node of the graph stands for."""
+    def _entering(self, given: list[str], tensors: list[fx.Node]) -> list[fx.Node]:
+        """The nodes of the program that arguments of a leaf stand for, of those that enter it."""
+        found = [self._program_node(name) for name in given]
+        left = [node for node in tensors if node not in found]
+        for i, name in enumerate(given):
+            if found[i] is not None:
+                continue
+            fitting = [node for node in left if _fits(self.graph[name], node)]
+            if len(fitting) != 1:
+                raise RebuildError(f"which of the program's values enters as {name} cannot be told, of {fitting}")
+            found[i] = fitting[0]
+            left.remove(fitting[0])
+        return [node for node in found if node is not None]
+
+    def _program_node(self, name: str) -> fx.Node | None:
+        """The node of the program that a node of the graph stands for; None for what another leaf gives to a part."""
         node = self.graph[name]
         if node.op == "get_attr":
             name = next(key for key, target in self._state.names.items() if target == node.target)
@@ -187,6 +210,9 @@ class ProgramBuilder(Builder):
         while node.target == "operator.getitem":
             path = (node.args[1], *path)
             node = self.graph[node.args[0].name]
+        if node.op == "placeholder" and node.program_nodes:
+            is_one = len(node.program_nodes) == 1 and not path
+            return nodes_by_name(self._source).get(node.program_nodes[0]) if is_one else None
         if node.op != "call_module":
             return nodes_by_name(self._source)[name]
         leaf = self._leaves[node.name]

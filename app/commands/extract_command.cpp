@@ -1,0 +1,137 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/answer.h"
+#include "app/commands/commands.h"
+#include "app/files.h"
+#include "app/formats.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/option_checks.h"
+#include "app/output.h"
+#include "app/passes.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "fxtrace/saved_collection.h"
+#include "graph/lint.h"
+
+namespace fxtrace::cli {
+namespace {
+
+struct Arguments {
+  TraceArguments trace;
+  std::string file;
+  Part part;
+  FormatArguments format;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  void check() const {  // throws Error(kUsage)
+    const bool has_nodes = !part.from.empty() || !part.to.empty();
+    if (part.module && has_nodes) throw usage_error("--module and --from, --to name different parts");
+    if (!part.module && !has_nodes) {
+      throw usage_error("say which part: --module PATH, or --from NODE and --to NODE",
+                        {"fxtrace order FILE lists modules, and fxtrace render FILE -f text nodes"});
+    }
+    if (part.call && !part.module) throw usage_error("--call is of a module: --module PATH --call N");
+  }
+};
+
+// A saved trace stays that of its model, as in fxtrace render.
+GraphCollection& read(const Arguments& arguments, const Config& config, const InputFile& input,
+                      Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  if (is_traceable(info.kind)) {
+    GraphCollection& traced = trace_file(input, info, config, {}, isolated, console).collection;
+    run_passes(config.passes, traced, console);
+    return traced;
+  }
+  if (arguments.trace.any_but_passes()) {
+    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
+  }
+  GraphCollection& saved = isolated.keep(read_collection_file(input, console));
+  run_passes(config.passes, saved, console);
+  add_to_options(config.passes, saved);
+  return saved;
+}
+
+int extract_and_write(const Arguments& arguments, const Config& config, const InputFile& input,
+                      Output& output, Isolated& isolated, Console& console) {
+  const GraphCollection& collection = read(arguments, config, input, isolated, console);
+  const GraphCollection& extracted =
+      isolated.keep(with_input(input, [&] { return extract_part(collection, arguments.part); }));
+#ifndef NDEBUG
+  lint(extracted);
+#endif
+  output.write([&](std::ostream& out) { arguments.format.write(extracted, out); });
+  return strict_code(config, extracted, input, console, kDone);
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  arguments.check();  // what is wrong is said first
+  arguments.format.format();
+  const InputFile input(arguments.file, console.in());
+  Output output(arguments.format.output(), input, console);
+  arguments.format.connect(output, arguments.isolation);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return extract_and_write(arguments, config, input, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_extract_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "extract",
+      "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from some nodes to "
+      "others. What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep their "
+      "names. Run on the values that entered, the part computes what the model computed; a part that cannot is refused. "
+      "FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
+  app->footer(
+      "  fxtrace extract model.pt2 --module encoder.layers.0 -o layer.json\n"
+      "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");
+  app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  const char* group = "Part";
+  Part& part = arguments->part;
+  app->add_option("--module", part.module, "the module PATH: its own graph if it has one, else a call of it")
+      ->type_name("PATH")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app->add_option("--call", part.call,
+                  "which call of the module in the graph. Default: its own graph, else 1")
+      ->type_name("N")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->check(integer_from(1));
+  app->add_option("--from", part.from,
+                  "nodes that the part begins with, by name; repeatable. Default: all that --to needs")
+      ->type_name("NODE")
+      ->group(group)
+      ->allow_extra_args(false);
+  app->add_option("--to", part.to, "nodes that the part ends with; repeatable. Default: the graph's output")
+      ->type_name("NODE")
+      ->group(group)
+      ->allow_extra_args(false);
+  app->add_option(
+         "--graph", part.graph,
+         "the graph of the module PATH, where modules that failed have given several. Default: the root's")
+      ->type_name("PATH")
+      ->group(group)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  arguments->format.add_to(*app);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

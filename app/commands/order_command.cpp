@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/answer.h"
+#include "app/commands/commands.h"
+#include "app/isolation.h"
+#include "app/output.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "summaries/fsdp_plan.h"
+#include "summaries/use_order.h"
+#include "writers/order_csv.h"
+#include "writers/order_json.h"
+#include "writers/order_python.h"
+#include "writers/order_text.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// In the order of formats().
+enum class OrderFormat { kText, kJson, kCsv, kPython };
+
+std::vector<AnswerFormat> formats() {
+  return {{".txt"},
+          {".json", "--json", "write JSON (schemas/order.schema.json)"},
+          {".csv", "--csv", "write CSV (RFC 4180), one row a module and one a parameter"},
+          {".py", "--fsdp2",
+           "write Python that shards a model by torch.distributed.fsdp.fully_shard: repeated blocks by "
+           "themselves, the rest with the root, and each block prefetches the one that was traced next"}};
+}
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  std::optional<std::string> buckets;
+  AnswerArguments answer{formats()};
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  // Both throw Error(kUsage).
+  OrderFormat format() const { return static_cast<OrderFormat>(answer.format()); }
+  std::optional<std::int64_t> bucket_bytes() const;
+};
+
+struct Unit {
+  std::string_view name;
+  std::int64_t bytes;
+};
+constexpr std::int64_t kThousand = 1000;
+constexpr std::int64_t kKibi = 1024;
+constexpr Unit kUnits[] = {{"", 1},
+                           {"B", 1},
+                           {"kB", kThousand},
+                           {"KB", kThousand},
+                           {"MB", kThousand* kThousand},
+                           {"GB", kThousand* kThousand* kThousand},
+                           {"KiB", kKibi},
+                           {"MiB", kKibi* kKibi},
+                           {"GiB", kKibi* kKibi* kKibi}};
+
+std::optional<std::int64_t> Arguments::bucket_bytes() const {
+  if (!buckets) return std::nullopt;
+  std::int64_t size = 0;
+  const char* end = buckets->data() + buckets->size();
+  const auto [stop, failure] = std::from_chars(buckets->data(), end, size);
+  const auto* const unit = std::ranges::find(kUnits, std::string_view(stop, end), &Unit::name);
+  const bool is_size = failure == std::errc() && size > 0 && unit != std::end(kUnits) &&
+                       size <= std::numeric_limits<std::int64_t>::max() / unit->bytes;
+  if (!is_size) {
+    throw usage_error("--buckets: expected a size such as 25MiB, 25MB or 25000000, got '" + *buckets + "'");
+  }
+  if (format() == OrderFormat::kPython) {
+    throw usage_error("--buckets does not apply to --fsdp2, whose groups are modules");
+  }
+  return size * unit->bytes;
+}
+
+int order(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
+          Output& output, Isolated& isolated, Console& console) {
+  const GraphCollection& collection =
+      read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+  UseOrder& order = isolated.keep(order_of_use(collection));
+  if (const auto bytes = arguments.bucket_bytes()) make_buckets(order, *bytes);
+  output.write([&](std::ostream& out) {
+    switch (arguments.format()) {
+      case OrderFormat::kText:
+        return write_order_text(order, out, layout);
+      case OrderFormat::kJson:
+        return write_order_json(order, plan_fsdp(collection, order), out);
+      case OrderFormat::kCsv:
+        return write_order_csv(order, out);
+      case OrderFormat::kPython:
+        return write_order_python(order, plan_fsdp(collection, order), out);
+    }
+  });
+  return strict_code(config, collection, input, console, kDone);
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  Config config = arguments.trace.resolve();
+  static_cast<void>(arguments.format());  // what is wrong is said first
+  static_cast<void>(arguments.bucket_bytes());
+  const InputFile input(arguments.model, console.in());
+  Output output(arguments.answer.output(), input, console);
+  const TextLayout layout = arguments.answer.layout(console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return order(arguments, config, layout, input, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_order_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "order",
+      "Show in which order a model uses its modules and parameters. Each module has the number of its first call, its "
+      "parameters with their bytes, and its other calls; each parameter the calls that use it. Below stand parameters "
+      "that are unused or tied, and modules that are shared or never called. MODEL is a model as of fxtrace trace, or "
+      "the JSON that fxtrace trace wrote. Equal blocks in a row are written once.");
+  app->footer(
+      "  fxtrace order model.pt2\n"
+      "  fxtrace order model.pt2 --buckets 25MiB\n"
+      "  fxtrace order model.pt2 --fsdp2 -o shard.py\n");
+  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  app->add_option(
+         "--buckets", arguments->buckets,
+         "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their first "
+         "uses; one that is larger is a bucket by itself")
+      ->type_name("SIZE")
+      ->group("Order")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  arguments->answer.add_to(*app);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,740 @@
+#include "passes/extract.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "graph/parameter_uses.h"
+#include "passes/support/graph_part.h"
+#include "passes/support/rewrite.h"
+#include "passes/support/subgraph_call.h"
+#include "support/error.h"
+#include "support/nearest.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+bool is_within(std::string_view path, std::string_view module) {
+  return path == module || QualifiedName(path).is_below(module);
+}
+
+Error no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
+  const std::string nearest = find_nearest(name, names);
+  return usage_error(
+      "there is no " + what + " '" + name + "'",
+      nearest.empty() ? std::vector<std::string>() : std::vector{"did you mean " + nearest + "?"});
+}
+
+using Made = std::unordered_map<std::uint32_t, NodeId>;  // by the old id
+
+Argument mapped(const Argument& argument, const Made& made) {
+  return map_references<NodeId>(argument, [&](NodeId id) -> Argument { return made.at(id.index); });
+}
+
+// Appends a copy of a node of another graph, in another scope.
+NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
+  Graph::NodeSpec spec;
+  spec.op = old.op;
+  spec.target = *old.target;
+  for (const Argument& argument : old.args) spec.args.push_back(mapped(argument, made));
+  for (const auto& [name, argument] : old.kwargs) spec.kwargs.emplace_back(name, mapped(argument, made));
+  spec.scope = std::move(scope);
+  spec.meta = old.meta;
+  spec.source = old.source;
+  spec.name_hint = old.name;
+  spec.model_function = old.model_function;
+  spec.is_recorded = old.is_recorded;
+  const NodeId copy = graph.append(std::move(spec));
+  graph.set_method(copy, *old.method);
+  graph.set_program_nodes(copy, *old.program_nodes);
+  graph.set_program_values(copy, *old.program_values);
+  graph.set_cost(copy, *old.cost);
+  made.emplace(old.id.index, copy);
+  return copy;
+}
+
+// Calls f for the graph and all its subgraphs.
+template <class Graph, class F>
+void for_each_graph(Graph& graph, F&& f) {
+  f(graph);
+  for (auto& subgraph : graph.subgraphs) for_each_graph(subgraph.graph, f);
+}
+
+// The calls of modules in a graph, by their numbers in module_forward_order.
+class Calls {
+ public:
+  explicit Calls(const ModuleGraph& graph) : order_(graph.execution->module_forward_order) {
+    for (std::size_t i = 0; i < order_.size(); ++i) by_path_[order_[i]].push_back(i);
+  }
+
+  std::size_t size() const { return order_.size(); }
+  const std::string& path(std::size_t call) const { return order_[call]; }
+  const std::vector<std::size_t>* find(std::string_view path) const {
+    const auto found = by_path_.find(path);
+    return found == by_path_.end() ? nullptr : &found->second;
+  }
+  std::optional<std::size_t> find(const Scope& scope) const {
+    const auto* calls = find(scope.module_path);
+    const auto number = static_cast<std::size_t>(scope.call);
+    return calls != nullptr && number <= calls->size() ? std::optional((*calls)[number - 1]) : std::nullopt;
+  }
+
+ private:
+  const std::vector<std::string>& order_;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> by_path_;
+};
+
+// What is taken of which graph.
+struct Taken {
+  const ModuleGraph* graph = nullptr;
+  std::unique_ptr<GraphPart> nodes;   // null: the whole collection
+  std::optional<std::string> module;  // of which all parameters are kept
+  bool has_all_inputs = false;
+};
+
+class Finder {
+ public:
+  Finder(const GraphCollection& collection, const Part& part) : collection_(collection), part_(part) {}
+
+  Taken find() {
+    if (part_.module) return find_module(*part_.module);
+    Taken taken = start(graph_of(part_.graph));
+    add_paths(*taken.nodes);
+    taken.nodes->close();
+    return taken;
+  }
+
+ private:
+  const ModuleGraph* find_graph(const std::string& module) const {
+    const auto found = std::ranges::find(collection_.graphs, module, &ModuleGraph::module);
+    return found == collection_.graphs.end() ? nullptr : &*found;
+  }
+  const ModuleGraph& graph_of(const std::string& module) const {
+    if (const ModuleGraph* graph = find_graph(module)) return *graph;
+    std::vector<std::string> names;
+    for (const ModuleGraph& graph : collection_.graphs) names.push_back(graph.module);
+    throw no_such("graph of a module", module, names);
+  }
+
+  Taken start(const ModuleGraph& graph) const {
+    return {&graph, std::make_unique<GraphPart>(collection_, graph), {}, false};
+  }
+
+  Taken find_module(const std::string& given) const {
+    const auto record = std::ranges::find(collection_.modules, given, &ModuleRecord::path);
+    if (record == collection_.modules.end()) {
+      std::vector<std::string> names;
+      for (const ModuleRecord& module : collection_.modules) names.push_back(module.path);
+      throw no_such("module", given, names);
+    }
+    const std::string& path = record->alias_of.value_or(record->path);
+    const ModuleGraph* own = part_.call ? nullptr : find_graph(path);
+    if (own != nullptr && path.empty()) return {own, nullptr, {}, true};
+    if (own != nullptr) return whole_graph(*own);
+    const ModuleGraph& graph = graph_of(part_.graph);
+    const Calls calls(graph);
+    const auto* of_module = calls.find(path);
+    if (of_module == nullptr) throw not_called(path);
+    const std::int64_t number = part_.call.value_or(1);
+    if (number > static_cast<std::int64_t>(of_module->size())) {
+      throw usage_error(path_text(path) + " has " + std::to_string(of_module->size()) + " calls, not " +
+                        std::to_string(number));
+    }
+    const auto at = static_cast<std::size_t>(number - 1);
+    return module_call(graph, calls, path, (*of_module)[at],
+                       at + 1 < of_module->size() ? (*of_module)[at + 1] : calls.size());
+  }
+
+  Taken whole_graph(const ModuleGraph& graph) const {
+    Taken taken = start(graph);
+    for (std::size_t i = 0; i < taken.nodes->order().size(); ++i) {
+      if (is_computed(taken.nodes->node(i))) taken.nodes->add(i);
+    }
+    taken.nodes->close();
+    taken.module = graph.module;
+    taken.has_all_inputs = true;
+    return taken;
+  }
+
+  static bool is_computed(const Node& node) {
+    return node.op != Opcode::kPlaceholder && node.op != Opcode::kGetAttr;
+  }
+
+  // The module's call, with those of its submodules up to the next call of it.
+  Taken module_call(const ModuleGraph& graph, const Calls& calls, const std::string& path, std::size_t begin,
+                    std::size_t end) const {
+    Taken taken = start(graph);
+    GraphPart& nodes = *taken.nodes;
+    const auto is_in_call = [&](const Scope& scope) {
+      const auto call = calls.find(scope);
+      return call && begin <= *call && *call < end;
+    };
+    bool has_any = false;
+    for (std::size_t i = 0; i < nodes.order().size(); ++i) {
+      const Node& node = nodes.node(i);
+      const bool is_call = is_computed(node) && node.op != Opcode::kOutput;
+      if (!is_call || !is_within(node.scope->module_path, path) || !is_in_call(node.scope)) continue;
+      nodes.add(i);
+      has_any = true;
+    }
+    if (!has_any) {
+      throw input_error(
+          path_text(path) + " has no node in the graph of " + path_text(graph.module),
+          {"it does nothing, or runs in a body of control flow alone, which --from and --to give with "
+           "the node that runs it"});
+    }
+    nodes.close();
+    taken.module = path;
+    return taken;
+  }
+
+  Error not_called(const std::string& path) const {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (path == module.path || !is_within(path, module.path)) continue;
+      if (module.status == ModuleStatus::kLeaf) {
+        return usage_error(path + " is in " + path_text(module.path) + ", which is a leaf",
+                           {"--no-leaf '@" + module.path + "' traces into a leaf"});
+      }
+      if (module.status == ModuleStatus::kFailed && part_.graph.empty()) {
+        return usage_error(path + " is in " + path_text(module.path) + ", which failed to trace",
+                           {"--graph PATH names the graph of a module in it"});
+      }
+    }
+    return usage_error(path_text(path) + " is not called in the graph of " + path_text(part_.graph));
+  }
+
+  // All nodes that lead from `from` to `to`.
+  void add_paths(GraphPart& nodes) const {
+    const std::size_t size = nodes.order().size();
+    std::unordered_map<std::string_view, std::size_t> by_name;
+    for (std::size_t i = 0; i < size; ++i) by_name.emplace(nodes.node(i).name, i);
+    const auto find = [&](const std::string& name) {
+      const auto found = by_name.find(name);
+      if (found != by_name.end()) return found->second;
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < size; ++i) names.push_back(nodes.node(i).name);
+      throw no_such("node", name, names);
+    };
+    std::vector<bool> after(size, part_.from.empty()), before(size);
+    std::vector<std::size_t> from, to;
+    for (const std::string& name : part_.from) after[from.emplace_back(find(name))] = true;
+    for (const std::string& name : part_.to) before[to.emplace_back(find(name))] = true;
+    if (to.empty()) before[to.emplace_back(size - 1)] = true;
+    for (std::size_t i = 0; i < size; ++i) {
+      for_each_input(nodes.node(i),
+                     [&](NodeId input) { after[i] = after[i] || after[nodes.position(input)]; });
+    }
+    for (std::size_t i = size; i-- > 0;) {
+      if (!before[i]) continue;
+      for_each_input(nodes.node(i), [&](NodeId input) { before[nodes.position(input)] = true; });
+    }
+    for (const std::size_t node : from) {
+      if (!before[node])
+        throw usage_error("no path leads from " + nodes.node(node).name + " to a node of --to");
+    }
+    for (const std::size_t node : to) {
+      if (!after[node])
+        throw usage_error("no path leads to " + nodes.node(node).name + " from a node of --from");
+    }
+    for (const std::size_t node : to) {
+      if (!is_computed(nodes.node(node)))
+        throw usage_error(nodes.node(node).name +
+                          " is read and not computed: --to takes a call or the output");
+      nodes.add(node, true);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      if (after[i] && before[i] && is_computed(nodes.node(i))) nodes.add(i);
+    }
+  }
+
+  const GraphCollection& collection_;
+  const Part& part_;
+};
+
+// Makes the collection.
+class Extraction {
+ public:
+  Extraction(const GraphCollection& collection, const Taken& taken)
+      : old_(collection), taken_(taken), calls_(*taken.graph), uses_(collection) {}
+
+  GraphCollection build() {
+    if (taken_.nodes == nullptr) return old_;
+    new_.model = old_.model;
+    new_.options_json = old_.options_json;
+    make_graph(new_.graphs.emplace_back());
+    take_other_graphs();
+    find_names();
+    make_execution(new_.graphs.front());
+    take_parameters();
+    take_modules();
+    return std::move(new_);
+  }
+
+ private:
+  // --- the graph ---
+
+  void make_graph(ModuleGraph& graph) {
+    const GraphPart& nodes = *taken_.nodes;
+    graph.type = old_.model.type;
+    number_calls();
+    std::vector<NodeId> entering;
+    std::unordered_set<std::uint32_t> seen;
+    for (std::size_t i = 0; i < nodes.order().size(); ++i) {
+      const bool is_input = nodes.node(i).op == Opcode::kPlaceholder && taken_.has_all_inputs;
+      if (is_input && seen.insert(nodes.order()[i].index).second) entering.push_back(nodes.order()[i]);
+      if (!nodes.is_member(i)) continue;
+      for_each_input(nodes.node(i), [&](NodeId input) {
+        if (!is_inside(nodes.position(input)) && seen.insert(input.index).second) entering.push_back(input);
+      });
+    }
+    for (const NodeId id : entering) add_input(graph, id);
+    for (std::size_t i = 0; i < nodes.order().size(); ++i) {
+      if (nodes.node(i).op != Opcode::kOutput && is_inside(i)) copy(graph, nodes.order()[i]);
+    }
+    add_output(graph);
+    take_parts(graph);
+    take_guards(graph, entering);
+  }
+
+  // Whether the new graph computes or reads the value, which does not enter then.
+  bool is_inside(std::size_t position) const {
+    const GraphPart& nodes = *taken_.nodes;
+    const Node& node = nodes.node(position);
+    if (node.op != Opcode::kGetAttr) return nodes.is_member(position);
+    const bool is_used =
+        std::ranges::any_of(node.users, [&](NodeId user) { return nodes.is_member(nodes.position(user)); });
+    return is_used && !nodes.is_read_before(position);
+  }
+
+  void add_input(ModuleGraph& graph, NodeId id) {
+    const Node& old = taken_.graph->graph.node(id);
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kPlaceholder;
+    spec.name_hint = old.name;
+    spec.target = old.name;
+    if (old.op == Opcode::kPlaceholder) {
+      spec.target = *old.target;
+      spec.args = old.args;
+    }
+    spec.scope = Scope();
+    spec.meta = old.meta;
+    const NodeId made = graph.graph.append(std::move(spec));
+    check_name(graph.graph, made, old);
+    if (old_.model.kind == "exported_program") graph.graph.set_program_nodes(made, program_nodes(old));
+    made_.emplace(id.index, made);
+  }
+
+  // The program's node that gives the value; all of a leaf's, with the item's, if the leaf gives it.
+  std::vector<std::string> program_nodes(const Node& old) const {
+    const Node* from = &old;
+    while (item_index(*from) && from->args[0].is<NodeId>())
+      from = &taken_.graph->graph.node(*from->args[0].get_if<NodeId>());
+    if (from->op != Opcode::kCallModule) return {old.name};
+    std::vector<std::string> nodes = *from->program_nodes;
+    if (from != &old && std::ranges::find(nodes, old.name) == nodes.end()) nodes.push_back(old.name);
+    return nodes;
+  }
+
+  void copy(ModuleGraph& graph, NodeId id) {
+    const Node& old = taken_.graph->graph.node(id);
+    check_name(graph.graph, copy_node(old, scope_of(old.scope), graph.graph, made_), old);
+  }
+
+  static void check_name(const Graph& graph, NodeId made, const Node& old) {
+    if (graph.node(made).name != old.name)
+      throw Error(ErrorKind::kInternal, "the name " + old.name + " cannot be kept");
+  }
+
+  // The output of the graph itself if the part has it; else what leaves.
+  void add_output(ModuleGraph& graph) {
+    const GraphPart& nodes = *taken_.nodes;
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kOutput;
+    spec.target = "output";
+    spec.name_hint = "output";
+    spec.scope = Scope();
+    const std::size_t last = nodes.order().size() - 1;
+    if (nodes.is_member(last)) {
+      const Node& output = nodes.node(last);
+      spec.args = {mapped(output.args[0], made_)};
+      spec.meta = output.meta;
+      spec.source = output.source;
+      graph.graph.append(std::move(spec));
+      return;
+    }
+    Argument::Tuple values;
+    Meta meta;
+    std::string types;
+    bool is_known = true;
+    for (const NodeId id : nodes.results()) {
+      values.items.emplace_back(made_.at(id.index));
+      meta = *taken_.graph->graph.node(id).meta;
+      is_known = is_known && meta.type;
+      types += (types.empty() ? "" : ", ") + meta.type.value_or("");
+    }
+    if (values.items.size() == 1) {
+      spec.args = {values.items[0]};
+    } else {
+      meta = {};
+      if (is_known && !values.items.empty()) meta.type = "Tuple[" + types + "]";
+      if (!values.items.empty()) spec.args = {std::move(values)};
+      if (spec.args.empty()) spec.args = {Argument::None()};
+    }
+    spec.meta = std::move(meta);
+    graph.graph.append(std::move(spec));
+  }
+
+  void take_parts(ModuleGraph& graph) const {
+    graph.constants = taken_.graph->constants;
+    std::unordered_set<std::string_view> named;
+    for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id))
+      for_each_of<Argument::GraphRef>(graph.graph.node(id),
+                                      [&](const auto& body) { named.insert(body.name); });
+    for (const Subgraph& subgraph : taken_.graph->subgraphs) {
+      if (!named.contains(subgraph.name)) continue;
+      Subgraph copy = subgraph;
+      number_scopes(copy.graph);
+      graph.subgraphs.add(std::move(copy));
+    }
+    drop_unused_parts(graph);
+  }
+
+  // Guards over what enters: inputs of the graph that nobody has changed before, and dimensions of what
+  // enters.
+  void take_guards(ModuleGraph& graph, const std::vector<NodeId>& entering) const {
+    const GraphPart& nodes = *taken_.nodes;
+    std::unordered_set<std::string> foreign;
+    for (std::size_t i = 0; i < nodes.order().size(); ++i) {
+      const Node& node = nodes.node(i);
+      if (node.op == Opcode::kPlaceholder) foreign.insert({node.name, *node.target});
+      const Meta& meta = *node.meta;
+      for (const Expression& size : meta.shape.value_or(std::vector<Expression>()))
+        add_symbols(size, foreign);
+      if (meta.value) add_symbols(*meta.value, foreign);
+    }
+    for (const NodeId id : entering) {
+      const Node& node = nodes.node(nodes.position(id));
+      if (node.op == Opcode::kPlaceholder && !nodes.is_changed_before(nodes.position(id))) {
+        foreign.erase(node.name);
+        foreign.erase(*node.target);
+      }
+      for (const Expression& size : node.meta->shape.value_or(std::vector<Expression>()))
+        foreign.erase(size.text());
+    }
+    for (const Guard& guard : taken_.graph->guards) {
+      if (!names_any(guard.expr.text(), foreign)) graph.guards.push_back(guard);
+    }
+  }
+
+  static void add_symbols(const Expression& size, std::unordered_set<std::string>& symbols) {
+    if (size.size() == nullptr) return;
+    for (const std::string& symbol : size.size()->symbols()) symbols.insert(symbol);
+  }
+
+  // Of a text in Python; attributes are no names, and what stands in quotes is not either.
+  static bool names_any(const std::string& text, const std::unordered_set<std::string>& names) {
+    const auto is_name = [](char c) {
+      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             (c & 0x80) != 0;
+    };
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size();) {
+      if (quote != 0) {
+        if (text[i] == '\\')
+          ++i;
+        else if (text[i] == quote)
+          quote = 0;
+        ++i;
+      } else if (text[i] == '\'' || text[i] == '"') {
+        quote = text[i++];
+      } else if (is_name(text[i])) {
+        const std::size_t begin = i;
+        while (i < text.size() && is_name(text[i])) ++i;
+        if ((begin == 0 || text[begin - 1] != '.') && names.contains(text.substr(begin, i - begin)))
+          return true;
+      } else {
+        ++i;
+      }
+    }
+    return false;
+  }
+
+  // --- calls and the order of use ---
+
+  // The calls that the new graph has: the first of its own module, those of its nodes, and those around them.
+  void number_calls() {
+    std::set<std::size_t> kept;
+    const auto keep = [&](const Scope& scope) {
+      if (const auto call = calls_.find(scope)) kept.insert(*call);
+    };
+    const GraphPart& nodes = *taken_.nodes;
+    const auto keep_bodies = [&](const Node& node, const ModuleGraph& graph, const auto& self) -> void {
+      for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
+        const ModuleGraph* body = graph.subgraphs.find(reference.name);
+        if (!bodies_.insert(body).second) return;
+        for (const NodeId id : body->graph.order()) {
+          keep(body->graph.node(id).scope);
+          self(body->graph.node(id), *body, self);
+        }
+      });
+    };
+    for (std::size_t i = 0; i < nodes.order().size(); ++i) {
+      if (nodes.node(i).op == Opcode::kOutput || !is_inside(i)) continue;
+      keep(nodes.node(i).scope);
+      keep_bodies(nodes.node(i), *taken_.graph, keep_bodies);
+    }
+    std::vector<std::size_t> around;
+    std::vector<std::size_t> open;  // calls that may be around the next one
+    for (std::size_t call = 0; call < calls_.size(); ++call) {
+      while (!open.empty() && !QualifiedName(calls_.path(call)).is_below(calls_.path(open.back())))
+        open.pop_back();
+      open.push_back(call);
+      if (kept.contains(call)) around.insert(around.end(), open.begin(), open.end());
+    }
+    kept.insert(around.begin(), around.end());
+    std::unordered_map<std::string_view, std::int64_t> count;
+    for (const std::size_t call : kept) {
+      if (calls_.path(call).empty()) continue;  // the root's is that of the new graph
+      kept_.push_back(call);
+      number_.emplace(call, ++count[calls_.path(call)]);
+    }
+  }
+
+  Scope scope_of(const Scope& old) const {
+    Scope scope = old;
+    const auto call = calls_.find(old);
+    if (!call) return scope;
+    const auto number = number_.find(*call);
+    if (number != number_.end()) scope.call = number->second;
+    return scope;
+  }
+
+  void number_scopes(ModuleGraph& body) const {
+    Graph graph;
+    Made made;
+    for (const NodeId id : body.graph.order()) {
+      const Node& old = body.graph.node(id);
+      copy_node(old, scope_of(old.scope), graph, made);
+    }
+    body.graph = std::move(graph);
+    for (Subgraph& inner : body.subgraphs) number_scopes(inner.graph);
+  }
+
+  // As the tracer records it (trace/execution_log.h).
+  void make_execution(ModuleGraph& graph) {
+    Execution& execution = graph.execution.emplace();
+    std::unordered_map<std::string_view, std::vector<std::size_t>> calls;  // by module
+    for (std::size_t i = 0; i < kept_.size(); ++i) calls[calls_.path(kept_[i])].push_back(i);
+    std::unordered_map<std::string_view, std::size_t> place;  // in module_param_usage
+    const auto uses_of = [&](std::string_view path) -> std::vector<Execution::Use>& {
+      const auto [known, is_new] = place.emplace(path, execution.module_param_usage.size());
+      if (is_new) execution.module_param_usage.push_back({std::string(path), {}});
+      return execution.module_param_usage[known->second].uses;
+    };
+    execution.module_forward_order = {""};
+    uses_of("");
+    std::vector<std::string_view> open;  // calls that may be around the next one
+    const auto start = [&](std::size_t call) {
+      const std::string& path = calls_.path(call);
+      while (!open.empty() && !QualifiedName(path).is_below(open.back())) open.pop_back();
+      const std::string_view caller = open.empty() ? "" : open.back();
+      std::vector<std::string> parameters = names_of(uses_.of_module(path));
+      if (!parameters.empty()) uses_of(caller).push_back({path, std::move(parameters)});
+      execution.module_forward_order.push_back(path);
+      uses_of(path).clear();
+      open.push_back(path);
+    };
+    std::size_t started = 0;
+    std::unordered_set<std::size_t> seen;
+    uses_.for_each(graph, [&](const Node& node, const ParameterUses::Parameters& parameters) {
+      const auto of_module = calls.find(node.scope->module_path);
+      const auto number = static_cast<std::size_t>(node.scope->call);
+      if (of_module != calls.end() && number <= of_module->second.size()) {
+        while (started <= of_module->second[number - 1]) start(kept_[started++]);
+      }
+      uses_of(node.scope->module_path).push_back({node.scope->module_path, names_of(parameters)});
+      for (const std::size_t parameter : parameters) {
+        if (seen.insert(parameter).second)
+          execution.param_forward_order.push_back(names_of({parameter}).front());
+      }
+    });
+    while (started < kept_.size()) start(kept_[started++]);
+    // A use whose module is called later than that, or not at all, has no place.
+    std::erase_if(execution.module_param_usage,
+                  [&](const auto& uses) { return !uses.module.empty() && !calls.contains(uses.module); });
+  }
+
+  // Those that are kept, under the first of the names that are.
+  std::vector<std::string> names_of(const ParameterUses::Parameters& parameters) const {
+    std::vector<std::string> names;
+    for (const std::size_t parameter : parameters) {
+      const auto name = first_name_.find(old_.parameters[parameter].name);
+      if (name != first_name_.end()) names.push_back(name->second);
+    }
+    return names;
+  }
+
+  // --- modules and parameters ---
+
+  // A module that failed has graphs of its submodules.
+  void take_other_graphs() {
+    std::unordered_set<std::string_view> failed;
+    std::unordered_map<std::string_view, const ModuleRecord*> records;
+    for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
+    for_each_graph(new_.graphs.front(), [&](const ModuleGraph& graph) {
+      for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+        const Node& node = graph.graph.node(id);
+        if (node.op == Opcode::kCallModule && records.at(*node.target)->status == ModuleStatus::kFailed)
+          failed.insert(records.at(*node.target)->path);
+      }
+    });
+    if (failed.empty()) return;
+    for (const ModuleGraph& graph : old_.graphs) {
+      std::string_view path = graph.module;
+      bool is_in_failed = false;
+      while (!path.empty() && !is_in_failed) {
+        path = QualifiedName(path).parent();
+        is_in_failed = failed.contains(path);
+      }
+      if (is_in_failed && &graph != taken_.graph) new_.graphs.push_back(graph);
+    }
+  }
+
+  // The modules and attributes that the graphs name.
+  void find_names() {
+    std::set<std::string_view> subtrees;  // modules of which all is kept
+    if (taken_.module) subtrees.insert(*taken_.module);
+    const auto name = [&](const std::string& path) { modules_.insert(path); };
+    for (const ModuleGraph& top : new_.graphs) {
+      for_each_graph(top, [&](const ModuleGraph& graph) {
+        name(graph.module);
+        for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+          const Node& node = graph.graph.node(id);
+          name(node.scope->module_path);
+          if (node.op == Opcode::kCallModule) subtrees.insert(*node.target);
+          if (node.op != Opcode::kGetAttr) continue;
+          attributes_.insert(*node.target);
+          subtrees.insert(*node.target);  // where it is a module
+          name(std::string(QualifiedName(*node.target).parent()));
+        }
+      });
+    }
+    for (const std::size_t call : kept_) name(calls_.path(call));
+    const auto is_kept = [&](std::string_view path) {
+      // The subtree that begins last before the path has it, if any does: else one around that one.
+      auto at = subtrees.upper_bound(path);
+      while (at != subtrees.begin()) {
+        --at;
+        if (is_within(path, *at)) return true;
+        if (!path.starts_with(at->substr(0, 1))) break;
+      }
+      return subtrees.contains("");
+    };
+    for (const ModuleRecord& module : old_.modules) {
+      if (is_kept(module.path)) modules_.insert(module.path);
+    }
+    for (const ParameterRecord& parameter : old_.parameters) {
+      if (!attributes_.contains(parameter.name) && !is_kept(parameter.name)) continue;
+      parameters_.insert(parameter.name);
+      modules_.insert(std::string(QualifiedName(parameter.name).parent()));
+      first_name_.emplace(parameter.alias_of.value_or(parameter.name), parameter.name);
+    }
+    for (const std::string& path : std::vector<std::string>(modules_.begin(), modules_.end()))
+      QualifiedName(path).for_each_prefix([&](std::string_view around) { modules_.emplace(around); });
+    modules_.insert("");
+  }
+
+  void take_parameters() {
+    for (const ParameterRecord& old : old_.parameters) {
+      if (!parameters_.contains(old.name)) continue;
+      ParameterRecord record = old;
+      const std::string& first = first_name_.at(old.alias_of.value_or(old.name));
+      record.alias_of = first == old.name ? std::nullopt : std::optional(first);
+      new_.parameters.push_back(std::move(record));
+    }
+    std::unordered_set<std::string_view> used;
+    for (ModuleGraph& graph : new_.graphs) {
+      rename(graph.execution->param_forward_order);
+      for (auto& [module, uses] : graph.execution->module_param_usage) {
+        for (Execution::Use& use : uses) rename(use.params);
+      }
+      used.insert(graph.execution->param_forward_order.begin(), graph.execution->param_forward_order.end());
+    }
+    for (const ParameterRecord& record : new_.parameters) {
+      if (record.kind == ParameterKind::kParameter && !record.alias_of && !used.contains(record.name))
+        new_.unused_parameters.push_back(record.name);
+    }
+  }
+
+  // First names of tied parameters that are not kept become the first that is.
+  void rename(std::vector<std::string>& names) const {
+    for (std::string& name : names) {
+      if (const auto first = first_name_.find(name); first != first_name_.end()) name = first->second;
+    }
+  }
+
+  void take_modules() {
+    std::unordered_map<std::string_view, std::int64_t> calls;
+    for (const ModuleGraph& graph : new_.graphs) {
+      for (const std::string& path : graph.execution->module_forward_order) {
+        ++calls[path];
+        modules_.insert(path);
+      }
+    }
+    std::unordered_map<std::string_view, const ModuleRecord*> records;
+    for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
+    std::unordered_map<std::string_view, std::string> first_path;
+    for (const ModuleRecord& old : old_.modules) {
+      if (!modules_.contains(old.path)) continue;
+      const std::string& old_first = old.alias_of.value_or(old.path);
+      const std::string& first = first_path.emplace(old_first, old.path).first->second;
+      ModuleRecord record = old;
+      record.alias_of = first == old.path ? std::nullopt : std::optional(first);
+      const auto count = calls.find(old_first);
+      record.calls = record.alias_of || count == calls.end() ? 0 : count->second;
+      if (count == calls.end()) {
+        record.status = ModuleStatus::kUnvisited;
+        record.rule.reset();
+        record.failure.reset();
+      }
+      if (count == calls.end() || !has_first_call(old_first)) record.outputs.reset();
+      if (!record.alias_of) record.attributes = records.at(old_first)->attributes;
+      new_.modules.push_back(std::move(record));
+    }
+  }
+
+  // What a module's first call gives is known of its first call in the old graph.
+  bool has_first_call(const std::string& path) const {
+    const auto* calls = calls_.find(path);
+    return calls == nullptr || kept_.empty() || std::ranges::binary_search(kept_, calls->front());
+  }
+
+  const GraphCollection& old_;
+  const Taken& taken_;
+  Calls calls_;
+  ParameterUses uses_;
+  GraphCollection new_;
+  Made made_;
+  std::vector<std::size_t> kept_;                         // calls of the new graph, in order
+  std::unordered_map<std::size_t, std::int64_t> number_;  // of these among those of their module
+  std::unordered_set<const ModuleGraph*> bodies_;
+  // What is kept, by path and name; and of each tensor the first name that is, by the old first name.
+  std::unordered_set<std::string> modules_, attributes_, parameters_;
+  std::unordered_map<std::string, std::string> first_name_;
+};
+
+}  // namespace
+
+GraphCollection extract(const GraphCollection& collection, const Part& part) {
+  const Taken taken = Finder(collection, part).find();
+  return Extraction(collection, taken).build();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,235 @@
+#include "summaries/fsdp_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "support/hashing.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+// "layer" of "layer12"; nothing where no number is at the end.
+std::optional<std::string_view> stem_of(std::string_view name) {
+  const std::size_t last = name.find_last_not_of("0123456789");
+  const std::size_t end = last == std::string_view::npos ? 0 : last + 1;
+  return end == name.size() ? std::nullopt : std::optional(name.substr(0, end));
+}
+
+class Planner {
+ public:
+  Planner(const GraphCollection& collection, const UseOrder& order)
+      : collection_(collection), order_(order), shapes_(collection.modules.size()) {}
+
+  FsdpPlan plan() {
+    describe_modules();
+    find_blocks(&Shape::has_inner, &Shape::hash);
+    if (blocks_.empty()) find_blocks(&Shape::has_inner, &Shape::class_hash);
+    if (blocks_.empty()) find_blocks(&Shape::has_matrix, &Shape::hash);
+    leave_out_tied();
+    leave_out_used_elsewhere();
+    list_units();
+    return std::move(plan_);
+  }
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  // A module, by its index in the collection.
+  struct Shape {
+    std::size_t parent = kNone;
+    std::uint64_t hash = 0;        // of its type, submodules and parameters
+    std::uint64_t class_hash = 0;  // of its type, unless many modules have it; else the same
+    bool has_parameters = false;   // submodules included
+    bool has_inner = false;        // has submodules with parameters
+    bool has_matrix = false;       // has a parameter of more than one dimension itself
+    bool is_called = false;        // in the root's graph, by the record's path
+    std::size_t block = kNone;     // that it is or belongs to
+  };
+
+  void describe_modules() {
+    const auto& modules = collection_.modules;
+    for (std::size_t i = 0; i < modules.size(); ++i) at_.emplace(modules[i].path, i);
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      const QualifiedName name(parameter.name);
+      const auto owner = at_.find(name.parent());
+      if (parameter.kind != ParameterKind::kParameter || owner == at_.end()) continue;
+      Shape& shape = shapes_[owner->second];
+      shape.hash = mix(mix(shape.hash, name.last()), parameter.dtype);
+      for (const std::int64_t size : parameter.shape)
+        shape.hash = mix(shape.hash, static_cast<std::uint64_t>(size));
+      shape.has_parameters = true;
+      shape.has_matrix = shape.has_matrix || parameter.shape.size() > 1;
+    }
+    // Submodules stand behind the modules that have them.
+    for (std::size_t i = modules.size(); i-- > 0;) {
+      const QualifiedName path(modules[i].path);
+      Shape& shape = shapes_[i];
+      shape.hash = mix(mix(shape.hash, modules[i].type), modules[i].alias_of ? 1 : 0);
+      shape.class_hash = is_common_class(modules[i].type) ? shape.hash : text_hash(modules[i].type);
+      const auto parent = modules[i].path.empty() ? at_.end() : at_.find(path.parent());
+      if (parent == at_.end() || parent->second >= i) continue;
+      shape.parent = parent->second;
+      Shape& around = shapes_[shape.parent];
+      around.hash = mix(mix(around.hash, path.last()), shape.hash);
+      around.has_inner = around.has_inner || shape.has_parameters;
+      around.has_parameters = around.has_parameters || shape.has_parameters;
+    }
+    if (order_.graphs.empty()) return;
+    for (const UseOrder::Call& call : order_.graphs.front().calls)
+      shapes_[at_.at(order_.modules[call.module].path)].is_called = true;
+  }
+
+  static bool is_common_class(const std::string& type) {
+    return type.empty() || type.starts_with("torch.nn.");
+  }
+
+  // Blocks that have what `kind` says, beside others with the same `likeness`.
+  void find_blocks(bool Shape::* kind, std::uint64_t Shape::* likeness) {
+    const auto& modules = collection_.modules;
+    const auto is_candidate = [&](std::size_t i) {
+      return shapes_[i].parent != kNone && shapes_[i].is_called && shapes_[i].*kind && !modules[i].alias_of;
+    };
+    std::map<std::tuple<std::size_t, std::string_view, std::uint64_t>, std::size_t> alike;
+    const auto group_of = [&](std::size_t i) {
+      return std::tuple(shapes_[i].parent, *stem_of(QualifiedName(modules[i].path).last()),
+                        shapes_[i].*likeness);
+    };
+    const auto has_number = [&](std::size_t i) {
+      return stem_of(QualifiedName(modules[i].path).last()).has_value();
+    };
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      if (is_candidate(i) && has_number(i)) ++alike[group_of(i)];
+    }
+    const auto repeats = [&](std::size_t i) {
+      return is_candidate(i) && has_number(i) && alike.at(group_of(i)) > 1;
+    };
+    std::vector<bool> is_inside(modules.size());  // a repeated module
+    std::unordered_set<std::string_view> classes;
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      const std::size_t parent = shapes_[i].parent;
+      is_inside[i] = parent != kNone && (is_inside[parent] || repeats(parent));
+      if (!is_inside[i] && repeats(i) && !is_common_class(modules[i].type)) classes.insert(modules[i].type);
+    }
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      const std::size_t parent = shapes_[i].parent;
+      shapes_[i].block = parent == kNone ? kNone : shapes_[parent].block;
+      if (shapes_[i].block != kNone || !is_candidate(i)) continue;
+      if (!classes.contains(modules[i].type) && (is_inside[i] || !repeats(i))) continue;
+      shapes_[i].block = i;
+      blocks_.push_back(i);
+    }
+  }
+
+  // The block that has what is called `path`, in a module of any name; kNone where none has.
+  std::size_t block_around(std::string_view path) const {
+    while (true) {
+      const auto found = at_.find(path);
+      if (found != at_.end()) {
+        std::size_t at = found->second;
+        if (shapes_[at].block != kNone) return shapes_[at].block;
+        // A block under a later name.
+        const auto& first = collection_.modules[at].alias_of;
+        at = first ? at_.at(*first) : at;
+        if (shapes_[at].block == at) return at;
+      }
+      if (path.empty()) return kNone;
+      path = QualifiedName(path).parent();
+    }
+  }
+
+  void leave_out(std::size_t block, const std::string& reason) {
+    if (block != kNone) reasons_.emplace(block, reason);
+  }
+
+  // fully_shard() wants all modules with the same parameter in one group.
+  void leave_out_tied() {
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (!parameter.alias_of || parameter.kind != ParameterKind::kParameter) continue;
+      const std::size_t here = block_around(QualifiedName(parameter.name).parent());
+      const std::size_t there = block_around(QualifiedName(*parameter.alias_of).parent());
+      if (here == there) continue;
+      const std::string reason = parameter.name + " is " + *parameter.alias_of;
+      leave_out(here, reason);
+      leave_out(there, reason);
+    }
+  }
+
+  // Between its calls a block's parameters are not whole.
+  void leave_out_used_elsewhere() {
+    for (const ModuleGraph& graph : collection_.graphs) {
+      for (const auto& [user, uses] : graph.execution->module_param_usage) {
+        const std::size_t inside = block_around(user);
+        for (const Execution::Use& use : uses) {
+          if (use.module != user) {
+            const std::size_t block = block_around(use.module);
+            const bool is_block = block != kNone && collection_.modules[block].path == use.module;
+            if (block != inside && !is_block) leave_out(block, outside(user, "calls " + use.module));
+          } else if (!is_leaf(user)) {
+            for (const std::string& name : use.params) {
+              const std::size_t block = block_around(QualifiedName(name).parent());
+              if (block != inside) leave_out(block, outside(user, "uses " + name));
+            }
+          }
+        }
+      }
+    }
+  }
+
+  bool is_leaf(const std::string& path) const {
+    const ModuleStatus status = collection_.modules[at_.at(path)].status;
+    return status == ModuleStatus::kLeaf || status == ModuleStatus::kFailed;
+  }
+
+  static std::string outside(const std::string& user, const std::string& what) {
+    return (user.empty() ? "the root" : user) + " " + what;
+  }
+
+  void list_units() {
+    const auto& modules = collection_.modules;
+    for (const auto& [block, reason] : reasons_) plan_.left_out.push_back({modules[block].path, reason});
+    std::vector<std::size_t> calls;
+    std::unordered_map<std::size_t, std::int64_t> count;
+    if (order_.graphs.empty()) return;
+    for (const UseOrder::Call& call : order_.graphs.front().calls) {
+      const std::size_t module = at_.at(order_.modules[call.module].path);
+      if (shapes_[module].block != module || reasons_.contains(module)) continue;
+      calls.push_back(module);
+      if (++count[module] == 1) plan_.units.push_back(modules[module].path);
+    }
+    if (calls.empty()) return;
+    plan_.forward.emplace_back("", modules[calls.front()].path);
+    plan_.backward.emplace_back("", modules[calls.back()].path);
+    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+      if (count[calls[i]] == 1)
+        plan_.forward.emplace_back(modules[calls[i]].path, modules[calls[i + 1]].path);
+    }
+    for (std::size_t i = calls.size(); i-- > 1;) {
+      if (count[calls[i]] == 1)
+        plan_.backward.emplace_back(modules[calls[i]].path, modules[calls[i - 1]].path);
+    }
+  }
+
+  const GraphCollection& collection_;
+  const UseOrder& order_;
+  FsdpPlan plan_;
+  std::vector<Shape> shapes_;
+  std::unordered_map<std::string_view, std::size_t> at_;  // by path
+  std::vector<std::size_t> blocks_;
+  std::map<std::size_t, std::string> reasons_;  // of blocks that are left out
+};
+
+}  // namespace
+
+FsdpPlan plan_fsdp(const GraphCollection& collection, const UseOrder& order) {
+  return Planner(collection, order).plan();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,204 @@
+#include "summaries/use_order.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "graph/parameter_uses.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+// A file can say that each of many calls uses each of many parameters.
+constexpr std::int64_t kMostUses = 1'000'000;
+
+class Builder {
+ public:
+  explicit Builder(const GraphCollection& collection)
+      : collection_(collection), uses_(collection), found_(collection.parameters.size()) {}
+
+  UseOrder build() {
+    order_.model = collection_.model;
+    read_names();
+    for (const ModuleGraph& graph : collection_.graphs) {
+      read_calls(graph);
+      read_positions(graph);
+      uses_.for_each(graph, [&](const Node& node, const ParameterUses::Parameters& parameters) {
+        for (const std::size_t parameter : parameters) add_use(parameter, node);
+      });
+      ++graph_;
+    }
+    list_parameters();
+    find_never_called();
+    return std::move(order_);
+  }
+
+ private:
+  struct Uses {
+    std::vector<UseOrder::Use> list;
+    std::int64_t count = 0;
+    bool is_listed = false;
+  };
+
+  void read_names() {
+    sizes_ = count_parameters(collection_);
+    for (std::size_t i = 0; i < collection_.modules.size(); ++i) {
+      const ModuleRecord& module = collection_.modules[i];
+      module_at_.emplace(module.path, i);
+      if (module.alias_of) shared_[*module.alias_of].push_back(module.path);
+    }
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (parameter.alias_of) tied_[*parameter.alias_of].push_back(parameter.name);
+    }
+  }
+
+  const ModuleRecord& first_record(std::string_view path) const {
+    const ModuleRecord& module = collection_.modules[module_at_.at(path)];
+    return module.alias_of ? collection_.modules[module_at_.at(*module.alias_of)] : module;
+  }
+
+  UseOrder::Module module(const ModuleRecord& record) const {
+    UseOrder::Module module{record.path, record.type, record.status, {}, {}, {}};
+    if (const auto names = shared_.find(record.path); names != shared_.end()) module.shared = names->second;
+    module.parameters = sizes_[module_at_.at(record.path)].parameters;
+    return module;
+  }
+
+  void read_calls(const ModuleGraph& graph) {
+    UseOrder::Calls calls{graph.module, {}};
+    std::vector<std::string_view> open;  // calls that may be around the next one, by their paths
+    for (const std::string& path : graph.execution->module_forward_order) {
+      const ModuleRecord& record = first_record(path);
+      const auto [known, is_new] = called_.emplace(record.path, order_.modules.size());
+      if (is_new) order_.modules.push_back(module(record));
+      while (!open.empty() && !QualifiedName(path).is_below(open.back())) open.pop_back();
+      if (open.empty() && !calls.calls.empty())
+        open.emplace_back(graph.execution->module_forward_order.front());
+      calls.calls.push_back({known->second, open.size()});
+      open.emplace_back(path);
+      order_.modules[known->second].calls.push_back(
+          {order_.graphs.size(), static_cast<std::int64_t>(calls.calls.size())});
+    }
+    order_.graphs.push_back(std::move(calls));
+  }
+
+  // Which calls of the graph are whose.
+  void read_positions(const ModuleGraph& graph) {
+    positions_.clear();
+    std::int64_t position = 0;
+    for (const std::string& path : graph.execution->module_forward_order)
+      positions_[path].push_back(++position);
+  }
+
+  UseOrder::Place place_of(const Scope& scope) const {
+    const auto calls = positions_.find(scope.module_path);
+    const bool is_known =
+        calls != positions_.end() && static_cast<std::size_t>(scope.call) <= calls->second.size();
+    return {graph_, is_known ? calls->second[static_cast<std::size_t>(scope.call) - 1] : 0};
+  }
+
+  void add_use(std::size_t parameter, const Node& node) {
+    Uses& uses = found_[parameter];
+    if (uses.count == 0) with_uses_.push_back(parameter);
+    ++uses.count;
+    if (uses.count > 1 && listed_ >= kMostUses) return;
+    ++listed_;
+    uses.list.push_back({place_of(node.scope), node.scope->module_path, node.name});
+  }
+
+  void add_parameter(std::size_t index) {
+    if (found_[index].is_listed) return;
+    found_[index].is_listed = true;
+    UseOrder::Parameter parameter = this->parameter(index);
+    parameter.use_count = found_[index].count;
+    parameter.uses = std::move(found_[index].list);
+    order_.used.add(parameter.shape, parameter.dtype, "");
+    order_.parameters.push_back(std::move(parameter));
+  }
+
+  UseOrder::Parameter parameter(std::size_t index) const {
+    const ParameterRecord& record = collection_.parameters[index];
+    UseOrder::Parameter parameter{record.name, record.dtype, record.shape, {}, {}, {}, 0};
+    parameter.bytes = byte_count(record.shape, record.dtype);
+    if (const auto names = tied_.find(record.name); names != tied_.end()) parameter.tied = names->second;
+    return parameter;
+  }
+
+  // As the trace saw it; then those that passes have brought in.  The others are not used.
+  void list_parameters() {
+    for (const ModuleGraph& graph : collection_.graphs) {
+      for (const std::string& name : graph.execution->param_forward_order) {
+        if (const auto parameter = uses_.find(name)) add_parameter(*parameter);
+      }
+    }
+    for (const std::size_t index : with_uses_) add_parameter(index);
+    for (std::size_t i = 0; i < collection_.parameters.size(); ++i) {
+      const ParameterRecord& record = collection_.parameters[i];
+      if (record.kind != ParameterKind::kParameter || record.alias_of || found_[i].is_listed) continue;
+      order_.unused.push_back(parameter(i));
+      order_.not_used.add(record.shape, record.dtype, "");
+    }
+  }
+
+  void find_never_called() {
+    // Modules that are called, and all those around them.
+    std::unordered_set<std::string_view> touched;
+    const auto touch = [&](std::string_view path) {
+      QualifiedName(path).for_each_prefix([&](std::string_view prefix) { touched.insert(prefix); });
+      touched.insert("");
+    };
+    std::unordered_set<std::string_view> leaves;
+    for (const UseOrder::Module& module : order_.modules) {
+      std::vector<std::string_view> names(module.shared.begin(), module.shared.end());
+      names.emplace_back(module.path);
+      for (const std::string_view name : names) {
+        touch(name);
+        if (module.status != ModuleStatus::kTraced) leaves.insert(name);
+      }
+    }
+    // Without a call, as those of a ParameterList.
+    for (const UseOrder::Parameter& parameter : order_.parameters)
+      touch(QualifiedName(parameter.name).parent());
+    for (const ModuleRecord& record : collection_.modules) {
+      if (record.alias_of || touched.contains(record.path)) continue;
+      // Within a leaf it is not known.  Of modules in one another the outermost stands for all.
+      bool is_within = leaves.contains("");
+      QualifiedName(QualifiedName(record.path).parent()).for_each_prefix([&](std::string_view around) {
+        is_within = is_within || leaves.contains(around) || !touched.contains(around);
+      });
+      if (!is_within) order_.never_called.push_back(module(record));
+    }
+  }
+
+  const GraphCollection& collection_;
+  UseOrder order_;
+  std::vector<ModuleSizes> sizes_;
+  std::unordered_map<std::string_view, std::size_t> module_at_;
+  std::unordered_map<std::string_view, std::vector<std::string>> shared_, tied_;  // by first name
+  std::unordered_map<std::string_view, std::size_t> called_;  // index in order_.modules, by path
+  ParameterUses uses_;
+  std::vector<Uses> found_;             // by parameter
+  std::vector<std::size_t> with_uses_;  // in the order of their first uses
+  std::int64_t listed_ = 0;             // uses
+  std::size_t graph_ = 0;               // the one that is read
+  std::unordered_map<std::string_view, std::vector<std::int64_t>> positions_;  // in it, by module
+};
+
+}  // namespace
+
+UseOrder order_of_use(const GraphCollection& collection) { return Builder(collection).build(); }
+
+void make_buckets(UseOrder& order, std::int64_t most_bytes) {
+  UseOrder::Buckets& buckets = order.buckets.emplace(UseOrder::Buckets{most_bytes, {}});
+  for (std::size_t i = 0; i < order.parameters.size(); ++i) {
+    const std::int64_t bytes = order.parameters[i].bytes;
+    if (buckets.list.empty() || buckets.list.back().bytes > most_bytes - bytes) buckets.list.emplace_back();
+    buckets.list.back().parameters.push_back(i);
+    add_saturated(buckets.list.back().bytes, bytes);
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,57 @@
+"""fxtrace.extract: a part of a graph as a collection of its own."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable
+from typing import IO, Any
+
+from ._collection import Collection
+from ._data import parse
+from ._program import run, warn_of
+from ._trace import Path, model_argument, option_words, trace
+
+
+def extract(
+    model: Path | bytes | IO[bytes] | Collection,
+    *,
+    module: str | None = None,
+    call: int | None = None,
+    start: str | Iterable[str] = (),
+    end: str | Iterable[str] = (),
+    graph: str | None = None,
+    **options: Any,
+) -> Collection:
+    """A part of a model or collection, as `fxtrace extract` makes it.
+
+    - module, call: a call of a module;
+    - start, end: names of nodes, --from and --to on the command line;
+    - graph: the module in whose graph these are, the root by default;
+    - options: the keywords of trace(), for a model.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"extract() got an unexpected keyword argument '{min(unknown)}'")
+    name, content = ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
+    with option_words(options) as words:
+        for option, value in (("--module", module), ("--call", call), ("--graph", graph)):
+            if value is not None:
+                words += [option, str(value)]
+        for option, names in (("--from", start), ("--to", end)):
+            for each in [names] if isinstance(names, str) else names:
+                words += [option, each]
+        output = run("extract", "-f", "json", *words, name, stdin=content)
+    warn_of(output.messages, stacklevel=3)
+    return Collection.from_json(parse(output.stdout), _model_file(model), output.messages)
+
+
+def _model_file(model: Any) -> str | None:
+    """Where modules and weights are; a saved trace has none."""
+    if isinstance(model, Collection):
+        return model.path
+    if not isinstance(model, (str, os.PathLike)):
+        return None
+    with open(model, "rb") as file:
+        is_json = file.read(64).lstrip().startswith(b"{")
+    return None if is_json else os.path.abspath(model)

@@ -1,0 +1,138 @@
+"""fxtrace.order: in which order a model uses its modules and parameters."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ._collection import Collection
+from ._program import Message, run
+from ._trace import Path, model_argument, option_words, trace
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call with this number in the graph of a module; schemas/order.schema.json says more."""
+
+    graph: str
+    call: int | None
+
+
+@dataclass(frozen=True)
+class Use(Call):
+    module: str
+    node: str
+
+
+@dataclass(frozen=True)
+class UsedModule:
+    path: str
+    type: str | None
+    status: str
+    shared: tuple[str, ...]
+    parameters: int  # elements
+    parameter_bytes: int
+    calls: tuple[Call, ...]  # none where it is never called
+
+    @property
+    def first(self) -> Call | None:
+        return self.calls[0] if self.calls else None
+
+
+@dataclass(frozen=True)
+class UsedParameter:
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    tied: tuple[str, ...]
+    use_count: int  # 0 where it is unused
+    uses: tuple[Use, ...]
+
+    @property
+    def first(self) -> Use | None:
+        return self.uses[0] if self.uses else None
+
+
+@dataclass(frozen=True)
+class Bucket:
+    bytes: int
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fsdp2:
+    """Which modules to shard by themselves, and what each prefetches; "" is the root."""
+
+    units: tuple[str, ...]
+    forward_prefetch: Mapping[str, str]
+    backward_prefetch: Mapping[str, str]
+    left_out: Mapping[str, str]  # the reason, by path
+
+
+@dataclass(frozen=True)
+class Order:
+    graphs: Mapping[str, tuple[str, ...]]  # the calls of each graph, in order
+    modules: tuple[UsedModule, ...]
+    never_called: tuple[UsedModule, ...]
+    parameters: tuple[UsedParameter, ...]
+    unused_parameters: tuple[UsedParameter, ...]
+    buckets: tuple[Bucket, ...] | None
+    fsdp2: Fsdp2
+    messages: tuple[Message, ...]
+
+
+def order(
+    model: Path | bytes | IO[bytes] | Collection,
+    *,
+    buckets: int | str | None = None,
+    **options: Any,
+) -> Order:
+    """The order in which a model or collection uses its modules and parameters, as `fxtrace order` tells it.
+
+    - buckets: also groups the parameters into buckets of at most that size: 25_000_000 or "25MiB";
+    - options: the keywords of trace(), for a model.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"order() got an unexpected keyword argument '{min(unknown)}'")
+    name, content = ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
+    with option_words(options) as words:
+        if buckets is not None:
+            words.append(f"--buckets={buckets}")
+        output = run("order", "--json", *words, name, stdin=content)
+    return _order(json.loads(output.stdout), output.messages)
+
+
+def _module(data: Mapping[str, Any]) -> UsedModule:
+    sizes = {"parameters": data["parameters"]["elements"], "parameter_bytes": data["parameters"]["bytes"]}
+    calls = tuple(Call(**call) for call in data.get("calls", ()))
+    return UsedModule(**{**data, **sizes, "shared": tuple(data["shared"]), "calls": calls})
+
+
+def _parameter(data: Mapping[str, Any]) -> UsedParameter:
+    lists = {"shape": tuple(data["shape"]), "tied": tuple(data["tied"])}
+    uses = tuple(Use(**use) for use in data.get("uses", ()))
+    return UsedParameter(**{"use_count": 0, **data, **lists, "uses": uses})
+
+
+def _order(data: Mapping[str, Any], messages: Sequence[Message]) -> Order:
+    buckets, plan = data["buckets"], data["fsdp2"]
+    return Order(
+        graphs={graph["module"]: tuple(graph["calls"]) for graph in data["graphs"]},
+        modules=tuple(map(_module, data["modules"])),
+        never_called=tuple(map(_module, data["never_called"])),
+        parameters=tuple(map(_parameter, data["parameters"])),
+        unused_parameters=tuple(map(_parameter, data["unused_parameters"])),
+        buckets=buckets and tuple(Bucket(each["bytes"], tuple(each["parameters"])) for each in buckets["list"]),
+        fsdp2=Fsdp2(
+            units=tuple(plan["units"]),
+            forward_prefetch={pair["module"]: pair["next"] for pair in plan["forward_prefetch"]},
+            backward_prefetch={pair["module"]: pair["next"] for pair in plan["backward_prefetch"]},
+            left_out={block["path"]: block["reason"] for block in plan["left_out"]},
+        ),
+        messages=tuple(messages),
+    )

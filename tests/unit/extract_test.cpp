@@ -1,0 +1,259 @@
+// Parts of graphs as collections: which nodes come along, what enters and leaves, what is kept of the rest.
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "graph/lint.h"
+#include "passes/extract.h"
+#include "sample_collection.h"
+#include "support/error.h"
+
+using namespace fxtrace;
+
+namespace {
+
+constexpr ModuleStatus kTraced = ModuleStatus::kTraced;
+
+GraphCollection collection_of(const std::string& text) {
+  GraphCollection collection;
+  collection.model = {"model.pt", "torchscript", "pkg.Net", "forward", ""};
+  collection.modules = {{"", "pkg.Net", kTraced, {}, {}, 1, {}},
+                        {"a", "pkg.Sub", kTraced, {}, {}, 1, {}},
+                        {"f", "pkg.Odd", ModuleStatus::kLeaf, {}, {}, 1, {}}};
+  collection.parameters = {{"a.w", ParameterKind::kParameter, {2}, "float32", {}, {}},
+                           {"a.spare", ParameterKind::kParameter, {2}, "float32", {}, {}},
+                           {"count", ParameterKind::kBuffer, {2}, "float32", {}, {}},
+                           {"tied", ParameterKind::kParameter, {2}, "float32", {}, {"a.w"}}};
+  auto graph = module_graph("", "pkg.Net", text);
+  graph.execution = Execution{{"", "a", "f"}, {"a.w"}, {}};
+  collection.graphs.push_back(std::move(graph));
+  return collection;
+}
+
+Part nodes(std::vector<std::string> from, std::vector<std::string> to) {
+  Part part;
+  part.from = std::move(from);
+  part.to = std::move(to);
+  return part;
+}
+
+GraphCollection extracted(const GraphCollection& collection, const Part& part) {
+  GraphCollection result = extract(collection, part);
+  lint(result);
+  return result;
+}
+
+std::string part_of(const std::string& text, const Part& part) {
+  return print_graph(extracted(collection_of(text), part).graphs.at(0).graph);
+}
+
+std::string error_of(const std::string& text, const Part& part) {
+  try {
+    extract(collection_of(text), part);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The form that print_graph() writes.
+std::string form(const std::string& text) { return print_graph(parse_graph(text)); }
+
+}  // namespace
+
+TEST_CASE("extract: what enters becomes inputs, what is used outside the output", "[extract]") {
+  const std::string text = R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor
+      %w = get_attr[a.w]()  # a: pkg.Sub
+      %mul = call_function[aten.mul.Tensor](%relu, %w) -> Tensor  # a: pkg.Sub
+      %neg = call_function[aten.neg.default](%mul) -> Tensor  # a: pkg.Sub
+      %add = call_function[aten.add.Tensor](%neg, %mul) -> Tensor
+      %output = output[output]((%add, %relu)))";
+  Part module;
+  module.module = "a";
+  CHECK(part_of(text, module) == form(R"(
+      %relu = placeholder[relu]() -> Tensor
+      %w = get_attr[a.w]()  # a: pkg.Sub
+      %mul = call_function[aten.mul.Tensor](%relu, %w) -> Tensor  # a: pkg.Sub
+      %neg = call_function[aten.neg.default](%mul) -> Tensor  # a: pkg.Sub
+      %output = output[output]((%mul, %neg)) -> Tuple[Tensor, Tensor])"));
+  CHECK(part_of(text, nodes({"neg"}, {"add"})) == form(R"(
+      %mul = placeholder[mul]() -> Tensor
+      %neg = call_function[aten.neg.default](%mul) -> Tensor  # a: pkg.Sub
+      %add = call_function[aten.add.Tensor](%neg, %mul) -> Tensor
+      %output = output[output](%add) -> Tensor)"));
+  // Without --to up to the output, which is as it was.
+  CHECK(part_of(text, nodes({"add"}, {})) == form(R"(
+      %neg = placeholder[neg]() -> Tensor
+      %mul = placeholder[mul]() -> Tensor
+      %relu = placeholder[relu]() -> Tensor
+      %add = call_function[aten.add.Tensor](%neg, %mul) -> Tensor
+      %output = output[output]((%add, %relu)))"));
+  // A value that was asked for leaves, used or not.
+  CHECK(part_of(text, nodes({}, {"mul", "relu"})).find("output[output]((%relu, %mul))") != std::string::npos);
+  CHECK(error_of(text, nodes({"add"}, {"relu"})) == "no path leads from add to a node of --to");
+  CHECK(error_of(text, nodes({"reul"}, {})) == "there is no node 'reul'");
+  CHECK(error_of(text, nodes({}, {"w"})).find("w is read and not computed") != std::string::npos);
+}
+
+TEST_CASE("extract: modules, parameters and the order of the part", "[extract]") {
+  GraphCollection collection = collection_of(R"(
+      %x = placeholder[x]()
+      %t = get_attr[tied]()
+      %add = call_function[aten.add.Tensor](%x, %t)
+      %f = call_module[f](%add)  # f: pkg.Odd
+      %output = output[output](%f))");
+  // The first name of the tensor is not in the part: the one that is becomes the first.
+  const GraphCollection part = extracted(collection, nodes({"add"}, {"add"}));
+  REQUIRE(part.parameters.size() == 1);
+  CHECK(part.parameters[0].name == "tied");
+  CHECK_FALSE(part.parameters[0].alias_of);
+  CHECK(part.graphs[0].execution->param_forward_order == std::vector<std::string>{"tied"});
+  CHECK(part.graphs[0].execution->module_forward_order == std::vector<std::string>{""});
+  REQUIRE(part.modules.size() == 1);
+  Part module;
+  module.module = "f";
+  const GraphCollection leaf = extracted(collection, module);
+  CHECK(leaf.graphs[0].execution->module_forward_order == std::vector<std::string>{"", "f"});
+  CHECK(leaf.parameters.empty());
+  module.module = "a";
+  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module).find("a has no node") == 0);
+  module.module = "b";
+  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "there is no module 'b'");
+  module.module = "f";
+  module.call = 2;
+  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "f has 1 calls, not 2");
+}
+
+TEST_CASE("extract: what happens between nodes of the part comes along", "[extract]") {
+  // By value: a node of another module between two of the module.
+  Part module;
+  module.module = "a";
+  CHECK(part_of(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor  # a: pkg.Sub
+      %neg = call_function[aten.neg.default](%relu) -> Tensor
+      %sqrt = call_function[aten.sqrt.default](%neg) -> Tensor  # a: pkg.Sub
+      %output = output[output](%sqrt))",
+                module) == form(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor  # a: pkg.Sub
+      %neg = call_function[aten.neg.default](%relu) -> Tensor
+      %sqrt = call_function[aten.sqrt.default](%neg) -> Tensor  # a: pkg.Sub
+      %output = output[output](%sqrt) -> Tensor)"));
+  // By memory: a write between two reads.
+  CHECK(part_of(R"(
+      %x = placeholder[x]()
+      %y = placeholder[y]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor  # a: pkg.Sub
+      %add_ = call_function[aten.add_.Tensor](%x, %y) -> Tensor
+      %mul = call_function[aten.mul.Tensor](%relu, %x) -> Tensor  # a: pkg.Sub
+      %output = output[output]((%mul, %add_)))",
+                module) == form(R"(
+      %x = placeholder[x]()
+      %y = placeholder[y]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor  # a: pkg.Sub
+      %add_ = call_function[aten.add_.Tensor](%x, %y) -> Tensor
+      %mul = call_function[aten.mul.Tensor](%relu, %x) -> Tensor  # a: pkg.Sub
+      %output = output[output](%mul) -> Tensor)"));
+  // Random numbers in between.
+  const std::string random = part_of(R"(
+      %x = placeholder[x]()
+      %r = call_function[aten.rand_like.default](%x) -> Tensor  # a: pkg.Sub
+      %s = call_function[aten.rand_like.default](%x) -> Tensor
+      %t = call_function[aten.rand_like.default](%r) -> Tensor  # a: pkg.Sub
+      %output = output[output]((%s, %t)))",
+                                     module);
+  CHECK(random.find("%s = call_function") != std::string::npos);
+  CHECK(random.find("output[output](%t)") != std::string::npos);
+}
+
+TEST_CASE("extract: memory that the part writes enters once", "[extract]") {
+  Part module;
+  module.module = "a";
+  // A view of it is made in the part.
+  const std::string view = part_of(R"(
+      %x = placeholder[x]()
+      %first = call_function[aten.select.int](%x, 0, 0) -> Tensor
+      %add_ = call_function[aten.add_.Tensor](%x, 1) -> Tensor  # a: pkg.Sub
+      %mul = call_function[aten.mul.Tensor](%first, %add_) -> Tensor  # a: pkg.Sub
+      %output = output[output](%mul))",
+                                   module);
+  CHECK(view.find("%first = call_function[aten.select.int]") != std::string::npos);
+  // Two values of a leaf of which nothing is known cannot be told apart.
+  CHECK(error_of(R"(
+      %x = placeholder[x]()
+      %f = call_module[f](%x)  # f: pkg.Odd
+      %p = call_module[f](%f)  # f: pkg.Odd
+      %add_ = call_function[aten.add_.Tensor](%f, 1) -> Tensor  # a: pkg.Sub
+      %mul = call_function[aten.mul.Tensor](%p, %add_) -> Tensor  # a: pkg.Sub
+      %output = output[output](%mul))",
+                 module)
+            .find("f and p, which enter it, may share memory") != std::string::npos);
+}
+
+TEST_CASE("extract: a buffer that is written before the part enters as an input", "[extract]") {
+  Part module;
+  module.module = "a";
+  const std::string before = R"(
+      %x = placeholder[x]()
+      %count = get_attr[count]() -> Tensor
+      %add_ = call_function[aten.add_.Tensor](%count, 1) -> Tensor
+      %mul = call_function[aten.mul.Tensor](%x, %count) -> Tensor  # a: pkg.Sub
+      %output = output[output](%mul))";
+  CHECK(part_of(before, module) == form(R"(
+      %x = placeholder[x]()
+      %count = placeholder[count]() -> Tensor
+      %mul = call_function[aten.mul.Tensor](%x, %count) -> Tensor  # a: pkg.Sub
+      %output = output[output](%mul) -> Tensor)"));
+  // One that is written later is read as before.
+  CHECK(part_of(R"(
+      %x = placeholder[x]()
+      %count = get_attr[count]() -> Tensor
+      %mul = call_function[aten.mul.Tensor](%x, %count) -> Tensor  # a: pkg.Sub
+      %add_ = call_function[aten.add_.Tensor](%count, 1) -> Tensor
+      %output = output[output](%mul))",
+                module)
+            .find("get_attr[count]") != std::string::npos);
+}
+
+TEST_CASE("extract: modes that the part runs in come along", "[extract]") {
+  Part module;
+  module.module = "a";
+  const std::string part = part_of(R"(
+      %x = placeholder[x]()
+      %enter = call_function[torch.amp.autocast_mode._enter_autocast]("cpu", None, True, None)
+      %relu = call_function[aten.relu.default](%x) -> Tensor
+      %mm = call_function[aten.mm.default](%relu, %relu) -> Tensor  # a: pkg.Sub
+      %leave = call_function[torch.amp.autocast_mode._exit_autocast](%enter)
+      %output = output[output](%mm))",
+                                   module);
+  CHECK(part.find("%enter") != std::string::npos);
+  CHECK(part.find("%leave") != std::string::npos);
+  CHECK(part.find("%relu = placeholder") != std::string::npos);
+}
+
+TEST_CASE("extract: guards over what enters", "[extract]") {
+  GraphCollection collection = collection_of(R"(
+      %x = placeholder[x]()
+      %y = placeholder[y]()
+      %add_ = call_function[aten.add_.Tensor](%y, 1)
+      %relu = call_function[aten.relu.default](%x) -> Tensor
+      %mul = call_function[aten.mul.Tensor](%relu, %y) -> Tensor
+      %output = output[output](%mul))");
+  for (const char* guard : {"x.dim() == 2", "y.dim() == 2", "2 <= s0 <= 9", "2 <= s1 <= 9", "flag == 'x'"})
+    collection.graphs[0].guards.push_back({Expression::parse(guard), {}});
+  collection.graphs[0].graph.meta(NodeId{0}).shape = std::vector<Expression>{Expression::name("s0")};
+  collection.graphs[0].graph.meta(NodeId{1}).shape = std::vector<Expression>{Expression::name("s1"), 2};
+  const auto guards = [&](const Part& part) {
+    std::vector<std::string> texts;
+    for (const Guard& guard : extracted(collection, part).graphs[0].guards)
+      texts.push_back(guard.expr.text());
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(guards(nodes({"relu"}, {"relu"})) == Texts{"x.dim() == 2", "2 <= s0 <= 9", "flag == 'x'"});
+  // y has changed since the guard was true of it; its sizes are asked of the input all the same.
+  CHECK(guards(nodes({"mul"}, {"mul"})) == Texts{"2 <= s1 <= 9", "flag == 'x'"});
+}
