@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Validates the schemas themselves, and by them every collection, comparison, summary and inspection that tests/golden has recorded,
+"""Validates the schemas themselves, and by them every collection, comparison, explanation, summary and inspection that tests/golden has recorded,
 with jsonschema-rs.
 
 Also that the schema allows what exported programs add where it belongs, and nowhere else.
@@ -102,6 +102,7 @@ def main():
     configs = validator("config.schema.json")
     others = {
         "fxtrace.comparison": validator("comparison.schema.json"),
+        "fxtrace.why": validator("why.schema.json"),
         "fxtrace.summary": validator("summary.schema.json"),
         "fxtrace.inspection": validator("inspection.schema.json"),
     }
