@@ -67,23 +67,25 @@ TextLayout AnswerArguments::layout(const Console& console) const {
   return output_ == "-" ? TextLayout{console.out_width(), console.out_colour()} : TextLayout{};
 }
 
+TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
+                           Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  if (is_traceable(info.kind)) return trace_file(input, info, config, {}, isolated, console);
+  if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
+  if (has_trace_options) {
+    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
+  }
+  TraceResult& result = isolated.keep(TraceResult{});
+  result.collection = read_collection_file(input, console);
+  result.collection.model.file = input.base_name();
+  return result;
+}
+
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
                                           const InputFile& input, Isolated& isolated, Console& console) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  GraphCollection* collection = nullptr;
-  if (is_traceable(info.kind)) {
-    collection = &trace_file(input, info, config, {}, isolated, console).collection;
-  } else {
-    if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
-    if (has_trace_options) {
-      throw usage_error("options of a trace do not apply to " + input.display() +
-                        ", which is traced already");
-    }
-    collection = &isolated.keep(read_collection_file(input, console));
-    collection->model.file = input.base_name();
-  }
-  run_passes(config.passes, *collection, console);
-  return *collection;
+  GraphCollection& collection = trace_or_read(config, has_trace_options, input, isolated, console).collection;
+  run_passes(config.passes, collection, console);
+  return collection;
 }
 
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,

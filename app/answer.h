@@ -47,6 +47,11 @@ class AnswerArguments {
   std::size_t chosen_ = 0;
 };
 
+// Returns the trace of a model, or the collection that `fxtrace trace` saved, without a program then;
+// `isolated` owns it.  Throws as the next.
+TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
+                           Isolated& isolated, Console& console);
+
 // Returns the collection of a model, traced and with the passes of the configuration, or the one that
 // `fxtrace trace` saved; `isolated` owns it.  Throws Error(kUsage) if options of a trace are given for a
 // saved one (`has_trace_options`), and Error(kInput).

@@ -28,7 +28,8 @@ OptionText describe(const CLI::Option& option) {
   text.help = option.get_description();
   if (!option.nonpositional()) {
     text.names = {option.get_name(true)};
-    text.is_file = true;  // MODEL, COLLECTION
+    text.is_optional = !option.get_required();
+    text.is_file = !text.is_optional;  // MODEL, COLLECTION; not PATH
     return text;
   }
   for (const auto& name : option.get_snames()) text.names.push_back("-" + name);
@@ -79,7 +80,10 @@ CommandText describe(const CLI::App& app) {
 std::string CommandText::usage() const {
   std::string text = name;
   if (!groups.empty()) text += " [OPTIONS]";
-  for (const OptionText& argument : arguments) text += " " + argument.names.front();
+  for (const OptionText& argument : arguments) {
+    const std::string& argument_name = argument.names.front();
+    text += argument.is_optional ? " [" + argument_name + "]" : " " + argument_name;
+  }
   if (!commands.empty()) text += " COMMAND ...";
   return text;
 }

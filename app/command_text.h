@@ -18,6 +18,7 @@ struct OptionText {
   std::vector<std::string> choices;
   bool is_file = false;
   bool is_repeatable = false;
+  bool is_optional = false;  // of an argument
 };
 
 struct OptionGroupText {

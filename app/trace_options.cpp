@@ -72,6 +72,21 @@ bool TraceArguments::any_but_passes() const {
   return config_file_ || std::any_of(given_.begin(), given_.end(), is_other);
 }
 
+std::vector<std::string> TraceArguments::take_names(std::string_view option) {
+  std::vector<std::string> names;
+  std::erase_if(given_, [&](const Given& given) {
+    if (given.row->name != option || given.text.find('=') != std::string::npos) return false;
+    names.push_back(given.text);
+    return true;
+  });
+  return names;
+}
+
+bool TraceArguments::has(std::string_view option, const std::string& text) const {
+  return std::ranges::any_of(
+      given_, [&](const Given& given) { return given.row->name == option && given.text == text; });
+}
+
 Config TraceArguments::resolve() const {
   Config config;
   if (config_file_) read_config(read_small_file(*config_file_), *config_file_, config);

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/option_table.h"
@@ -26,6 +27,13 @@ class TraceArguments {
 
   // Returns the configuration file, if any, overridden by the command line.  Throws Error(kUsage).
   Config resolve() const;
+
+  // Removes and returns the values of an option NAME=VALUE that are names alone, for a command that gives
+  // them another meaning.
+  std::vector<std::string> take_names(std::string_view option);
+  // Returns whether the command line has the option with this value.
+  bool has(std::string_view option, const std::string& text) const;
+  const std::optional<std::string>& config_file() const { return config_file_; }
 
   // Returns whether the command line has any of these options.
   bool any() const { return config_file_ || !given_.empty(); }

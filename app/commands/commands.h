@@ -15,6 +15,8 @@ Command make_summary_command(CLI::App& parent);
 Command make_inspect_command(CLI::App& parent);
 // Tells what differs between two models.
 Command make_diff_command(CLI::App& parent);
+// Tells why modules failed, or are what they are, and what would help.
+Command make_why_command(CLI::App& parent);
 // Reads many models into one database.
 Command make_catalog_command(CLI::App& parent);
 // Asks such a database.

@@ -1,9 +1,7 @@
 #include "app/commands/commands.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -23,6 +21,7 @@
 #include "app/verbose.h"
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
+#include "support/shell_word.h"
 #include "writers/summary_csv.h"
 #include "writers/summary_json.h"
 #include "writers/summary_markdown.h"
@@ -30,17 +29,6 @@
 
 namespace fxtrace::cli {
 namespace {
-
-// As it can be typed into a shell.
-std::string shell_word(const std::string& text) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::strchr("-_./,:+@%", c) != nullptr;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
 
 // In the order of formats().
 enum class SummaryFormat { kText, kJson, kCsv, kMarkdown };

@@ -132,7 +132,10 @@ void write_man_page(const CommandText& command, const std::string& version, std:
   out << ".TH " << escaped(title) << R"( 1 "" "fxtrace )" << version << R"(" "User Commands")" << "\n";
   out << ".SH NAME\n" << escaped(page) << " \\- " << escaped(uncapitalized(command.headline)) << "\n";
   out << ".SH SYNOPSIS\n" << bold(command.name) << " [" << italic("OPTIONS") << "]";
-  for (const OptionText& argument : command.arguments) out << " " << italic(argument.names.front());
+  for (const OptionText& argument : command.arguments) {
+    const std::string name = italic(argument.names.front());
+    out << " " << (argument.is_optional ? "[" + name + "]" : name);
+  }
   if (!command.commands.empty()) {
     out << " " << italic("COMMAND") << " ...\n.br\n" << bold(command.name) << " " << italic("MODEL");
   }

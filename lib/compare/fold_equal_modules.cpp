@@ -6,21 +6,10 @@
 
 #include "compare/comparison.h"
 #include "support/qualified_name.h"
+#include "support/without_numbers.h"
 
 namespace fxtrace {
 namespace {
-
-// A path with a mark for each number.
-std::string without_numbers(std::string_view text) {
-  std::string result;
-  bool is_number = false;
-  for (const char c : text) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit || !is_number) result += is_digit ? '#' : c;
-    is_number = is_digit;
-  }
-  return result;
-}
 
 // The name of a node without what makes it unique: of add_1 "add".
 std::string common_name(std::string_view name) {

@@ -94,7 +94,8 @@ std::vector<std::string> provide_operators(TorchScriptArchive& archive, const Tr
              ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
              : ""));
     for (const auto& [function, call] : inferred.callers)
-      archive.add_not_followed(function, {inferred.name, why, call});
+      archive.add_not_followed(
+          function, {inferred.name, inferred.class_name.empty() ? inferred.schema : "", why, call});
   }
   return warnings;
 }

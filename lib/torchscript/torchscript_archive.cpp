@@ -107,6 +107,13 @@ const TorchScriptArchive::NotFollowed* TorchScriptArchive::find_not_followed(con
   return found == not_followed_.end() ? nullptr : &found->second;
 }
 
+std::string TorchScriptArchive::schema_of_calls(const std::string& operator_name) const {
+  for (const auto& [function, call] : not_followed_) {  // all calls of one have the same
+    if (call.operator_name == operator_name) return call.schema;
+  }
+  return {};
+}
+
 const IrGraph* TorchScriptArchive::find_graph(const Function& function) const {
   if (!function.has_code() || find_not_followed(function) != nullptr) return nullptr;
   try {

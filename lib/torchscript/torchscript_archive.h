@@ -43,11 +43,14 @@ class TorchScriptArchive {
   // The reason not to follow a function: it calls an operator whose results are unknown.
   struct NotFollowed {
     std::string operator_name;
+    std::string schema;  // of the operator, as far as its calls tell it; empty for a method
     std::string why;
     script::SourceRange call;
   };
   void add_not_followed(const std::string& function, NotFollowed call);
   const NotFollowed* find_not_followed(const Function& function) const;
+  // Returns NotFollowed::schema; empty for an operator that is known.
+  std::string schema_of_calls(const std::string& operator_name) const;
 
   // Returns the function's code; null when it has none, or none that can be compiled.
   const IrGraph* find_graph(const Function& function) const;

@@ -12,6 +12,7 @@
 #include "torchscript/convert.h"
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/module_calls.h"
 #include "torchscript/same_code.h"
 #include "torchscript/same_modules.h"
 #include "torchscript/tensor_writes.h"
@@ -376,6 +377,11 @@ bool TorchScriptProgram::may_write(ModuleId module, const std::string& method) c
   const ClassType& type = class_of(*object(module));
   Function* function = method.empty() ? find_forward(type) : type.find_method(method);
   return function == nullptr || may_write_tensors(*archive_, object(module), *function);
+}
+
+std::vector<ModuleCall> TorchScriptProgram::find_calls(const std::vector<ModuleId>& modules,
+                                                       const std::string& method) const {
+  return find_module_calls(*this, modules, method);
 }
 
 std::unique_ptr<BoundProgram> TorchScriptProgram::bind(const TraceOptions& options) const {

@@ -31,6 +31,9 @@ class TorchScriptProgram : public fxtrace::Program {
   bool has_method(const std::string& name) const override;
   std::vector<InputGuess> guess_inputs(const std::string& method) const override;
   bool may_write(ModuleId module, const std::string& method) const override;
+  std::string schema_of_calls(const std::string& op) const override { return archive_->schema_of_calls(op); }
+  std::vector<ModuleCall> find_calls(const std::vector<ModuleId>& modules,
+                                     const std::string& method) const override;
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---

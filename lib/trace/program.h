@@ -57,6 +57,17 @@ struct ConstantInfo {
 
 class GraphTracer;
 
+// A call of a module in the code, whether or not a trace reaches it.
+struct ModuleCall {
+  ModuleId called, caller;
+  std::string method;  // of the caller
+  std::optional<SourceLocation> source;
+  // The innermost `if` or loop around the call, if there is one.
+  std::optional<SourceLocation> condition;
+  bool is_in_loop = false;
+  bool is_run = false;  // a trace runs the method, should it call the caller
+};
+
 // A guess about an input of a method, from the way in which the code uses it.
 struct InputGuess {
   std::string name;
@@ -121,6 +132,17 @@ class Program {
   // Returns whether a call of the module may write to any tensor in place, tensors that it makes itself
   // included.  `method` is as Node::method.
   virtual bool may_write(ModuleId /*module*/, const std::string& /*method*/) const { return true; }
+
+  // Returns the schema of an operator that is not known, as far as its calls tell it, with "?" for types that
+  // they do not tell; empty for any other.
+  virtual std::string schema_of_calls(const std::string& /*op*/) const { return {}; }
+
+  // Returns where the code of modules around them, in any of its methods, calls these modules, given by their
+  // first names.  `method` is the root's that is traced.
+  virtual std::vector<ModuleCall> find_calls(const std::vector<ModuleId>& /*modules*/,
+                                             const std::string& /*method*/) const {
+    return {};
+  }
 
   // Binds the program to options; both must outlive the result.  Throws Error(kUsage) for options that do not
   // fit the program.

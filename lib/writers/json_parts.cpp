@@ -26,8 +26,8 @@ void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& to
   });
 }
 
-void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source) {
-  json.key("source");
+void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source, std::string_view name) {
+  json.key(name);
   if (!source) return json.null();
   json.object([&] {
     json.field("file", source->file);

@@ -6,6 +6,8 @@ for node in collection.root:
 module = collection.graph_module()  # a torch.fx.GraphModule that runs
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._collection import Collection, Graph, load
 from ._data import (
     Constant,
@@ -45,10 +47,28 @@ from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
 from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 
+if TYPE_CHECKING:
+    from ._why import (
+        CallSite,
+        DimensionExplanation,
+        DimensionInput,
+        DimensionPlace,
+        Explanation,
+        FailureGroup,
+        ModuleExplanation,
+        ModulePlace,
+        NarrowedRange,
+        Suggestions,
+        Trial,
+        UnknownOperator,
+        why,
+    )
+
 __all__ = [
     "PH",
     "Bucket",
     "Call",
+    "CallSite",
     "Collection",
     "ComparedModel",
     "Comparison",
@@ -56,10 +76,15 @@ __all__ = [
     "Cost",
     "Device",
     "Difference",
+    "DimensionExplanation",
+    "DimensionInput",
+    "DimensionPlace",
     "Dtype",
     "Error",
     "Execution",
+    "Explanation",
     "Failure",
+    "FailureGroup",
     "Fault",
     "Fsdp2",
     "FunctionRef",
@@ -78,10 +103,13 @@ __all__ = [
     "Model",
     "Module",
     "ModuleDifferences",
+    "ModuleExplanation",
+    "ModulePlace",
     "ModuleProfile",
     "ModuleUses",
     "ModulesFailed",
     "NamedItems",
+    "NarrowedRange",
     "Node",
     "NodeRef",
     "NotFound",
@@ -93,7 +121,10 @@ __all__ = [
     "Scope",
     "SignatureEntry",
     "Source",
+    "Suggestions",
     "TensorInfo",
+    "Trial",
+    "UnknownOperator",
     "UsageError",
     "Use",
     "UsedModule",
@@ -106,17 +137,46 @@ __all__ = [
     "order",
     "trace",
     "verify",
+    "why",
 ]
 
+_LATER = {  # imported when it is asked for: data classes take time to make
+    "_why": (
+        "CallSite",
+        "DimensionExplanation",
+        "DimensionInput",
+        "DimensionPlace",
+        "Explanation",
+        "FailureGroup",
+        "ModuleExplanation",
+        "ModulePlace",
+        "NarrowedRange",
+        "Suggestions",
+        "Trial",
+        "UnknownOperator",
+        "why",
+    ),
+}
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
+
 for _name in __all__:
-    if hasattr(globals()[_name], "__module__"):  # where users find it
+    if hasattr(globals().get(_name), "__module__"):  # where users find it
         globals()[_name].__module__ = __name__
 del _name
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("fxtrace")
+    if name in _MODULES:
+        from importlib import import_module
+
+        module = import_module("." + _MODULES[name], __name__)
+        for later in _LATER[_MODULES[name]]:
+            value = getattr(module, later)
+            value.__module__ = __name__
+            globals()[later] = value
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

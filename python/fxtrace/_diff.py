@@ -106,12 +106,13 @@ def diff(
         for option, kinds in (("--only", only), ("--ignore", ignore)):
             if kinds is not None:
                 words.append(f"{option}=" + (kinds if isinstance(kinds, str) else ",".join(kinds)))
-        files = [_file(model, os.path.join(folder, name)) for model, name in ((before, "before"), (after, "after"))]
+        files = [model_file(model, os.path.join(folder, name)) for model, name in ((before, "before"), (after, "after"))]
         output = run("diff", "--json", *words, *files)
     return _comparison(json.loads(output.stdout), output.messages)
 
 
-def _file(model: Path | bytes | IO[bytes] | Collection, name: str) -> str:
+def model_file(model: Path | bytes | IO[bytes] | Collection, name: str) -> str:
+    """The file of a model or collection; what is no file is written to `name`."""
     if isinstance(model, Collection):
         content: bytes | None = model._content()
     else:

@@ -84,11 +84,13 @@ class FakeProgram : public FakeModules {
     tracer.call_leaf(module, {}, {}, {}, std::nullopt);
   }
 
-  std::unique_ptr<BoundProgram> bind(const TraceOptions&) const override {
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
+    bound = &options;
     return std::make_unique<Bound>(*this);
   }
 
-  mutable std::vector<std::string> runs;  // roots, in the order in which they were run
+  mutable const TraceOptions* bound = nullptr;  // of the trace that runs
+  mutable std::vector<std::string> runs;        // roots, in the order in which they were run
 
  private:
   struct Bound : BoundProgram {

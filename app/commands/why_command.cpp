@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "app/answer.h"
+#include "app/commands/commands.h"
+#include "app/isolation.h"
+#include "app/output.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "graph/collection_summary.h"
+#include "summaries/explanation.h"
+#include "trace/input_spec.h"
+#include "trace/suggestions.h"
+#include "writers/explanation_json.h"
+#include "writers/explanation_text.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// In the order of formats().
+enum class WhyFormat { kText, kJson };
+
+std::vector<AnswerFormat> formats() {
+  return {{".txt"}, {".json", "--json", "write JSON (schemas/why.schema.json)"}};
+}
+
+struct Arguments {
+  TraceArguments trace;
+  std::string model;
+  std::optional<std::string> path;
+  std::optional<std::string> dimension;
+  AnswerArguments answer{formats()};
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+};
+
+// The range that options give the dimension, those of the trace that was saved among them.
+Range given_range(const std::string& name, const Config& config, const TraceResult& result) {
+  if (result.program != nullptr) return make_dimensions(config.options).range(name);
+  Config saved;
+  try {
+    read_config(result.collection.options_json, "options", saved);
+    return make_dimensions(saved.options).range(name);
+  } catch (const Error&) {
+    return {};  // options of another version
+  }
+}
+
+void explain_modules(const Arguments& arguments, const TraceResult& result, bool folds,
+                     Explanation& explanation) {
+  const GraphCollection& collection = result.collection;
+  explanation.asked_module = *arguments.path;
+  std::optional<std::string> asked;
+  explanation.explained =
+      fxtrace::explain_modules(collection, find_modules(collection, *arguments.path, asked));
+  if (explanation.explained.size() == 1) explanation.explained.front().asked = asked;
+  if (result.program != nullptr) explain_calls(*result.program, collection, explanation.explained);
+  for (ModuleExplanation& module : explanation.explained) {
+    const auto& file = arguments.trace.config_file();
+    if (module.rule && file && *module.rule != "default" && !module.rule->starts_with("--") &&
+        !arguments.trace.has("--leaf", *module.rule)) {
+      module.origin = *file;
+    }
+  }
+  if (folds) fold_alike(explanation.explained);
+}
+
+int why(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
+        Output& output, Isolated& isolated, Console& console) {
+  const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
+  const GraphCollection& collection = result.collection;
+  const auto format = static_cast<WhyFormat>(arguments.answer.format());
+  Explanation explanation;
+  explanation.model = collection.model;
+  explanation.is_saved = result.program == nullptr;
+  explanation.modules = std::ranges::count_if(
+      collection.modules, [](const ModuleRecord& module) { return !module.alias_of.has_value(); });
+  explanation.failed = static_cast<std::int64_t>(count_failed(collection));
+  explanation.failures = fold_failures(collection);
+  if (arguments.path) {
+    explain_modules(arguments, result, format == WhyFormat::kText, explanation);
+  } else if (arguments.dimension) {
+    const std::string& name = *arguments.dimension;
+    explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
+    if (result.program != nullptr)
+      try_ranges(*result.program, config.options, collection, *explanation.dimension);
+  }
+  const bool asks_of_failed =
+      arguments.path
+          ? std::ranges::any_of(explanation.explained,
+                                [](const auto& module) { return module.cause == ModuleCause::kFailed; })
+          : !arguments.dimension && explanation.failed > 0;
+  if (asks_of_failed && result.program != nullptr)
+    explanation.suggestions = find_suggestions(*result.program, config.options, collection);
+  output.write([&](std::ostream& out) {
+    format == WhyFormat::kJson ? write_explanation_json(explanation, out)
+                               : write_explanation_text(explanation, out, layout);
+  });
+  return strict_code(config, collection, input, console, kDone);
+}
+
+int run(Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  const std::vector<std::string> names = arguments.trace.take_names("--dim");
+  if (names.size() > 1) throw usage_error("--dim asks about one dimension at a time");
+  if (!names.empty()) arguments.dimension = names.front();
+  if (arguments.dimension && arguments.path)
+    throw usage_error("PATH asks about modules, --dim NAME about a dimension: give one of them");
+  Config config = arguments.trace.resolve();
+  static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
+  const InputFile input(arguments.model, console.in());
+  Output output(arguments.answer.output(), input, console);
+  const TextLayout layout = arguments.answer.layout(console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return why(arguments, config, layout, input, output, isolated, console);
+  });
+}
+
+}  // namespace
+
+Command make_why_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "why",
+      "Tell why modules failed to trace and what helps: each option is tried before it is told, alone and with others. "
+      "With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is known of a "
+      "dimension and why. MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which "
+      "nothing can be tried.");
+  app->footer(
+      "  fxtrace why model.pt\n"
+      "  fxtrace why model.pt encoder.layers.3\n"
+      "  fxtrace why model.pt2 --dim s77\n");
+  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+      ->required();
+  app->add_option(
+      "PATH", arguments->path,
+      "a module's path, or a glob over paths: * matches within one dotted part, ** across parts; '' is "
+      "the root");
+  arguments->answer.add_to(*app);
+  arguments->trace.add_without_passes_to(*app);
+  CLI::Option* dim = app->get_option("--dim");
+  dim->type_name("NAME[=LO..HI]");
+  dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "graph/text_form.h"
+#include "summaries/explanation.h"
+#include "support/error.h"
+#include "support/find_identifier.h"
+#include "support/nearest.h"
+#include "support/words.h"
+
+namespace fxtrace {
+namespace {
+
+using Place = DimensionExplanation::Place;
+
+constexpr std::size_t kMaxNesting = 200;  // of an expression's parts
+
+void add_names(const Expression& expression, std::set<std::string>& names, std::size_t nesting = 0) {
+  if (const SymInt* size = expression.size()) {
+    if (size->is_number()) return;
+    for (std::string& name : size->symbols()) names.insert(std::move(name));
+    return;
+  }
+  if (nesting == kMaxNesting) return;
+  for (const Expression& part : expression.parts()) add_names(part, names, nesting + 1);
+}
+
+// Which sizes a node's value is made of.
+template <class F>
+void for_each_size(const Meta& meta, const F& f) {
+  if (meta.shape) {
+    for (const Expression& size : *meta.shape) f(size);
+  }
+  if (meta.value) f(*meta.value);
+}
+
+constexpr std::array<std::string_view, 6> kAsserts = {"aten._assert_scalar.default",
+                                                      "aten._assert_async.default",
+                                                      "aten._assert_async.msg",
+                                                      "aten.sym_constrain_range.default",
+                                                      "aten.sym_constrain_range_for_size.default",
+                                                      "aten._functional_assert_scalar.default"};
+
+bool is_assert(const Node& node) {
+  return node.op == Opcode::kCallFunction &&
+         std::ranges::find(kAsserts, std::string_view(*node.target)) != kAsserts.end();
+}
+
+class DimensionExplainer {
+ public:
+  DimensionExplainer(const GraphCollection& collection, const std::string& name, const Range& given)
+      : collection_(collection), name_(name) {
+    explanation_.name = name;
+    dimensions_.narrow(name, given);
+  }
+
+  DimensionExplanation run() {
+    for (const ModuleGraph& graph : collection_.graphs) look_at(graph);
+    for (const ModuleGraph& graph : collection_.graphs) look_at_guards(graph);
+    look_at_failures();
+    if (!is_known()) throw unknown();
+    explanation_.range = dimensions_.range(name_);
+    return std::move(explanation_);
+  }
+
+ private:
+  // `is_size`: the names in it are those of dimensions.
+  bool mentions(const Expression& expression, bool is_size = true) {
+    if (const SymInt* size = expression.size(); size != nullptr && size->is_number()) return false;
+    std::string text = expression.text();
+    const auto known = mentioned_.find(text);
+    if (known != mentioned_.end()) return known->second;
+    std::set<std::string> names;
+    add_names(expression, names);
+    const bool result = names.count(name_) != 0;
+    if (is_size) names_.merge(names);
+    mentioned_.emplace(std::move(text), result);
+    return result;
+  }
+
+  void look_at(const ModuleGraph& root) {
+    const bool is_first = &root == &collection_.graphs.front();
+    std::vector<const ModuleGraph*> pending{&root};
+    while (!pending.empty()) {
+      const ModuleGraph& graph = *pending.back();
+      pending.pop_back();
+      for (NodeId id = graph.graph.first(); graph.graph.contains(id); id = graph.graph.next(id)) {
+        const Node& node = graph.graph.node(id);
+        const bool is_input = node.op == Opcode::kPlaceholder && &graph == &root;
+        if (is_input && is_first) look_at_input(node);
+        look_at(root.module, graph.graph, node, is_input);
+      }
+      for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
+    }
+  }
+
+  void look_at_input(const Node& node) {
+    if (node.meta->shape) {
+      const auto& shape = *node.meta->shape;
+      for (std::size_t i = 0; i < shape.size(); ++i) {
+        if (mentions(shape[i]))
+          explanation_.inputs.push_back({node.name, std::to_string(i), shape[i].text()});
+      }
+    }
+    if (node.meta->value && mentions(*node.meta->value))
+      explanation_.inputs.push_back({node.name, "", node.meta->value->text()});
+  }
+
+  void look_at(const std::string& root, const Graph& graph, const Node& node, bool is_input) {
+    const auto place = [&](std::string text) {
+      return Place{root, node.name, node.target, std::move(text), *node.source};
+    };
+    bool depends = false;
+    for_each_size(*node.meta, [&](const Expression& size) {
+      if (!mentions(size)) return;
+      depends = true;
+      const bool is_itself = size.size() != nullptr && size.size()->symbol_name() == name_;
+      if (is_input || is_itself || size.size() == nullptr) return;
+      std::string text = size.text();
+      const auto [known, is_new] = derived_.emplace(text, explanation_.derived.size());
+      if (is_new) {
+        explanation_.derived.push_back(place(std::move(text)));
+      } else {
+        ++explanation_.derived[known->second].count;
+      }
+    });
+    if (depends && !is_input) {
+      ++explanation_.nodes;
+      if (explanation_.inputs.empty() && !explanation_.made_by) explanation_.made_by = place("");
+    }
+    if (!is_assert(node) || node.args.empty()) return;
+    const auto* condition = node.args[0].get_if<NodeId>();
+    if (condition == nullptr || !graph.contains(*condition)) return;
+    const auto& value = graph.node(*condition).meta->value;
+    if (!value || !mentions(*value)) return;
+    const bool is_range = node.target->find("constrain_range") != std::string::npos;
+    explanation_.asserts.push_back(place(is_range ? print_node(graph, node) : value->text()));
+  }
+
+  // Guards of scripts are conditions on inputs: x.size(0) > 1.
+  bool is_about_input(const std::string& text) const {
+    return std::ranges::any_of(explanation_.inputs, [&](const DimensionExplanation::Origin& origin) {
+      if (origin.place.empty() || origin.expression != name_) return false;
+      for (const char* form : {".size(", ".size()[", ".shape["}) {
+        const bool is_call = std::string_view(form) == ".size(";
+        const std::string size = origin.input + form + origin.place + (is_call ? ")" : "]");
+        if (has_identifier(text, size)) return true;
+      }
+      return false;
+    });
+  }
+
+  void look_at_guards(const ModuleGraph& graph) {
+    const bool is_first = &graph == &collection_.graphs.front();
+    for (const Guard& guard : graph.guards) {
+      std::string text = guard.expr.text();
+      const bool is_of_dimension = mentions(guard.expr, false);
+      if (!is_of_dimension && (!is_first || !is_about_input(text))) continue;
+      if (is_of_dimension) assume(guard.expr);
+      explanation_.guards.push_back({graph.module, "", "", std::move(text), guard.source});
+    }
+  }
+
+  void assume(const Expression& guard) {
+    if (guard.kind() == Expression::Kind::kAnd) {
+      for (const Expression& part : guard.parts()) {
+        if (part.kind() != Expression::Kind::kAnd) assume(part);
+      }
+      return;
+    }
+    const auto relation = guard.relation();
+    if (relation) dimensions_.assume(*relation, *guard.parts()[0].size(), *guard.parts()[1].size());
+  }
+
+  void look_at_failures() {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (module.status != ModuleStatus::kFailed || module.alias_of || !module.failure) continue;
+      const Failure& failure = *module.failure;
+      if (has_identifier(failure.message, name_))
+        explanation_.questions.push_back({module.path, "", failure.op, failure.message, failure.source});
+    }
+  }
+
+  bool is_known() const {
+    return !explanation_.inputs.empty() || explanation_.nodes > 0 || !explanation_.guards.empty();
+  }
+
+  Error unknown() const {
+    if (names_.empty()) {
+      const bool is_script = collection_.model.kind == "torchscript";
+      return usage_error("--dim " + name_ + ": the model has no named dimensions",
+                         {is_script ? "--input gives its inputs sizes by name: --input 'x=float32[batch,3]'"
+                                    : "all of its sizes are numbers"});
+    }
+    const std::vector<std::string> names(names_.begin(), names_.end());
+    const std::string nearest = find_nearest(name_, names);
+    constexpr std::size_t kMost = 20;
+    const std::vector<std::string> shown(
+        names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
+    return usage_error("--dim " + name_ + ": the model has no such dimension" +
+                           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
+                       {"the dimensions are " + joined(shown) + (names.size() > kMost ? ", ..." : "")});
+  }
+
+  const GraphCollection& collection_;
+  const std::string& name_;
+  DimensionExplanation explanation_;
+  ShapeEnv dimensions_;
+  std::set<std::string> names_;                           // of all dimensions
+  std::unordered_map<std::string, bool> mentioned_;       // by text of an expression
+  std::unordered_map<std::string, std::size_t> derived_;  // by text
+};
+
+}  // namespace
+
+DimensionExplanation explain_dimension(const GraphCollection& collection, const std::string& name,
+                                       const Range& given) {
+  return DimensionExplainer(collection, name, given).run();
+}
+
+}  // namespace fxtrace

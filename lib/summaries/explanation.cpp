@@ -1,0 +1,354 @@
+#include "summaries/explanation.h"
+
+#include <algorithm>
+#include <limits>
+#include <ranges>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "support/error.h"
+#include "support/glob.h"
+#include "support/nearest.h"
+#include "support/qualified_name.h"
+#include "support/without_numbers.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kOutermost = std::numeric_limits<std::size_t>::max();
+
+// A text of lines, of what equal blocks have in common.
+class Key {
+ public:
+  Key& add(std::string_view text) {
+    text_ += text;
+    text_ += '\n';
+    return *this;
+  }
+  Key& add(std::size_t number) { return add(std::to_string(number)); }
+  Key& common(std::string_view text) { return add(without_numbers(text)); }
+  Key& add(const std::optional<SourceLocation>& source) {
+    if (source) add(source->file).add(static_cast<std::size_t>(source->line));
+    return add("");
+  }
+  Key& add(const Failure& failure) {
+    add(to_string(failure.kind)).add(failure.op).add(failure.source);
+    // The message names values, which equal blocks call after what is before them.
+    return failure.source ? *this : common(failure.message);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+// The type by its name alone: a collection does not say which modules have a forward.
+bool is_container(const std::string& type) {
+  constexpr std::string_view kPlace = "torch.nn.modules.container.";
+  if (!type.starts_with(kPlace)) return false;
+  const std::string_view name = std::string_view(type).substr(kPlace.size());
+  return name == "ModuleList" || name == "ModuleDict" || name == "ParameterList" || name == "ParameterDict";
+}
+
+// Some modules by their paths, and by those of what is in them.
+class Wanted {
+ public:
+  void add(std::string_view path) {
+    if (places_.emplace(path, places_.size()).second) lengths_.insert(path.size());
+  }
+  std::optional<std::size_t> find(std::string_view path) const {
+    const auto found = places_.find(path);
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // Calls f(place) for the module at `path` and each module around it.
+  template <class F>
+  void for_each_around(std::string_view path, const F& f) const {
+    for (const std::size_t length : lengths_) {
+      if (length > path.size()) return;
+      const std::string_view outer = path.substr(0, length);
+      if (length != path.size() && !QualifiedName(path).is_below(outer)) continue;
+      if (const auto place = find(outer)) f(*place);
+    }
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::size_t> places_;
+  std::set<std::size_t> lengths_;
+};
+
+class Explainer {
+ public:
+  Explainer(const GraphCollection& collection, const std::vector<std::string>& paths)
+      : collection_(collection) {
+    for (const ModuleRecord& module : collection.modules) by_path_.emplace(module.path, &module);
+    const std::set<std::string_view> asked(paths.begin(), paths.end());
+    for (const ModuleRecord& module : collection.modules) {
+      if (asked.count(module.path) == 0 || wanted_.find(module.path)) continue;
+      wanted_.add(module.path);
+      explanations_.push_back(explain(module));
+    }
+  }
+
+  std::vector<ModuleExplanation> run() {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (module.alias_of) {
+        if (const auto place = wanted_.find(*module.alias_of))
+          explanations_[*place].other_names.push_back(module.path);
+        continue;
+      }
+      wanted_.for_each_around(module.path, [&](std::size_t place) {
+        if (explanations_[place].path != module.path) ++explanations_[place].submodules;
+      });
+    }
+    for (const ModuleGraph& graph : collection_.graphs) look_at(graph);
+    return std::move(explanations_);
+  }
+
+ private:
+  ModuleExplanation explain(const ModuleRecord& module) const {
+    ModuleExplanation explanation;
+    explanation.path = module.path;
+    explanation.type = module.type;
+    explanation.status = module.status;
+    explanation.rule = module.rule;
+    explanation.failure = module.failure;
+    explanation.calls = module.calls;
+    switch (module.status) {
+      case ModuleStatus::kTraced:
+        explanation.cause = ModuleCause::kTraced;
+        break;
+      case ModuleStatus::kLeaf:
+        explanation.cause = module.rule ? ModuleCause::kRule : ModuleCause::kLeaf;
+        break;
+      case ModuleStatus::kFailed:
+        explanation.cause = ModuleCause::kFailed;
+        break;
+      case ModuleStatus::kUnvisited:
+        explain_unvisited(module, explanation);
+        break;
+    }
+    return explanation;
+  }
+
+  void explain_unvisited(const ModuleRecord& module, ModuleExplanation& explanation) const {
+    explanation.cause = is_container(module.type) ? ModuleCause::kContainer : ModuleCause::kNotCalled;
+    if (module.path.empty() || explanation.cause == ModuleCause::kContainer) return;
+    const ModuleRecord* unvisited = nullptr;  // the outermost
+    for (std::string_view path = module.path; !path.empty();) {
+      path = QualifiedName(path).parent();
+      const auto found = by_path_.find(path);
+      if (found == by_path_.end()) continue;
+      const ModuleRecord& outer = *found->second;
+      if (outer.status == ModuleStatus::kUnvisited) {
+        if (!is_container(outer.type)) unvisited = &outer;
+        continue;
+      }
+      explanation.decided_by = outer.path;
+      if (outer.status == ModuleStatus::kTraced) break;
+      explanation.cause = ModuleCause::kInLeaf;
+      explanation.rule = outer.rule;
+      explanation.failure = outer.failure;
+      return;
+    }
+    if (unvisited == nullptr) return;
+    explanation.cause = ModuleCause::kInUncalled;
+    explanation.decided_by = unvisited->path;
+  }
+
+  void look_at(const ModuleGraph& root) {
+    std::unordered_map<std::size_t, ModuleExplanation::Place> places;
+    const auto place_of = [&](std::size_t module) -> ModuleExplanation::Place& {
+      return places.try_emplace(module, ModuleExplanation::Place{root.module, 0, 0, "", std::nullopt})
+          .first->second;
+    };
+    if (root.execution) {
+      for (const std::string& path : root.execution->module_forward_order) {
+        if (const auto module = wanted_.find(path)) ++place_of(*module).calls;
+      }
+    }
+    std::unordered_map<std::string_view, std::vector<std::size_t>> around;  // by path of a scope
+    std::vector<const ModuleGraph*> pending{&root};
+    while (!pending.empty()) {
+      const ModuleGraph& graph = *pending.back();
+      pending.pop_back();
+      for (NodeId id = graph.graph.first(); graph.graph.contains(id); id = graph.graph.next(id)) {
+        const Node& node = graph.graph.node(id);
+        if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput) continue;
+        const std::string_view path = node.scope->module_path;
+        const auto [known, is_new] = around.try_emplace(path);
+        if (is_new) {
+          wanted_.for_each_around(path, [&](std::size_t module) { known->second.push_back(module); });
+        }
+        for (const std::size_t module : known->second) {
+          ModuleExplanation::Place& place = place_of(module);
+          if (place.nodes++ > 0) continue;
+          place.first = node.name;
+          place.source = *node.source;
+        }
+      }
+      for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
+    }
+    for (std::size_t i = 0; i < explanations_.size(); ++i) {
+      const auto found = places.find(i);
+      if (found != places.end()) explanations_[i].places.push_back(std::move(found->second));
+    }
+  }
+
+  const GraphCollection& collection_;
+  std::unordered_map<std::string_view, const ModuleRecord*> by_path_;
+  Wanted wanted_;
+  std::vector<ModuleExplanation> explanations_;
+};
+
+std::string common_key(const ModuleExplanation& module) {
+  Key key;
+  key.common(module.path).add(module.type).add(to_string(module.cause)).add(module.rule.value_or("-"));
+  if (module.failure) key.add(*module.failure);
+  key.common(module.decided_by.value_or("-")).add(static_cast<std::size_t>(module.calls));
+  key.add(static_cast<std::size_t>(module.submodules)).add(module.other_names.size());
+  for (const ModuleExplanation::Place& place : module.places) {
+    key.common(place.graph).common(place.first).add(static_cast<std::size_t>(place.calls));
+    key.add(static_cast<std::size_t>(place.nodes)).add(place.source);
+  }
+  for (const CallSite& site : module.call_sites)
+    key.common(site.module).add(site.method).add(site.source).add(site.condition);
+  return key.take();
+}
+
+}  // namespace
+
+const char* to_string(ModuleCause cause) {
+  switch (cause) {
+    case ModuleCause::kTraced:
+      return "traced";
+    case ModuleCause::kRule:
+      return "rule";
+    case ModuleCause::kLeaf:
+      return "leaf";
+    case ModuleCause::kFailed:
+      return "failed";
+    case ModuleCause::kContainer:
+      return "container";
+    case ModuleCause::kInLeaf:
+      return "in_leaf";
+    case ModuleCause::kInUncalled:
+      return "in_uncalled";
+    case ModuleCause::kNotCalled:
+      return "not_called";
+  }
+  return "";
+}
+
+std::vector<FailureGroup> fold_failures(const GraphCollection& collection) {
+  struct Group {
+    FailureGroup modules;
+    std::vector<std::size_t> inner;  // in the order of the model
+  };
+  std::vector<Group> groups;
+  std::vector<std::size_t> outermost;
+  std::unordered_map<std::string, std::size_t> places;
+  std::vector<std::pair<std::string_view, std::size_t>> open;  // failed modules around, with their groups
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status != ModuleStatus::kFailed || module.alias_of) continue;
+    while (!open.empty() && !QualifiedName(module.path).is_below(open.back().first)) open.pop_back();
+    const std::size_t parent = open.empty() ? kOutermost : open.back().second;
+    const Failure failure = module.failure.value_or(Failure{});
+    const auto [entry, is_new] = places.try_emplace(
+        Key().add(parent).common(module.path).add(module.type).add(failure).take(), groups.size());
+    if (is_new) {
+      (parent == kOutermost ? outermost : groups[parent].inner).push_back(groups.size());
+      groups.push_back({{{}, module.type, failure, 0}, {}});
+    }
+    groups[entry->second].modules.paths.push_back(module.path);
+    open.emplace_back(module.path, entry->second);
+  }
+  std::vector<FailureGroup> folded;
+  std::vector<std::pair<std::size_t, std::size_t>> pending;  // groups with their depths
+  const auto add = [&](const std::vector<std::size_t>& inner, std::size_t depth) {
+    for (const std::size_t group : std::views::reverse(inner)) pending.emplace_back(group, depth);
+  };
+  add(outermost, 0);
+  while (!pending.empty()) {
+    const auto [group, depth] = pending.back();
+    pending.pop_back();
+    folded.push_back(std::move(groups[group].modules));
+    folded.back().depth = depth;
+    add(groups[group].inner, depth + 1);
+  }
+  return folded;
+}
+
+std::vector<PathRange> fold_paths(const std::vector<std::string>& paths) {
+  std::vector<PathRange> ranges;
+  std::unordered_map<std::string, std::size_t> places;
+  for (const std::string& path : paths) {
+    const auto [entry, is_new] = places.try_emplace(without_numbers(path), ranges.size());
+    if (is_new) {
+      ranges.push_back({path, path, 1});
+    } else {
+      PathRange& range = ranges[entry->second];
+      range.last = path;
+      ++range.count;
+    }
+  }
+  return ranges;
+}
+
+std::vector<ModuleExplanation> explain_modules(const GraphCollection& collection,
+                                               const std::vector<std::string>& paths) {
+  return Explainer(collection, paths).run();
+}
+
+void fold_alike(std::vector<ModuleExplanation>& explanations) {
+  std::unordered_map<std::string, std::size_t> places;
+  std::vector<ModuleExplanation> folded;
+  for (ModuleExplanation& module : explanations) {
+    const auto [entry, is_new] = places.try_emplace(common_key(module), folded.size());
+    if (is_new) {
+      folded.push_back(std::move(module));
+      continue;
+    }
+    std::vector<std::string>& alike = folded[entry->second].alike;
+    if (alike.empty()) alike.push_back(folded[entry->second].path);
+    alike.push_back(std::move(module.path));
+  }
+  explanations = std::move(folded);
+}
+
+std::vector<std::string> find_modules(const GraphCollection& collection, const std::string& pattern,
+                                      std::optional<std::string>& asked) {
+  std::unordered_map<std::string_view, const ModuleRecord*> by_path;
+  for (const ModuleRecord& module : collection.modules) by_path.emplace(module.path, &module);
+  constexpr int kMaxAliases = 100;  // one within the other
+  std::string path = pattern;
+  for (int i = 0; i < kMaxAliases; ++i) {
+    const ModuleRecord* later = nullptr;
+    QualifiedName(path).for_each_prefix([&](std::string_view prefix) {
+      const auto found = by_path.find(prefix);
+      if (found != by_path.end() && found->second->alias_of) later = found->second;
+    });
+    if (later == nullptr) break;
+    path = *later->alias_of + path.substr(later->path.size());
+  }
+  if (by_path.count(path) != 0) {
+    if (path != pattern) asked = pattern;
+    return {path};
+  }
+  std::vector<std::string> paths;
+  if (pattern.find_first_of("*?[") != std::string::npos) {
+    const Glob glob(pattern);
+    for (const ModuleRecord& module : collection.modules) {
+      if (!module.alias_of && glob.matches(module.path)) paths.push_back(module.path);
+    }
+    if (paths.empty()) throw usage_error("no module's path matches '" + pattern + "'");
+    return paths;
+  }
+  for (const ModuleRecord& module : collection.modules) paths.push_back(module.path);
+  const std::string nearest = find_nearest(pattern, paths);
+  throw usage_error("the model has no module '" + pattern + "'",
+                    nearest.empty() ? std::vector<std::string>{}
+                                    : std::vector<std::string>{"did you mean " + nearest + "?"});
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,19 @@
+// Text that can be pasted into a shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fxtrace {
+
+// Returns the text as one word of a POSIX shell.
+inline std::string shell_word(std::string_view text) {
+  constexpr std::string_view kSafe =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.,:/+@%";
+  if (!text.empty() && text.find_first_not_of(kSafe) == std::string_view::npos) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+}  // namespace fxtrace

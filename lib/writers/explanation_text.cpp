@@ -1,0 +1,442 @@
+#include "writers/explanation_text.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/text_form.h"
+#include "support/columns.h"
+#include "support/printable.h"
+#include "support/qualified_name.h"
+#include "support/shell_word.h"
+#include "support/utf8.h"
+#include "support/words.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr const char* kBold = "\033[1m";
+constexpr const char* kDim = "\033[2m";
+constexpr const char* kRed = "\033[31m";
+constexpr const char* kGreen = "\033[32m";
+constexpr const char* kReset = "\033[0m";
+
+constexpr std::size_t kMostText = 200;    // characters of one text of a file
+constexpr std::size_t kMostItems = 100;   // of one list; JSON has all
+constexpr std::size_t kMostOptions = 60;  // characters in a column of options
+constexpr std::size_t kMostPaths = 4;     // in one line
+constexpr std::size_t kMostDepth = 20;    // to which the tree grows to the right
+
+std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
+
+std::string counted(std::int64_t count, const char* what) {
+  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string path_of(const std::string& path) { return safe(path_text(path)); }
+
+// "h.0.attn … h.11.attn (12 modules)"
+std::string range_text(const std::string& first, const std::string& last, std::size_t count) {
+  if (count == 1) return path_of(first);
+  return path_of(first) + " … " + path_of(last) + " (" + counted(static_cast<std::int64_t>(count), "module") +
+         ")";
+}
+
+// "gate, h.0 … h.11 (12 modules)", of a bounded length.
+std::string list_text(const std::vector<std::string>& paths) {
+  const std::vector<PathRange> ranges = fold_paths(paths);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranges.size(), kMostPaths); ++i)
+    text += (i == 0 ? "" : ", ") + range_text(ranges[i].first, ranges[i].last, ranges[i].count);
+  if (ranges.size() > kMostPaths)
+    text += " and " + with_separators(static_cast<std::int64_t>(ranges.size() - kMostPaths)) + " more";
+  return text;
+}
+
+std::string options_text(const std::vector<std::string>& options) {
+  std::string text;
+  for (const std::string& option : options) text += (text.empty() ? "" : " ") + one_line(option);
+  return text;
+}
+
+std::string place_of(const std::optional<SourceLocation>& source) {
+  return source ? safe(place_text(*source)) : "";
+}
+
+const char* kind_text(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kDataDependentControlFlow:
+      return "control flow depends on data";
+    case FailureKind::kUnsupportedOp:
+      return "an operation cannot be followed";
+    case FailureKind::kRaised:
+      return "the code raises an error";
+    case FailureKind::kLimit:
+      return "a limit is reached";
+    case FailureKind::kOther:
+      break;
+  }
+  return "cannot be followed";
+}
+
+const char* model_kind(const std::string& kind) {
+  if (kind == "torchscript") return "TorchScript";
+  if (kind == "exported_program") return "exported program";
+  return "model";
+}
+
+class Writer {
+ public:
+  Writer(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
+
+  void write(const Explanation& explanation) {
+    is_script_ = explanation.model.kind == "torchscript";
+    is_saved_ = explanation.is_saved;
+    suggestions_ = explanation.suggestions ? &*explanation.suggestions : nullptr;
+    if (explanation.dimension) return dimension(*explanation.dimension);
+    if (explanation.asked_module) return modules(explanation);
+    failures(explanation);
+  }
+
+ private:
+  std::string paint(const std::string& text, const char* colour) const {
+    return layout_.colour && !text.empty() ? colour + text + kReset : text;
+  }
+
+  void line(const std::string& text = "") { out_ << text << "\n"; }
+  void heading(const std::string& text) { line("\n" + paint(text, kBold)); }
+
+  void more(std::size_t count, const char* what) {
+    if (count > kMostItems) {
+      line("... and " + counted(static_cast<std::int64_t>(count - kMostItems), what) +
+           " more (--json has all)");
+    }
+  }
+
+  // --- what failed ---
+
+  void failures(const Explanation& explanation) {
+    const std::string name = safe(explanation.model.file);
+    if (explanation.failed == 0) {
+      return line(name + ": nothing failed, all " + counted(explanation.modules, "module") +
+                  " were traced, are leaves or are never called");
+    }
+    line(paint(name, kBold) + ": " +
+         (explanation.model.type.empty() ? "" : safe(explanation.model.type) + ", ") +
+         model_kind(explanation.model.kind));
+    line(with_separators(explanation.failed) + " of " + counted(explanation.modules, "module") +
+         " failed to trace");
+    tree(explanation.failures);
+    if (explanation.suggestions) suggestions(*explanation.suggestions);
+    if (is_saved_) line("\nThis is a saved collection: what would help is tried with the model itself.");
+  }
+
+  void tree(const std::vector<FailureGroup>& failures) {
+    const std::size_t shown = std::min(failures.size(), kMostItems);
+    std::vector<std::string> above{""};  // by depth: the lines of the tree in front of what is there
+    const std::vector<bool> is_last = last_ones(failures, shown);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const FailureGroup& group = failures[i];
+      const std::size_t depth = std::min({group.depth, above.size() - 1, kMostDepth});
+      above.resize(depth + 1);
+      const std::string outer = above.back();
+      if (depth == 0) line();
+      std::string title =
+          paint(range_text(group.paths.front(), group.paths.back(), group.paths.size()), kBold);
+      if (!group.type.empty()) title += "  " + paint(safe(group.type), kDim);
+      title += "  " + paint(kind_text(group.failure.kind), kRed);
+      line(outer + (depth == 0 ? "" : is_last[i] ? "└ " : "├ ") + title);
+      above.push_back(outer + (depth == 0 ? "" : is_last[i] ? "  " : "│ "));
+      const bool has_inner = i + 1 < shown && failures[i + 1].depth > group.depth;
+      failure(group.failure, above.back() + (has_inner ? "│ " : "  "));
+    }
+    more(failures.size(), "cause");
+  }
+
+  // Which have none behind them in the same module.
+  static std::vector<bool> last_ones(const std::vector<FailureGroup>& failures, std::size_t shown) {
+    std::vector<bool> is_last(shown, true);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < shown; ++i) {
+      while (!open.empty() && failures[open.back()].depth > failures[i].depth) open.pop_back();
+      if (!open.empty() && failures[open.back()].depth == failures[i].depth) {
+        is_last[open.back()] = false;
+        open.pop_back();
+      }
+      open.push_back(i);
+    }
+    return is_last;
+  }
+
+  void failure(const Failure& failure, const std::string& before) {
+    line(before + safe(failure.message));
+    const std::string place = place_of(failure.source);
+    if (!failure.op.empty() || !place.empty()) {
+      line(before + safe(failure.op) + (failure.op.empty() || place.empty() ? "" : " at ") + place);
+    }
+  }
+
+  // --- what helps ---
+
+  std::string left(const Trial& trial) const {
+    if (trial.failed.empty()) return paint("no module fails", kGreen);
+    return (trial.failed.size() == 1
+                ? "1 module fails: "
+                : with_separators(static_cast<std::int64_t>(trial.failed.size())) + " modules fail: ") +
+           list_text(trial.failed);
+  }
+
+  void suggestions(const Suggestions& suggestions) {
+    if (!suggestions.helpful.empty()) {
+      heading("Options that help, each tried alone");
+      std::size_t widest = 0;
+      for (const Trial& trial : suggestions.helpful)
+        widest = std::max(widest, std::min(width(options_text(trial.options)), kMostOptions));
+      for (const Trial& trial : suggestions.helpful) {
+        const std::string options = options_text(trial.options);
+        const std::size_t taken = width(options);
+        line("  " + options + std::string(taken < widest ? widest - taken : 0, ' ') + "  " + left(trial));
+      }
+    }
+    if (!suggestions.others.empty()) {
+      line("\nTried alone, as many fail: " + joined(suggestions.others, options_text));
+    }
+    if (!suggestions.is_tried) {
+      line("\nThe graphs are too large to try what would help.");
+    } else if (suggestions.best) {
+      heading("The fewest options found that leave the fewest failures");
+      line("  " + options_text(suggestions.best->options));
+      line("  " + left(*suggestions.best));
+    } else {
+      line("\nNo option that was tried leaves fewer failures.");
+    }
+    if (suggestions.with_leaves) {
+      heading(suggestions.best ? "With what is left as leaves on purpose" : "As leaves on purpose");
+      line("  " + options_text(suggestions.with_leaves->options));
+      line("  " + left(*suggestions.with_leaves) +
+           "; a leaf is one node wherever it is called, and its submodules get no graphs");
+    }
+    if (!suggestions.operators.empty()) {
+      heading("Not tried: operators of other libraries");
+      for (const Suggestions::UnknownOperator& unknown : suggestions.operators) {
+        line("  " + safe(unknown.name) + ": --op-library LIB loads the library that has it, or");
+        line("    --op-schema " + shell_word(safe(unknown.schema)) + " with its true types declares it");
+      }
+    }
+  }
+
+  // --- what became of a module ---
+
+  void modules(const Explanation& explanation) {
+    const std::size_t shown = std::min(explanation.explained.size(), kMostItems);
+    for (std::size_t i = 0; i < shown; ++i) {
+      if (i > 0) line();
+      module(explanation.explained[i]);
+    }
+    more(explanation.explained.size(), "module");
+  }
+
+  void module(const ModuleExplanation& module) {
+    const std::string last = module.alike.empty() ? module.path : module.alike.back();
+    std::string title =
+        paint(range_text(module.path, last, std::max<std::size_t>(module.alike.size(), 1)), kBold);
+    if (!module.type.empty()) title += "  " + paint(safe(module.type), kDim);
+    line(title);
+    if (module.asked) line("  " + path_of(*module.asked) + " is another name of it");
+    cause(module);
+    for (const CallSite& site : module.call_sites) call_site(site);
+    for (const Guard& guard : module.guards) {
+      line("  a guard says: " + safe(guard.expr.text()));
+    }
+    places(module);
+    if (!module.other_names.empty())
+      line("  shared: " + list_text(module.other_names) + " is the same module");
+    if (module.cause == ModuleCause::kFailed && suggestions_ != nullptr) what_helps(module);
+  }
+
+  void what_helps(const ModuleExplanation& module) {
+    const auto fails = [](const Trial& trial, const std::string& path) {
+      return std::ranges::find(trial.failed, path) != trial.failed.end();
+    };
+    const auto helps = [&](const Trial& trial) {
+      if (module.alike.empty()) return !fails(trial, module.path);
+      return std::ranges::none_of(module.alike, [&](const std::string& path) { return fails(trial, path); });
+    };
+    bool is_any = false;
+    const auto tell = [&](const Trial& trial) {
+      if (!helps(trial)) return;
+      is_any = true;
+      line("  " + paint("with " + options_text(trial.options) + " it does not fail", kGreen));
+    };
+    for (const Trial& trial : suggestions_->helpful) tell(trial);
+    if (!is_any && suggestions_->best) tell(*suggestions_->best);
+    if (!is_any && suggestions_->is_tried) line("  no option that was tried helps");
+  }
+
+  std::string rule_text(const ModuleExplanation& module) const {
+    const std::string& rule = *module.rule;
+    if (rule == "default")
+      return "the built-in rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not";
+    if (rule.starts_with("--")) return safe(rule);
+    if (module.origin) return "the rule '" + safe(rule) + "' of " + safe(*module.origin);
+    return "--leaf '" + safe(rule) + "'";
+  }
+
+  void cause(const ModuleExplanation& module) {
+    const std::string around = module.decided_by ? path_of(*module.decided_by) : "";
+    switch (module.cause) {
+      case ModuleCause::kTraced:
+        return line("  traced: what it does is in the graphs below");
+      case ModuleCause::kRule:
+        line("  a leaf by " + rule_text(module));
+        return undo_rule(module, module.path);
+      case ModuleCause::kLeaf:
+        return line("  one node: no rule says so, it is called by what is one node");
+      case ModuleCause::kFailed:
+        line("  " +
+             paint(std::string("failed: ") +
+                       kind_text(module.failure ? module.failure->kind : FailureKind::kOther),
+                   kRed) +
+             "; it is one node wherever it is called");
+        if (module.failure) failure(*module.failure, "    ");
+        return;
+      case ModuleCause::kContainer:
+        return line("  not visited: it has no forward to call; its submodules stand for themselves");
+      case ModuleCause::kInLeaf:
+        if (!module.rule) {
+          return line(
+              "  not visited: " + around + " around it " +
+              (module.failure ? "failed, and nothing that was traced in it calls this" : "is one node"));
+        }
+        line("  not visited: " + around + " around it is a leaf by " + rule_text(module));
+        return undo_rule(module, *module.decided_by);
+      case ModuleCause::kInUncalled:
+        return line("  not visited: no graph calls " + around + " around it");
+      case ModuleCause::kNotCalled:
+        return not_called(module, around);
+    }
+  }
+
+  void undo_rule(const ModuleExplanation& module, const std::string& path) {
+    if (module.rule->starts_with("--")) return;
+    const bool is_one =
+        module.alike.empty() && !path.empty() && path.find_first_of("*?[") == std::string::npos;
+    line("  " +
+         (is_one ? "--no-leaf '@" + safe(path) + "' traces into it"
+                 : std::string("--no-leaf RULE traces into it")) +
+         (*module.rule == "default" ? "; --no-default-leaves drops the rule" : ""));
+  }
+
+  void not_called(const ModuleExplanation& module, const std::string& around) {
+    line("  not visited: " + (module.decided_by ? around + " was traced, and nothing in it called this"
+                                                : std::string("no graph calls it")));
+    if (!module.call_sites.empty() || is_saved_) return;
+    line(
+        is_script_
+            ? "  no code in the file calls it by name; torch.jit drops what constants decide, and records one run"
+            : "  torch.export recorded no call of it with its example inputs");
+  }
+
+  void call_site(const CallSite& site) {
+    const std::string place = place_of(site.source);
+    const std::string text =
+        "  the code of " + path_of(site.module) + " calls it" + (place.empty() ? "" : " at " + place);
+    if (!site.is_run) {
+      line(text);
+      return line("    in the method " + safe(site.method) + ", which was not run" +
+                  (site.module.empty() ? "; --method " + safe(site.method) + " traces it" : ""));
+    }
+    line(text);
+    if (!site.condition) return line("    which the trace did not reach");
+    line(std::string("    in ") +
+         (site.is_in_loop ? "a loop that took no turn: " : "a branch that was not taken: ") +
+         place_of(site.condition));
+  }
+
+  void places(const ModuleExplanation& module) {
+    const std::size_t shown = std::min(module.places.size(), kMostItems);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const ModuleExplanation::Place& place = module.places[i];
+      std::string text = place.graph == module.path ? "  in its own graph: "
+                                                    : "  in the graph of " + path_of(place.graph) + ": ";
+      std::vector<std::string> parts;
+      if (place.calls > 0) parts.push_back(counted(place.calls, "call"));
+      if (place.nodes > 0) parts.push_back(counted(place.nodes, "node") + ", the first " + safe(place.first));
+      text += joined(parts);
+      const std::string source = place_of(place.source);
+      line(text + (source.empty() ? "" : " (" + source + ")"));
+    }
+    more(module.places.size(), "graph");
+  }
+
+  // --- where a dimension comes from ---
+
+  void dimension(const DimensionExplanation& dimension) {
+    line(paint(safe(dimension.name), kBold) + ": " + to_string(dimension.range));
+    for (const DimensionExplanation::Origin& origin : dimension.inputs) {
+      line("  input " + safe(origin.input) +
+           (origin.place.empty() ? ", its value" : ", dimension " + origin.place) +
+           (origin.expression == dimension.name ? "" : ": " + safe(origin.expression)));
+    }
+    if (dimension.made_by) {
+      line("  depends on data: " + safe(dimension.made_by->node) + " makes it (" +
+           safe(dimension.made_by->target) + ")" + after(dimension.made_by->source));
+    }
+    places("Guards", dimension.guards);
+    places("Asserts", dimension.asserts);
+    places("Questions that modules failed at", dimension.questions);
+    places("Sizes made of it", dimension.derived);
+    heading(counted(dimension.nodes, "node") + (dimension.nodes == 1 ? " depends on it" : " depend on it"));
+    if (dimension.narrowed.empty()) return;
+    heading("Ranges that narrow it, each tried");
+    std::size_t widest = 0;
+    for (const auto& narrowed : dimension.narrowed) widest = std::max(widest, width(narrowed.option));
+    for (const auto& [option, counts] : dimension.narrowed) {
+      line("  " + one_line(option) + std::string(widest - width(option), ' ') + "  " +
+           change(counts.nodes, dimension.all.nodes, "node") + ", " +
+           change(counts.guards, dimension.all.guards, "guard") +
+           (counts.failed + dimension.all.failed == 0
+                ? ""
+                : ", " + change(counts.failed, dimension.all.failed, "failed module")));
+    }
+  }
+
+  static std::string change(std::int64_t count, std::int64_t all, const char* what) {
+    return counted(count, what) + (count == all ? "" : " instead of " + with_separators(all));
+  }
+
+  static std::string after(const std::optional<SourceLocation>& source) {
+    const std::string place = place_of(source);
+    return place.empty() ? "" : " at " + place;
+  }
+
+  void places(const char* title, const std::vector<DimensionExplanation::Place>& places) {
+    if (places.empty()) return;
+    heading(title);
+    const std::size_t shown = std::min(places.size(), kMostItems);
+    for (std::size_t i = 0; i < shown; ++i) {
+      const DimensionExplanation::Place& place = places[i];
+      std::string text = "  " + safe(place.text);
+      if (!place.node.empty()) text += "  " + paint(safe(place.node), kDim);
+      if (place.node.empty() && !place.target.empty()) text += " in " + path_of(place.graph);
+      if (place.count > 1) text += " and " + counted(place.count - 1, "more node");
+      line(text + after(place.source));
+    }
+    more(places.size(), "line");
+  }
+
+  std::ostream& out_;
+  TextLayout layout_;
+  bool is_script_ = false, is_saved_ = false;
+  const Suggestions* suggestions_ = nullptr;
+};
+
+}  // namespace
+
+void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout) {
+  Writer(out, layout).write(explanation);
+}
+
+}  // namespace fxtrace

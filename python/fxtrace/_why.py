@@ -1,0 +1,252 @@
+"""fxtrace.why: why modules failed, or are what they are, and what would help."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ._collection import Collection
+from ._data import Failure, Guard, Model, Source
+from ._diff import model_file
+from ._program import Message, run
+from ._trace import Path, Range, Texts, option_words, trace
+
+
+@dataclass(frozen=True)
+class FailureGroup:
+    """Modules that failed for one cause in equal blocks."""
+
+    paths: tuple[str, ...]
+    type: str | None
+    depth: int  # failed modules around it
+    failure: Failure
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Options that were tried, in addition to those that were given, and what failed with them."""
+
+    options: tuple[str, ...]  # as on a command line, quoted for a shell
+    failed: tuple[str, ...]
+    nodes: int
+
+
+@dataclass(frozen=True)
+class UnknownOperator:
+    """An operator of another library: nothing to try without it."""
+
+    name: str
+    schema: str
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    helpful: tuple[Trial, ...]  # each alone; those that leave fewest first
+    others: tuple[tuple[str, ...], ...]  # options that alone leave as many
+    best: Trial | None  # the fewest options found that leave the fewest failures
+    with_leaves: Trial | None  # what is left as leaves on purpose
+    operators: tuple[UnknownOperator, ...]
+
+
+@dataclass(frozen=True)
+class ModulePlace:
+    """What of a module is in one graph."""
+
+    graph: str
+    calls: int
+    nodes: int
+    first: str | None
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call of a module in the code of another, which no graph has."""
+
+    module: str
+    method: str
+    is_run: bool
+    source: Source | None
+    condition: Source | None
+    in_loop: bool
+
+
+@dataclass(frozen=True)
+class ModuleExplanation:
+    """What became of a module; schemas/why.schema.json says more of each field."""
+
+    path: str
+    type: str | None
+    asked: str | None
+    other_names: tuple[str, ...]
+    status: str  # "traced", "leaf", "failed" or "unvisited"
+    cause: str  # "traced", "rule", "leaf", "failed", "container", "in_leaf", "in_uncalled" or "not_called"
+    rule: str | None
+    config: str | None
+    failure: Failure | None
+    decided_by: str | None
+    calls: int
+    submodules: int
+    places: tuple[ModulePlace, ...]
+    call_sites: tuple[CallSite, ...]
+    guards: tuple[Guard, ...]
+
+
+@dataclass(frozen=True)
+class DimensionInput:
+    input: str
+    place: str  # index in its shape; empty for an integer
+    size: str
+
+
+@dataclass(frozen=True)
+class DimensionPlace:
+    """A guard, a node that checks a dimension, or a size made of it."""
+
+    graph: str
+    node: str | None
+    target: str | None
+    text: str | None
+    source: Source | None
+    count: int
+
+
+@dataclass(frozen=True)
+class NarrowedRange:
+    option: str
+    nodes: int
+    guards: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class DimensionExplanation:
+    name: str
+    low: int | None
+    high: int | None
+    inputs: tuple[DimensionInput, ...]
+    made_by: DimensionPlace | None
+    guards: tuple[DimensionPlace, ...]
+    asserts: tuple[DimensionPlace, ...]
+    derived: tuple[DimensionPlace, ...]
+    questions: tuple[DimensionPlace, ...]
+    nodes: int
+    narrowed: tuple[NarrowedRange, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    model: Model
+    tried: bool
+    modules: int
+    failed_modules: int
+    failures: tuple[FailureGroup, ...]
+    suggestions: Suggestions | None
+    explained: tuple[ModuleExplanation, ...]
+    dimension: DimensionExplanation | None
+    messages: tuple[Message, ...]
+
+
+def why(
+    path: Path | bytes | IO[bytes] | Collection,
+    module: str | None = None,
+    *,
+    dim: str | Mapping[str, Range] | Texts | None = None,
+    **options: Any,
+) -> Explanation:
+    """Why modules failed and what helps, as `fxtrace why` tells it; each suggestion was tried.
+
+    - module: a path or a glob of paths; why these are traced, leaves, failed or not visited;
+    - dim: the name of a dimension; what is known of it, and why. Ranges as of trace() narrow dimensions, also
+      beside a name: dim=["s77", "u0=1..4"];
+    - options: the other keywords of trace(), for a model; passes is none of them.
+    """
+    known = set(inspect.signature(trace).parameters) - {"path", "passes", "dim"}
+    unknown = set(options) - known
+    if unknown:
+        raise TypeError(f"why() got an unexpected keyword argument '{min(unknown)}'")
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words({**options, "dim": dim}) as words:
+        asked = [] if module is None else [module]
+        output = run("why", "--json", *words, "--", model_file(path, os.path.join(folder, "model")), *asked)
+    return _explanation(json.loads(output.stdout), output.messages)
+
+
+def _source(data: Mapping[str, Any] | None) -> Source | None:
+    return None if data is None else Source.from_json(data)
+
+
+def _with_source(cls: Any, data: Mapping[str, Any]) -> Any:
+    return cls(**{**data, "source": _source(data["source"])})
+
+
+def _optional(cls: Any, data: Mapping[str, Any] | None) -> Any:
+    return None if data is None else cls(data)
+
+
+def _trial(data: Mapping[str, Any]) -> Trial:
+    return Trial(tuple(data["options"]), tuple(data["failed"]), data["nodes"])
+
+
+def _failed(data: Mapping[str, Any]) -> FailureGroup:
+    return FailureGroup(tuple(data["paths"]), data["type"], data["depth"], Failure.from_json(data["failure"]))
+
+
+def _suggestions(data: Mapping[str, Any]) -> Suggestions:
+    return Suggestions(
+        helpful=tuple(map(_trial, data["helpful"])),
+        others=tuple(map(tuple, data["others"])),
+        best=_optional(_trial, data["best"]),
+        with_leaves=_optional(_trial, data["with_leaves"]),
+        operators=tuple(UnknownOperator(**operator) for operator in data["operators"]),
+    )
+
+
+def _call_site(data: Mapping[str, Any]) -> CallSite:
+    return CallSite(**{**data, "source": _source(data["source"]), "condition": _source(data["condition"])})
+
+
+def _module(data: Mapping[str, Any]) -> ModuleExplanation:
+    parts = {
+        "other_names": tuple(data["other_names"]),
+        "failure": _optional(Failure.from_json, data["failure"]),
+        "places": tuple(_with_source(ModulePlace, place) for place in data["places"]),
+        "call_sites": tuple(map(_call_site, data["call_sites"])),
+        "guards": tuple(_with_source(Guard, guard) for guard in data["guards"]),
+    }
+    return ModuleExplanation(**{**data, **parts})
+
+
+def _places(data: Sequence[Mapping[str, Any]]) -> tuple[DimensionPlace, ...]:
+    return tuple(_with_source(DimensionPlace, place) for place in data)
+
+
+def _dimension(data: Mapping[str, Any]) -> DimensionExplanation:
+    return DimensionExplanation(
+        name=data["name"],
+        low=data["range"]["low"],
+        high=data["range"]["high"],
+        inputs=tuple(DimensionInput(**origin) for origin in data["inputs"]),
+        made_by=None if data["made_by"] is None else _with_source(DimensionPlace, data["made_by"]),
+        **{name: _places(data[name]) for name in ("guards", "asserts", "derived", "questions")},
+        nodes=data["nodes"],
+        narrowed=tuple(NarrowedRange(**narrowed) for narrowed in data["narrowed"]),
+    )
+
+
+def _explanation(data: Mapping[str, Any], messages: Sequence[Message]) -> Explanation:
+    return Explanation(
+        model=Model(**data["model"]),
+        tried=data["tried"],
+        modules=data["modules"]["all"],
+        failed_modules=data["modules"]["failed"],
+        failures=tuple(map(_failed, data["failures"])),
+        suggestions=_optional(_suggestions, data["suggestions"]),
+        explained=tuple(map(_module, data["explained"])),
+        dimension=_optional(_dimension, data["dimension"]),
+        messages=tuple(messages),
+    )
