@@ -9,6 +9,7 @@
 #include "app/console.h"
 #include "app/files.h"
 #include "app/isolation.h"
+#include "archive/file_kind.h"
 #include "graph/graph_collection.h"
 #include "trace/config.h"
 #include "trace/trace_program.h"
@@ -52,6 +53,9 @@ class AnswerArguments {
 // saved one (`has_trace_options`), and Error(kInput).
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
                                           const InputFile& input, Isolated& isolated, Console& console);
+
+// Returns whether a text is the JSON of a collection, most likely; what else it may be the reader says.
+bool is_json(const InputFile& input);
 
 // Returns kModuleFailed, and says so, if modules failed and --strict is given; else `code`.
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,

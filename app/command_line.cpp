@@ -40,9 +40,10 @@ CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, wi
   app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
   app_.require_subcommand(1);
   // The one list of commands; the help is made from it.
-  commands_ = {make_trace_command(app_),  make_summary_command(app_), make_inspect_command(app_),
-               make_render_command(app_), make_diff_command(app_),    make_catalog_command(app_),
-               make_query_command(app_),  make_verify_command(app_),  make_schema_command(app_)};
+  commands_ = {make_trace_command(app_),   make_summary_command(app_), make_inspect_command(app_),
+               make_render_command(app_),  make_diff_command(app_),    make_check_command(app_),
+               make_catalog_command(app_), make_query_command(app_),   make_verify_command(app_),
+               make_schema_command(app_)};
 }
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Validates the schemas themselves, and by them every collection, comparison, summary and inspection that tests/golden has recorded,
+"""Validates the schemas themselves, and by them every collection, check, comparison, summary and inspection that tests/golden has recorded,
 with jsonschema-rs.
 
 Also that the schema allows what exported programs add where it belongs, and nowhere else.
@@ -101,6 +101,7 @@ def main():
     collections = validator("graph_collection.schema.json")
     configs = validator("config.schema.json")
     others = {
+        "fxtrace.check": validator("check.schema.json"),
         "fxtrace.comparison": validator("comparison.schema.json"),
         "fxtrace.summary": validator("summary.schema.json"),
         "fxtrace.inspection": validator("inspection.schema.json"),

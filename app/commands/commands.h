@@ -21,6 +21,8 @@ Command make_catalog_command(CLI::App& parent);
 Command make_query_command(CLI::App& parent);
 // Prints a JSON schema.
 Command make_schema_command(CLI::App& parent);
+// Holds a model to rules.
+Command make_check_command(CLI::App& parent);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& parent);
 

@@ -10,18 +10,6 @@
 namespace fxtrace {
 namespace {
 
-// A path with a mark for each number.
-std::string without_numbers(std::string_view text) {
-  std::string result;
-  bool is_number = false;
-  for (const char c : text) {
-    const bool is_digit = c >= '0' && c <= '9';
-    if (!is_digit || !is_number) result += is_digit ? '#' : c;
-    is_number = is_digit;
-  }
-  return result;
-}
-
 // The name of a node without what makes it unique: of add_1 "add".
 std::string common_name(std::string_view name) {
   const std::size_t end = name.find_last_not_of("0123456789");

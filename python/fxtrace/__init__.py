@@ -6,6 +6,7 @@ for node in collection.root:
 module = collection.graph_module()  # a torch.fx.GraphModule that runs
 """
 
+from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
 from ._collection import Collection, Graph, load
 from ._data import (
     Constant,
@@ -45,6 +46,8 @@ from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 
 __all__ = [
     "PH",
+    "CheckReport",
+    "CheckedRule",
     "Collection",
     "ComparedModel",
     "Comparison",
@@ -80,6 +83,8 @@ __all__ = [
     "Node",
     "NodeRef",
     "NotFound",
+    "Offence",
+    "OffencePlace",
     "Parameter",
     "Profile",
     "ProgramNotFound",
@@ -90,6 +95,7 @@ __all__ = [
     "TensorInfo",
     "UsageError",
     "Verification",
+    "check",
     "diff",
     "find_program",
     "load",

@@ -13,7 +13,7 @@ import time
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-COMMANDS = ["trace", "summary", "inspect", "render", "diff", "catalog", "query", "verify", "schema"]
+COMMANDS = ["trace", "summary", "inspect", "render", "diff", "check", "catalog", "query", "verify", "schema"]
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,10 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 README = os.path.join(ROOT, "README.md")
-NAMES = ["catalog", "diff", "formats", "json", "options", "passes", "pictures", "python", "summary", "tracing", "verify"]
+NAMES = ["catalog", "check", "diff", "formats", "json", "options", "passes", "pictures", "python", "summary", "tracing", "verify"]
 PAGES = {"README": README, **{name: os.path.join(ROOT, "docs", f"{name}.md") for name in NAMES}}
 OPTIONS = PAGES["options"]
-COMMANDS = ["trace", "summary", "inspect", "render", "diff", "catalog", "query", "verify", "schema"]
+COMMANDS = ["trace", "summary", "inspect", "render", "diff", "check", "catalog", "query", "verify", "schema"]
 PACKAGE = os.path.join(ROOT, "python")
 BLOCK = re.compile(r"^```(python|console|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
