@@ -66,7 +66,13 @@ std::string places(const Offence& offence) {
   return text + ": " + list(marked, "nodes");
 }
 
-std::string source(const Offence& offence) { return offence.source ? safe(place_text(*offence.source)) : ""; }
+std::string source(const Offence& offence) {
+  if (!offence.source) return "";
+  // An absolute path is one of the machine that saved the model.
+  SourceLocation source = *offence.source;
+  if (source.file.starts_with('/')) source.file.erase(0, source.file.rfind('/') + 1);
+  return safe(place_text(source));
+}
 
 std::string rules_that_hold(const CheckReport& report) {
   std::vector<std::string> names;
