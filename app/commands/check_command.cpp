@@ -72,9 +72,12 @@ struct Rules {
 // Throws Error(kUsage).
 Rules resolve_rules(const Arguments& arguments) {
   Rules result;
-  auto given = arguments.rules;  // in the order in which the help has them
-  std::ranges::stable_sort(given, {}, &Rule::kind);
-  for (const Rule& rule : given) add_rule(result.rules, rule);
+  // CLI11 calls some options at once and others at the end: they come in the order of the help.
+  for (int kind = 0; kind <= static_cast<int>(RuleKind::kSecurity); ++kind) {
+    for (const Rule& rule : arguments.rules) {
+      if (static_cast<int>(rule.kind) == kind) add_rule(result.rules, rule);
+    }
+  }
   for (const std::string& file : arguments.ops_files)
     add_rule(result.rules, ops_rule(read_small_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& file : arguments.rule_files)

@@ -134,7 +134,8 @@ class Scan {
       }
       entries.push_back(&entry);
     }
-    std::ranges::stable_sort(entries, {}, [](const ZipArchive::Entry* entry) { return *entry->header; });
+    std::ranges::sort(entries, {},
+                      [](const ZipArchive::Entry* entry) { return std::pair(*entry->header, entry); });
     if (!entries.empty() && *entries.front()->header > 0) {
       add(SecurityKind::kSize, prefix, "",
           std::to_string(*entries.front()->header) +

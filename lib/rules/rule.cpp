@@ -113,9 +113,10 @@ class RequirementParser {
 
   std::int64_t number(const Word& word) const {
     std::int64_t value = 0;
-    const char* end = word.text.data() + word.text.size();
-    const auto [stop, failure] = std::from_chars(word.text.data(), end, value);
-    if (failure != std::errc() || stop != end || value < 0) throw wrong(word, "is no number from 0 on");
+    const std::string_view text = word.text;
+    const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || stop != text.data() + text.size() || value < 0)
+      throw wrong(word, "is no number from 0 on");
     return value;
   }
 
