@@ -12,6 +12,7 @@
 #include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 #include "support/error.h"
+#include "support/json_document.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -63,6 +64,7 @@ class Scan {
   void zip(const ZipArchive& archive, std::uint64_t size, const std::string& prefix, int nesting) {
     names(archive, prefix);
     places(archive, size, prefix);
+    declared_pickles(archive, prefix);
     for (const ZipArchive::Entry& entry : archive.entries()) {
       if (findings_.size() >= kMaxFindings) return;
       const std::string record = prefix + entry.name;
@@ -118,6 +120,30 @@ class Scan {
     return nullptr;
   }
 
+  // Weights and constants of an exported program that torch.export.load unpickles, whatever their names are.
+  void declared_pickles(const ZipArchive& archive, const std::string& prefix) {
+    for (const ZipArchive::Entry& entry : archive.entries()) {
+      const bool is_config =
+          entry.name.ends_with("_config.json") && entry.name.find("data/") != std::string::npos;
+      if (!is_config) continue;
+      const std::string record = prefix + entry.name;
+      const std::string folder = record.substr(0, record.rfind('/') + 1);
+      try {
+        const JsonDocument document(JsonText{archive.read(entry, kMaxPickle)}, entry.name);
+        const auto tensors = document.root().find("config");
+        if (!tensors) continue;
+        for (const JsonValue tensor : tensors->fields()) {
+          const auto is_pickled = tensor.find("use_pickle");
+          const auto path = tensor.find("path_name");
+          if (is_pickled && is_pickled->boolean() && path)
+            pickles_.insert(folder + std::string(path->string()));
+        }
+      } catch (const Error& error) {
+        add(SecurityKind::kSize, record, "", error.what());
+      }
+    }
+  }
+
   // Where records lie in an archive of `size` bytes.
   void places(const ZipArchive& archive, std::uint64_t size, const std::string& prefix) {
     std::vector<const ZipArchive::Entry*> entries;
@@ -161,9 +187,9 @@ class Scan {
       return;
     }
     if (starts_as_zip(head)) return nested(archive, entry, record, nesting);
-    const bool has_name = is_pickle_name(entry.name);
-    if (has_name || starts_as_pickle(head)) {
-      pickle(archive.read(entry, kMaxPickle), 0, record, has_name);
+    const bool is_certain = is_pickle_name(entry.name) || pickles_.contains(record);
+    if (is_certain || starts_as_pickle(head)) {
+      pickle(archive.read(entry, kMaxPickle), 0, record, is_certain);
       return;
     }
     const std::string_view name = entry.name;
@@ -212,7 +238,7 @@ class Scan {
     PickleMachine machine(bytes, start);
     const PickleMachine::End end = machine.run(PickleMachine::kMaxOpcodes);
     const bool is_whole = end == PickleMachine::End::kStop;
-    if (!is_whole && !is_certain) return std::nullopt;
+    const bool is_pickle = is_whole || is_certain;  // else bytes that begin like one
     std::set<std::string> named;
     for (std::size_t id = 0; id < machine.value_count(); ++id) {
       const auto global = static_cast<PickleMachine::Id>(id);
@@ -224,16 +250,20 @@ class Scan {
       named.insert(is_known ? machine.global_name(global, kMaxName) : "");
     }
     for (const std::string& name : named) {
+      if (!is_pickle && !std::ranges::all_of(name, [](char c) { return is_identifier(c) || c == '.'; }))
+        continue;
       constexpr std::string_view kClass = "__torch__.torch.classes.";
       if (name.starts_with(kClass)) {
         library(record, name);
       } else if (name.empty()) {
+        if (!is_pickle) continue;
         add(SecurityKind::kPickle, record, "", "its pickle makes up the name of what it calls");
       } else if (!is_harmless_global(name)) {
         add(SecurityKind::kPickle, record, name, "its pickle calls " + name);
       }
     }
     if (is_whole) return machine.position();
+    if (!is_pickle) return std::nullopt;
     add(SecurityKind::kPickle, record, "",
         end == PickleMachine::End::kLimit ? "its pickle is too long to look through"
                                           : "its pickle cannot be read to its end");
@@ -265,6 +295,7 @@ class Scan {
 
   std::vector<SecurityFinding> findings_;
   std::unordered_set<std::string> libraries_;
+  std::unordered_set<std::string> pickles_;  // records that are unpickled
   std::size_t nested_ = 0;
   bool runs_python_ = false;
 };

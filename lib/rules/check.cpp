@@ -242,13 +242,13 @@ class Checker {
   }
 
   void add(std::string message, std::string subject, OffencePlace place,
-           const std::optional<SourceLocation>& source) {
+           const std::optional<SourceLocation>& source, bool is_undecided = false) {
     std::string key = std::to_string(rule_) + "\n" + message + "\n" + without_numbers(place.module) + "\n" +
                       without_numbers(place.record.value_or("")) + "\n";
     if (source) key += source->file + ":" + std::to_string(source->line) + ":" + source->text;
     const auto [entry, is_new] = groups_.try_emplace(std::move(key), report_.offences.size());
     if (is_new)
-      report_.offences.push_back({rule_, false, std::move(message), std::move(subject), source, {}});
+      report_.offences.push_back({rule_, is_undecided, std::move(message), std::move(subject), source, {}});
     report_.offences[entry->second].places.push_back(std::move(place));
   }
   void add_whole(std::string message, bool is_undecided) {
@@ -568,6 +568,13 @@ class Checker {
         });
       });
       if (!rule.is_negated) add_alone(rule, view, subjects, nodes_with_edges, places_with_edges);
+    }
+    for (Place place = 0; place < tree_->size(); ++place) {
+      const ModuleRecord* record = tree_->record(place);
+      if (!subjects[place] || !runs_[place] || record->status != ModuleStatus::kUnvisited) continue;
+      const std::string name = public_alias(record->type);
+      add("cannot tell what is beside " + name + ": it is inside of a leaf or a failed module", name,
+          {record->path, {}, {}, {}}, {}, true);
     }
   }
 

@@ -16,6 +16,7 @@ import zipfile
 import fxtrace
 import harness
 import hostile
+import hostile_collections
 import large_collections
 import pytest
 import torch
@@ -333,6 +334,21 @@ def test_formats_of_a_hostile_collection(program, hostile_collection, tmp_path):
     assert "<b>" not in outputs["md"] and "](b)" not in outputs["md"]
 
 
+@pytest.mark.parametrize("case", list(hostile_collections.cases()), ids=lambda case: case.name)
+def test_hostile_collections(program, case, tmp_path):
+    path = tmp_path / "hostile.json"
+    path.write_bytes(case.make())
+    rules = ["--no-failed", "--max-macs=1", "--deny=**", "--require=** followed-by **", "--require=** within @**"]
+    start = time.monotonic()
+    done = run(program, path, *rules, "--json", "--max-memory=2048", "--max-time=20")
+    assert time.monotonic() - start < 60
+    assert done.returncode in (0, 1, 3), done.stderr[-500:]
+    if done.returncode != 3:
+        validator("check.schema.json").validate(json.loads(done.stdout))
+        ElementTree.fromstring(run(program, path, *rules, "--junit").stdout)
+        check_sarif(json.loads(run(program, path, *rules, "--sarif").stdout))
+
+
 def test_formats(program, tmp_path):
     rules = tmp_path / "rules.json"
     document = {
@@ -445,6 +461,10 @@ def test_action(workspace):
     assert code == 1 and "nested.pt2: 1 of 1 rule does not hold" in summary and "there are 4 torch.nn.Linear" in log
     (result,) = json.loads((workspace / "out" / "models_nested.pt2.sarif").read_text())["runs"][0]["results"][:1]
     assert result["level"] == "error"
+
+    code, summary, _ = run_action(workspace, models="models/*.pt2 models/**/*.pt", arguments="--no-failed")
+    assert code == 1 and "failing one.pt: 1 of 1 rule does not hold" in summary and "nested.pt2: the rule holds" in summary
+    assert (workspace / "fxtrace-sarif" / "models_more_failing one.pt.sarif").exists()
 
     assert run_action(workspace, models="models/none-*.pt2")[0] == 2
     assert run_action(workspace, models="models/nested.pt2", arguments="--no-such-option")[0] == 2

@@ -222,6 +222,16 @@ TEST_CASE("check: neighbours", "[check]") {
         Lines{"aten.dequantize.self is followed by torch.nn.Linear of pkg.Block @ h.0%dequantize"});
 }
 
+TEST_CASE("check: what is beside a module in a leaf cannot be told", "[check]") {
+  GraphCollection collection = blocks();
+  collection.modules.push_back(module("h.1.l.inner", "pkg.Inner", ModuleStatus::kUnvisited));
+  CHECK(
+      told(collection, require_rule("pkg.Inner followed-by torch.nn.*")) ==
+      Lines{
+          "? cannot tell what is beside pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
+  CHECK(told(collection, require_rule("no pkg.Inner")) == Lines{"pkg.Inner is not allowed @ h.1.l.inner"});
+}
+
 TEST_CASE("check: parts of a result are the result, parameters and numbers are no neighbours", "[check]") {
   GraphCollection collection;
   collection.modules = {module("", "pkg.Net")};
@@ -451,6 +461,17 @@ TEST_CASE("check: pickles that would run code", "[check][security]") {
   const ModelFile module(FXTRACE_SOURCE_DIR "/tests/fixtures/files/module.pt");
   CHECK(std::ranges::any_of(scan_security(module, identify_file(module)),
                             [](const auto& finding) { return finding.kind == SecurityKind::kPickle; }));
+  // Of bytes that only begin like a pickle what they call, if that is a name; of a record that is one all.
+  const std::string cut = call.substr(0, 14) + "\xff";
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/data/0", cut}}))) ==
+        Lines{"pickle a/data/0: its pickle calls os.system"});
+  const std::string oldest = "cos\nsystem\n(S'ls'\ntR.";
+  const std::string config = R"({"config": {"w": {"path_name": "weight_0", "use_pickle": true}}})";
+  CHECK(findings_in(fuzz::stored_zip({{"a/data/weights/weight_0", oldest}})).empty());
+  CHECK(security(findings_in(fuzz::stored_zip(
+            {{"a/data/weights/weight_0", oldest}, {"a/data/weights/model_weights_config.json", config}}))) ==
+        Lines{"pickle a/data/weights/weight_0: its pickle calls os.system"});
+  CHECK(security(findings_in(oldest)) == Lines{"pickle : its pickle calls os.system"});
   CHECK(is_harmless_global("torch._utils._rebuild_tensor_v2"));
   CHECK(is_harmless_global("torch.cuda.FloatStorage"));
   CHECK_FALSE(is_harmless_global("torch.storage._load_from_bytes"));
