@@ -9,7 +9,6 @@
 #include "app/console.h"
 #include "app/files.h"
 #include "app/isolation.h"
-#include "archive/file_kind.h"
 #include "graph/graph_collection.h"
 #include "trace/config.h"
 #include "trace/trace_program.h"
