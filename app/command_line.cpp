@@ -42,8 +42,9 @@ CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, wi
   // The one list of commands; the help is made from it.
   commands_ = {make_trace_command(app_),   make_summary_command(app_), make_inspect_command(app_),
                make_render_command(app_),  make_diff_command(app_),    make_order_command(app_),
-               make_extract_command(app_), make_why_command(app_),     make_catalog_command(app_),
-               make_query_command(app_),   make_verify_command(app_),  make_schema_command(app_)};
+               make_extract_command(app_), make_why_command(app_),     make_check_command(app_),
+               make_catalog_command(app_), make_query_command(app_),   make_verify_command(app_),
+               make_schema_command(app_)};
 }
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {

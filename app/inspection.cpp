@@ -6,11 +6,11 @@
 #include "app/compiled_models.h"
 #include "app/table.h"
 #include "graph/text_form.h"
+#include "operators/modules.h"
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
-#include "trace/leaf_rules.h"
 
 namespace fxtrace::cli {
 namespace {

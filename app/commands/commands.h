@@ -27,6 +27,8 @@ Command make_schema_command(CLI::App& parent);
 Command make_order_command(CLI::App& parent);
 // Makes a part of a model a collection of its own.
 Command make_extract_command(CLI::App& parent);
+// Holds a model to rules.
+Command make_check_command(CLI::App& parent);
 // Verifies that the graph computes what the model computes.
 Command make_verify_command(CLI::App& parent);
 

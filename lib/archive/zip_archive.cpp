@@ -154,13 +154,16 @@ std::optional<Directory> find_directory(const Bytes& file) {
   return directory;
 }
 
-// Offset of a stored record's own header, from its entry in the central directory (at `at` in `bytes`);
-// absent for a compressed or encrypted record.
-std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t at) {
+// What an entry of the central directory says that libzip does not.
+struct DirectoryEntry {
+  std::optional<std::uint64_t> header;  // offset of the record's own
+  bool is_stored = false;               // neither compressed nor encrypted
+  bool is_link = false;
+};
+
+// `at`: the entry's place in `bytes`.
+std::optional<std::uint64_t> header_of(std::string_view bytes, std::size_t at) {
   constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;
-  const bool stored = little_endian(bytes, at + 10, 2) == 0;
-  const bool encrypted = (little_endian(bytes, at + 8, 2) & 1) != 0;
-  if (!stored || encrypted) return std::nullopt;
   const std::uint64_t header = little_endian(bytes, at + 42, 4);
   if (header != kInZip64Field) return header;
   // The zip64 field has the sizes first, those of them that do not fit either.
@@ -180,9 +183,22 @@ std::optional<std::uint64_t> stored_header(std::string_view bytes, std::size_t a
   return std::nullopt;
 }
 
+DirectoryEntry directory_entry(std::string_view bytes, std::size_t at) {
+  constexpr std::uint64_t kUnix = 3;
+  constexpr std::uint64_t kTypeMask = 0xF000;
+  constexpr std::uint64_t kLink = 0xA000;
+  DirectoryEntry entry;
+  entry.header = header_of(bytes, at);
+  const bool encrypted = (little_endian(bytes, at + 8, 2) & 1) != 0;
+  entry.is_stored = little_endian(bytes, at + 10, 2) == 0 && !encrypted;
+  entry.is_link = little_endian(bytes, at + 5, 1) == kUnix &&
+                  ((little_endian(bytes, at + 38, 4) >> 16) & kTypeMask) == kLink;
+  return entry;
+}
+
 // libzip reads the whole directory and files every name in a hash table when it opens an archive, so what
-// could make that slow is refused before.  Gives back the offset of each stored record's own header.
-std::vector<std::optional<std::uint64_t>> check_directory(const Bytes& file, const Directory& directory) {
+// could make that slow is refused before.
+std::vector<DirectoryEntry> check_directory(const Bytes& file, const Directory& directory) {
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("refusing this zip archive: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
@@ -194,7 +210,7 @@ std::vector<std::optional<std::uint64_t>> check_directory(const Bytes& file, con
   constexpr std::size_t kBuckets = 65'536;
   constexpr std::uint32_t kMaxBucket = 1'000;
   std::vector<std::uint32_t> buckets(kBuckets, 0);
-  std::vector<std::optional<std::uint64_t>> headers;
+  std::vector<DirectoryEntry> entries;
   std::size_t at = 0;
   while (at + kDirectoryEntrySize <= bytes.size() && bytes.compare(at, 4, "PK\x01\x02") == 0) {
     const auto name = static_cast<std::size_t>(little_endian(bytes, at + 28, 2));
@@ -204,7 +220,7 @@ std::vector<std::optional<std::uint64_t>> check_directory(const Bytes& file, con
       throw input_error("refusing this zip archive: a record's name has " + std::to_string(name) +
                         " bytes (at most " + std::to_string(ZipArchive::kMaxNameLength) + ")");
     }
-    if (headers.size() == ZipArchive::kMaxEntries) {
+    if (entries.size() == ZipArchive::kMaxEntries) {
       throw input_error("refusing this zip archive: more than " + std::to_string(ZipArchive::kMaxEntries) +
                         " records");
     }
@@ -216,10 +232,10 @@ std::vector<std::optional<std::uint64_t>> check_directory(const Bytes& file, con
     if (++buckets[hash % kBuckets] > kMaxBucket) {
       throw input_error("refusing this zip archive: its record names are crafted to collide");
     }
-    headers.push_back(stored_header(bytes, at));
+    entries.push_back(directory_entry(bytes, at));
     at += kDirectoryEntrySize + name + extra + comment;
   }
-  return headers;
+  return entries;
 }
 
 }  // namespace
@@ -262,7 +278,7 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
 void ZipArchive::open() {
   const auto directory = find_directory(handle_->bytes);
   if (!directory) throw input_error("this is not a zip archive, or its end is missing");
-  headers_ = check_directory(handle_->bytes, *directory);
+  const std::vector<DirectoryEntry> listed = check_directory(handle_->bytes, *directory);
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = Source::make(handle_->bytes, &error);
@@ -284,7 +300,14 @@ void ZipArchive::open() {
       if ((stat.valid & ZIP_STAT_NAME) != 0) entry.name = stat.name;
       if ((stat.valid & ZIP_STAT_SIZE) != 0) entry.size = stat.size;
       if ((stat.valid & ZIP_STAT_CRC) != 0) entry.crc = stat.crc;
+      if ((stat.valid & ZIP_STAT_COMP_SIZE) != 0) entry.compressed_size = stat.comp_size;
     }
+    // libzip numbers the records as the directory lists them.
+    const bool is_listed = listed.size() == static_cast<std::size_t>(count);
+    const DirectoryEntry more = is_listed ? listed[static_cast<std::size_t>(i)] : DirectoryEntry{};
+    entry.header = more.header;
+    entry.is_link = more.is_link;
+    stored_.push_back(more.is_stored && more.header);
     entries_.push_back(std::move(entry));
   }
   index_.reserve(entries_.size());
@@ -296,16 +319,23 @@ ZipArchive::~ZipArchive() = default;
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
   constexpr std::size_t kLocalHeaderSize = 30;
   const auto found = index_.find(name);
-  // libzip numbers the records as the directory lists them.
-  if (found == index_.end() || headers_.size() != entries_.size() || !headers_[found->second])
-    return std::nullopt;
+  if (found == index_.end() || !stored_[found->second]) return std::nullopt;
   const Bytes& bytes = handle_->bytes;
   if (!bytes.is_file()) return std::nullopt;
-  const std::uint64_t header = *headers_[found->second];
+  const std::uint64_t header = *entries_[found->second].header;
   const std::string local = bytes.read_at(header, kLocalHeaderSize);
   if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
   return bytes.start() + header + kLocalHeaderSize + little_endian(local, 26, 2) +
          little_endian(local, 28, 2);
+}
+
+std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) const {
+  constexpr std::size_t kLocalHeaderSize = 30;
+  if (!entry.header) return std::nullopt;
+  const std::string header = handle_->bytes.read_at(*entry.header, kLocalHeaderSize + kMaxNameLength);
+  if (header.size() < kLocalHeaderSize || header.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
+  const auto length = static_cast<std::size_t>(little_endian(header, 26, 2));
+  return header.substr(kLocalHeaderSize, length);
 }
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }
@@ -326,17 +356,21 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
   const auto found = index_.find(name);
   if (found == index_.end()) throw input_error("no such record: " + std::string(name));
+  return read(entries_[found->second], max_bytes);
+}
+
+std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
+  const auto place = static_cast<std::size_t>(&entry - entries_.data());
   const auto damaged = [&](const char* reason) {
-    return input_error("this is a damaged zip archive: record " + std::string(name) +
-                       " cannot be read: " + reason);
+    return input_error("this is a damaged zip archive: record " + entry.name + " cannot be read: " + reason);
   };
-  zip_file_t* file = zip_fopen_index(handle_->zip, found->second, 0);
+  zip_file_t* file = zip_fopen_index(handle_->zip, place, 0);
   if (file == nullptr) throw damaged(zip_error_strerror(zip_get_error(handle_->zip)));
   std::string bytes;
   // Once, where the size is no mere claim, and a little more, for what reads a text some bytes at a time.
   constexpr std::uint64_t kPadding = 64;
-  const std::uint64_t size = std::min<std::uint64_t>(entries_[found->second].size, max_bytes);
-  if (headers_[found->second] && size <= handle_->bytes.size()) bytes.reserve(size + kPadding);
+  const std::uint64_t size = std::min<std::uint64_t>(entry.size, max_bytes);
+  if (stored_[place] && size <= handle_->bytes.size()) bytes.reserve(size + kPadding);
   std::array<char, 16'384> buffer;
   std::string failure;
   const std::uint64_t allowed = kReadBytes + kReadTimes * handle_->bytes.size();

@@ -23,6 +23,9 @@ class ZipArchive {
     std::string name;
     std::uint64_t size = 0;  // uncompressed
     std::uint32_t crc = 0;   // CRC-32 of the content, as the directory says; 0 where the writer left it out
+    std::uint64_t compressed_size = 0;
+    std::optional<std::uint64_t> header = {};  // offset of the record's own header in the archive
+    bool is_link = false;                      // a symbolic link, whose target is the content
   };
 
   static constexpr std::uint64_t kMaxEntries = 200'000;
@@ -57,9 +60,14 @@ class ZipArchive {
   // compressed, and when the local header contradicts the directory.  In a damaged file the bytes may reach
   // beyond its end.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;
+  // Returns the name that stands in a record's own header, whatever the directory calls it; absent where
+  // there is no such header.
+  std::optional<std::string> find_name_in_header(const Entry& entry) const;
   // Returns the first `max_bytes` of the record.  Throws Error(kInput) when there is no such record, it is
   // damaged, or the limit of all reads is exceeded.
   std::string read(std::string_view name, std::size_t max_bytes) const;
+  // Does the same with one of entries(), which may be another of its name.
+  std::string read(const Entry& entry, std::size_t max_bytes) const;
 
  private:
   struct Handle;
@@ -67,7 +75,7 @@ class ZipArchive {
 
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
-  std::vector<std::optional<std::uint64_t>> headers_;        // by entry, for stored records
+  std::vector<bool> stored_;                                 // by entry: neither compressed nor encrypted
   std::unordered_map<std::string_view, std::size_t> index_;  // first entry of each name; views into entries_
   mutable std::uint64_t read_ = 0;                           // bytes of all records so far
 };

@@ -79,6 +79,22 @@ ModuleTraits traits_of_module(std::string_view type) {
   return row != nullptr ? row->traits : 0;
 }
 
+bool is_torch_module(std::string_view type) {
+  return type.starts_with("torch.nn.") || type.starts_with("torch.ao.nn.");
+}
+
+std::string public_alias(const std::string& type) {
+  if (!is_torch_module(type)) return type;
+  // torch.nn.modules.linear.Linear: the package, "modules", the file, the class.
+  constexpr std::string_view kModules = ".modules.";
+  const std::size_t modules = type.find(kModules);
+  if (modules == std::string::npos) return type;
+  const std::size_t file = modules + kModules.size();
+  const std::size_t dot = type.find('.', file);
+  if (dot == std::string::npos || type.find('.', dot + 1) != std::string::npos) return type;
+  return type.substr(0, modules) + type.substr(dot);
+}
+
 std::size_t spatial_dimensions(ModuleTraits traits) {
   if ((traits & kRows1d) != 0) return 1;
   if ((traits & kRows2d) != 0) return 2;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace fxtrace {
@@ -27,6 +28,11 @@ inline constexpr ModuleTraits kRows3d = 1U << 11;
 
 // Returns the traits of a type such as "torch.nn.modules.activation.ReLU"; none for other types.
 ModuleTraits traits_of_module(std::string_view type);
+
+// Returns whether the class stands in torch.nn or torch.ao.nn.
+bool is_torch_module(std::string_view type);
+// "torch.nn.modules.linear.Linear" -> "torch.nn.Linear"; other types stay as they are.
+std::string public_alias(const std::string& type);
 
 // Returns the number of spatial dimensions by kRows1d, kRows2d and kRows3d; 0 for other modules.
 std::size_t spatial_dimensions(ModuleTraits traits);

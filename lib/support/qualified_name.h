@@ -85,6 +85,18 @@ inline std::string name_of_part(std::string_view part) {
   return name;
 }
 
+// Returns a path with a mark for each number: "h.#.attn" for "h.11.attn".
+inline std::string without_numbers(std::string_view text) {
+  std::string result;
+  bool is_number = false;
+  for (const char c : text) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit || !is_number) result += is_digit ? '#' : c;
+    is_number = is_digit;
+  }
+  return result;
+}
+
 // Returns a module's path for people; the root's path is empty.
 inline std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 

@@ -1,44 +1,17 @@
-// Reads values of a configuration.  All functions throw the Error of JsonValue::fail(), with a message for
+// Reads arguments of a configuration.  All functions throw the Error of JsonValue::fail(), with a message for
 // users, when the value is of another kind.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "graph/argument.h"
-#include "support/error.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "support/json_fields.h"
 
 namespace fxtrace {
-
-// `what` describes the expected value in messages: "an array of rules".
-JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
-JsonValue::Range array_items(const JsonValue& value, const std::string& what);
-void check_keys(const JsonValue& object, const std::vector<std::string>& known, const std::string& what);
-
-std::string read_string(const JsonValue& value);
-bool read_boolean(const JsonValue& value);
-std::int64_t read_integer(const JsonValue& value, std::int64_t least);
-std::string read_choice(const JsonValue& value, const std::vector<std::string>& choices);
-// Calls f for a string, or for each string of an array.
-void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
 
 // `depth` counts the arrays and objects around the value; at most 24 may be nested.
 Argument read_plain(const JsonValue& value, int depth = 0);     // no objects
 Argument read_argument(const JsonValue& value, int depth = 0);  // any JSON
 void write_value(const Argument& value, JsonEmitter& json);
-
-// Runs f and rethrows its errors with the position of `value`.
-template <class F>
-void at_place_of(const JsonValue& value, F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    value.fail(error.what(), error.hints());
-  }
-}
 
 }  // namespace fxtrace

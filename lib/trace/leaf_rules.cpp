@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "operators/modules.h"
 #include "operators/torch_functions.h"
 #include "support/error.h"
 #include "support/nearest.h"
@@ -17,7 +18,6 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::string_view kModules = ".modules.";
 // Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
 constexpr std::size_t kMaxPaths = 256;
 constexpr int kMaxPathDepth = 500;
@@ -31,7 +31,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 // torch.fx.Tracer.is_leaf_module: the class stands in torch.nn or torch.ao.nn and is no torch.nn.Sequential.
 bool is_default_leaf(const ModuleInfo& module) {
   if (module.path.empty() || !module.has_forward) return false;
-  if (!starts_with_any(module.type, {"torch.nn.", "torch.ao.nn."})) return false;
+  if (!is_torch_module(module.type)) return false;
   // What derives from Sequential: the fused modules of quantization, before and in training.
   return module.type != "torch.nn.modules.container.Sequential" &&
          !starts_with_any(module.type,
@@ -329,17 +329,6 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
 }
 
 }  // namespace
-
-std::string public_alias(const std::string& type) {
-  if (!starts_with_any(type, {"torch.nn.", "torch.ao.nn."})) return type;
-  // torch.nn.modules.linear.Linear: the package, "modules", the file, the class.
-  const std::size_t modules = type.find(kModules);
-  if (modules == std::string::npos) return type;
-  const std::size_t file = modules + kModules.size();
-  const std::size_t dot = type.find('.', file);
-  if (dot == std::string::npos || type.find('.', dot + 1) != std::string::npos) return type;
-  return type.substr(0, modules) + type.substr(dot);
-}
 
 LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
   LeafRule rule;

@@ -14,9 +14,6 @@
 
 namespace fxtrace {
 
-// "torch.nn.modules.linear.Linear" -> "torch.nn.Linear"; other types stay as they are.
-std::string public_alias(const std::string& type);
-
 // Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of what is wrong.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 

@@ -8,6 +8,7 @@ module = collection.graph_module()  # a torch.fx.GraphModule that runs
 
 from typing import TYPE_CHECKING, Any
 
+from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
 from ._collection import Collection, Graph, load
 from ._data import (
     Constant,
@@ -69,6 +70,8 @@ __all__ = [
     "Bucket",
     "Call",
     "CallSite",
+    "CheckReport",
+    "CheckedRule",
     "Collection",
     "ComparedModel",
     "Comparison",
@@ -113,6 +116,8 @@ __all__ = [
     "Node",
     "NodeRef",
     "NotFound",
+    "Offence",
+    "OffencePlace",
     "Order",
     "Parameter",
     "Profile",
@@ -130,6 +135,7 @@ __all__ = [
     "UsedModule",
     "UsedParameter",
     "Verification",
+    "check",
     "diff",
     "extract",
     "find_program",

@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "fake_program.h"
+#include "operators/modules.h"
 #include "support/error.h"
 
 using namespace fxtrace;

@@ -1,13 +1,21 @@
 #include <cstddef>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "costs/graph_costs.h"
 #include "graph/lint.h"
 #include "passes/pass.h"
 #include "readers/collection_reader.h"
+#include "rules/check.h"
 #include "summaries/model_summary.h"
 #include "tests/fuzz/targets.h"
+#include "writers/check_json.h"
+#include "writers/check_junit.h"
+#include "writers/check_markdown.h"
+#include "writers/check_sarif.h"
+#include "writers/check_text.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
 #include "writers/html_data.h"
@@ -61,6 +69,25 @@ void write_summaries(const GraphCollection& collection) {
   write_summary_text(summary, out, {80, true});
 }
 
+void hold_to_rules(const GraphCollection& collection) {
+  CheckedModel model;
+  model.model = collection.model;
+  model.collection = &collection;
+  add_guards(collection, model.dimensions);
+  std::vector<Rule> rules = {no_failed_rule(), limit_rule(RuleKind::kMaxMacs, 1),
+                             limit_rule(RuleKind::kMaxPeak, 1), ops_rule("aten.add\n", "ops")};
+  for (const char* text :
+       {"no **", "** followed-by aten.relu", "no ** preceded-by **", "** within @*", "** at-most 1"})
+    rules.push_back(require_rule(text));
+  const CheckReport report = check(std::move(rules), model);
+  std::ostringstream out;
+  write_check_text(report, out, {80, true});
+  write_check_json(report, out);
+  write_check_junit(report, out);
+  write_check_sarif(report, out);
+  write_check_markdown(report, out);
+}
+
 void check_writers(const GraphCollection& collection) {
   const std::string text = json_of(collection);
   require(json_of(read_collection(text, "again")) == text, "a collection that was written reads back");
@@ -74,6 +101,7 @@ void collection(std::string_view input) {
   if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
   check_writers(collection);
   write_summaries(collection);
+  hold_to_rules(collection);
   // All passes one after another, and one of them by itself, which depends on nothing but the input.
   const auto all = passes();
   const Pass* picked[] = {find_pass("functional"), &all[input.size() % all.size()]};

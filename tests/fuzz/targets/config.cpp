@@ -1,7 +1,9 @@
 #include "trace/config.h"
 
 #include <string>
+#include <vector>
 
+#include "rules/rule_file.h"
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
 #include "trace/input_spec.h"
@@ -10,6 +12,8 @@ namespace fxtrace::fuzz {
 
 void config(std::string_view input) {
   accepts([&] { parse_concrete(input, "--concrete x"); });
+  std::vector<Rule> rules;
+  accepts([&] { read_rules(input, "check.json", [](const std::string&) { return "aten.add"; }, rules); });
   Config config;
   if (!accepts([&] { read_config(input, "config.json", config); })) return;
   const std::string options = options_json(config);

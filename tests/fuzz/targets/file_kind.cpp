@@ -3,6 +3,7 @@
 #include <string>
 
 #include "archive/compiled_model.h"
+#include "archive/security_scan.h"
 #include "archive/zip_archive.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
@@ -36,6 +37,7 @@ void file_kind(std::string_view input) {
     require(!info.what.empty(), "it is said what the file is");
     require(is_traceable(info.kind) == info.advice.empty(), "there is advice for what cannot be traced");
     not_traceable(info);
+    scan_security(file, info);
     for (const CompiledModel& model : read_compiled_models(file, info)) {
       require(!model.files.empty(), "a compiled model has a file");
     }

@@ -2,14 +2,18 @@
 
 #include <string>
 
+#include "rules/rule.h"
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
 
 namespace fxtrace::fuzz {
 
-// "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
+// Rules of `check`, and of leaves: "!RULE" is --no-leaf, "=GLOB" --wrap, any other line --leaf.
 void leaf_rule(std::string_view input) {
   constexpr std::size_t kMaxLines = 10;
+  for (const std::string_view line : lines_of(input, kMaxLines)) {
+    accepts([&] { parse_requirement(line); });
+  }
   TraceOptions options;
   accepts([&] {
     for (std::string_view line : lines_of(input, kMaxLines)) {

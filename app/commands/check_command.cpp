@@ -1,0 +1,313 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "app/answer.h"
+#include "app/commands/commands.h"
+#include "app/files.h"
+#include "app/isolation.h"
+#include "app/model.h"
+#include "app/output.h"
+#include "app/trace_options.h"
+#include "app/verbose.h"
+#include "archive/security_scan.h"
+#include "exported/tensor_sizes.h"
+#include "rules/check.h"
+#include "rules/rule.h"
+#include "rules/rule_file.h"
+#include "support/amount.h"
+#include "symbolic/shape_env.h"
+#include "writers/check_json.h"
+#include "writers/check_junit.h"
+#include "writers/check_markdown.h"
+#include "writers/check_sarif.h"
+#include "writers/check_text.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr int kBroken = 1;
+
+// In the order of formats().
+enum class CheckFormat { kText, kJson, kJunit, kSarif, kMarkdown };
+
+std::vector<AnswerFormat> formats() {
+  return {{".txt"},
+          {".json", "--json", "write JSON (schemas/check.schema.json)"},
+          {".xml", "--junit", "write JUnit's XML, a test case for each rule"},
+          {".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"},
+          {".md", "--markdown", "write GitHub's Markdown"}};
+}
+
+struct Arguments {
+  TraceArguments trace;
+  std::vector<std::string> models;
+  std::vector<Rule> rules;  // of the command line, as they are parsed
+  std::vector<std::string> rule_files, ops_files;
+  bool security = false;
+  AnswerArguments answer{formats()};
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  // Throws Error(kUsage).
+  CheckFormat format() const { return static_cast<CheckFormat>(answer.format()); }
+};
+
+bool is_about_the_file(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
+
+struct Rules {
+  std::vector<Rule> rules;
+  bool are_default = false;
+};
+
+// Throws Error(kUsage).
+Rules resolve_rules(const Arguments& arguments) {
+  Rules result;
+  // CLI11 calls some options at once and others at the end: they come in the order of the help.
+  for (int kind = 0; kind <= static_cast<int>(RuleKind::kSecurity); ++kind) {
+    for (const Rule& rule : arguments.rules) {
+      if (static_cast<int>(rule.kind) == kind) add_rule(result.rules, rule);
+    }
+  }
+  for (const std::string& file : arguments.ops_files)
+    add_rule(result.rules, ops_rule(read_small_file(file), std::filesystem::path(file).filename().string()));
+  for (const std::string& file : arguments.rule_files)
+    read_rules(read_small_file(file), file, read_small_file, result.rules);
+  result.are_default = result.rules.empty() && !arguments.security;
+  if (result.are_default) result.rules.push_back(no_failed_rule());
+  if (arguments.security || result.are_default) {
+    for (Rule& rule : security_rules()) add_rule(result.rules, std::move(rule));
+  }
+  return result;
+}
+
+void write(const CheckReport& report, CheckFormat format, const TextLayout& layout, Output& output) {
+  output.write([&](std::ostream& out) {
+    switch (format) {
+      case CheckFormat::kText:
+        return write_check_text(report, out, layout);
+      case CheckFormat::kJson:
+        return write_check_json(report, out);
+      case CheckFormat::kJunit:
+        return write_check_junit(report, out);
+      case CheckFormat::kSarif:
+        return write_check_sarif(report, out);
+      case CheckFormat::kMarkdown:
+        return write_check_markdown(report, out);
+    }
+  });
+}
+
+// What options and guards say of the dimensions.
+ShapeEnv dimensions_of(const GraphCollection& collection, const TraceOptions& options) {
+  ShapeEnv dimensions;
+  for (const DimensionRange& range : options.dimensions)
+    dimensions.narrow(range.name, {range.low, range.high});
+  add_guards(collection, dimensions);
+  return dimensions;
+}
+
+// The options that a collection was traced with, as far as they can be read.
+TraceOptions options_of(const GraphCollection& collection) {
+  Config config;
+  try {
+    read_config(collection.options_json, collection.model.file, config);
+  } catch (const Error&) {
+    return {};  // dimensions have no ranges then
+  }
+  return config.options;
+}
+
+// Everything that is found in the file and by reading it.
+std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo& info) {
+  std::vector<SecurityFinding> findings =
+      with_input(input, [&] { return scan_security(input.file(), info); });
+  if (info.kind != FileKind::kExportedProgram) return findings;
+  try {
+    auto tensors = find_cut_tensors(input.file(), info);
+    findings.insert(findings.end(), std::make_move_iterator(tensors.begin()),
+                    std::make_move_iterator(tensors.end()));
+  } catch (const Error& error) {
+    findings.push_back({SecurityKind::kSize, "", "", error.what()});
+  }
+  return findings;
+}
+
+// Traces the model, or reads the collection.  Where only the file is asked about, what cannot be read is a
+// finding.
+void read(const Arguments& arguments, const Config& given, const FileInfo& info, const InputFile& input,
+          bool is_needed, CheckedModel& model, Isolated& isolated, Console& console) {
+  const Config config = config_for_costs(given, info.kind);
+  try {
+    const GraphCollection& collection =
+        read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+    model.model = collection.model;
+    model.collection = &collection;
+    const bool is_saved = info.kind == FileKind::kText;
+    model.dimensions = dimensions_of(collection, is_saved ? options_of(collection) : config.options);
+  } catch (const Error& error) {
+    if (is_needed) throw;
+    if (error.kind() == ErrorKind::kInput) {
+      model.findings.push_back({SecurityKind::kSize, "", "", error.what()});
+    } else if (arguments.trace.any()) {
+      throw;
+    }  // else there are several models, and which of them is of no matter
+  }
+}
+
+int check(const Arguments& arguments, Rules rules, const Config& given, const TextLayout& layout,
+          const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+  const bool is_collection = info.kind == FileKind::kText && is_json(input);
+  if (is_collection) {
+    if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
+    if (std::ranges::any_of(rules.rules, is_about_the_file))
+      throw usage_error("--security looks into a model's file, and " + input.display() + " is a collection");
+  }
+  CheckedModel model;
+  model.model.file = input.base_name();
+  model.model.kind = to_string(info.kind);
+  const bool has_security = std::ranges::any_of(rules.rules, is_about_the_file);
+  const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
+  if (has_security) model.findings = findings_of(input, info);
+  if (has_others || is_traceable(info.kind)) {
+    read(arguments, given, info, input, has_others, model, isolated, console);
+  }
+  const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
+  write(report, arguments.format(), layout, output);
+  const int code = report.holds() ? kDone : kBroken;
+  return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
+}
+
+int check_one(const Arguments& arguments, const Rules& rules, const std::string& name, Config config,
+              Console& console) {
+  const InputFile input(name, console.in());
+  Output output(arguments.answer.output(), input, console);
+  const TextLayout layout = arguments.answer.layout(console);
+  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+    return check(arguments, rules, config, layout, input, output, isolated, console);
+  });
+}
+
+int run(const Arguments& arguments, Console& console) {
+  arguments.verbose.set_up_log(console);
+  const Config config = arguments.trace.resolve();
+  const Rules rules = resolve_rules(arguments);
+  const CheckFormat format = arguments.format();
+  if (arguments.models.size() == 1)
+    return check_one(arguments, rules, arguments.models.front(), config, console);
+  if (format != CheckFormat::kText || arguments.answer.output() != "-")
+    throw usage_error("-o, --json, --junit, --sarif and --markdown are for one model at a time");
+  // A model that cannot be read does not keep the others from being checked.
+  int code = kDone;
+  const pid_t own = ::getpid();
+  const auto is_child = [&] { return ::getpid() != own; };  // which reads one model, and ends
+  for (const std::string& name : arguments.models) {
+    int one = kDone;
+    try {
+      one = check_one(arguments, rules, name, config, console);
+    } catch (const Error& error) {
+      if (is_child() || error.kind() != ErrorKind::kInput) throw;
+      console.error(error);
+      one = kBadInput;
+    }
+    if (is_child()) return one;
+    code = std::max(code, one);
+  }
+  return code;
+}
+
+}  // namespace
+
+Command make_check_command(CLI::App& parent) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* app = parent.add_subcommand(
+      "check",
+      "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give exit code 1 if one "
+      "of severity error is broken. Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or "
+      "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
+      "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where it cannot be "
+      "told whether a rule holds, that is an offence, too. Of several models each is checked by itself.");
+  app->footer(
+      "  fxtrace check model.pt2\n"
+      "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"
+      "  fxtrace check model.pt2 --require 'torch.nn.Linear followed-by *.dequantize*' --sarif -o check.sarif\n");
+  app->add_option("MODEL", arguments->models,
+                  "the model file or a collection's JSON file, or - for stdin; several for text to stdout")
+      ->required();
+  const char* group = "Rules";
+  const auto add_value = [&](const char* name, const char* type, const std::string& help,
+                             const std::function<Rule(const std::string&)>& make) {
+    return app
+        ->add_option_function<std::string>(
+            name,
+            [=, raw = arguments.get()](const std::string& text) {
+              try {
+                raw->rules.push_back(make(text));
+              } catch (const Error& error) {
+                throw usage_error(std::string(name) + ": " + error.what(), error.hints());
+              }
+            },
+            help)
+        ->type_name(type)
+        ->group(group);
+  };
+  const auto add_limit = [&](const char* name, const char* type, RuleKind kind, const std::string& help) {
+    add_value(name, type, help, [kind](const std::string& text) {
+      return limit_rule(kind, parse_amount(text));
+    })->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+  app->add_flag_callback(
+         "--no-failed", [arguments = arguments.get()] { arguments->rules.push_back(no_failed_rule()); },
+         "no module fails to trace")
+      ->group(group);
+  add_limit("--max-params", "N", RuleKind::kMaxParameters, "at most N parameters: 25000000, 25M");
+  add_limit("--max-macs", "N", RuleKind::kMaxMacs,
+            "at most N multiply-accumulates, whatever sizes the dimensions have: 2G, 1e9");
+  add_limit("--max-activations", "SIZE", RuleKind::kMaxActivations,
+            "at most SIZE bytes of results of all operations together: 25MiB, 25M");
+  add_limit("--max-peak", "SIZE", RuleKind::kMaxPeak,
+            "at most SIZE bytes of results at a time, each held until its last use");
+  add_value("--deny", "GLOB", "no operator, and no module of a type, that matches: 'aten.item.*'. Repeatable",
+            [](const std::string& text) { return deny_rule(text); })
+      ->trigger_on_parse();
+  app->add_option("--ops", arguments->ops_files,
+                  "no other operators than those in FILE, which has one operator or glob a line and comments "
+                  "behind #. Repeatable")
+      ->type_name("FILE")
+      ->group(group)
+      ->allow_extra_args(false);
+  add_value("--require", "RULE",
+            "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', "
+            "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
+            [](const std::string& text) { return require_rule(text); })
+      ->trigger_on_parse();
+  app->add_option(
+         "--rules", arguments->rule_files,
+         "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
+         "Repeatable")
+      ->type_name("FILE")
+      ->group(group)
+      ->allow_extra_args(false);
+  app->add_flag(
+         "--security", arguments->security,
+         "nothing in the file that would have a reader run code, write elsewhere or use memory without "
+         "measure: pickles, machine code, paths, sizes, libraries")
+      ->group(group);
+  arguments->answer.add_to(*app);
+  arguments->trace.add_to(*app);
+  arguments->isolation.add_to(*app);
+  arguments->verbose.add_to(*app);
+  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,65 @@
+#include "exported/tensor_sizes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "archive/zip_archive.h"
+#include "exported/exported_archive.h"
+#include "shapes/scalar_type.h"
+#include "support/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMaxName = 200;
+
+// Bytes from the beginning of the storage to the end of the last element; nothing where that is no number.
+std::optional<std::int64_t> extent(const TensorRecord& tensor) {
+  const Dtype dtype = find_scalar_type(std::string_view(tensor.dtype));
+  if (!dtype || tensor.offset < 0 || tensor.strides.size() != tensor.sizes.size()) return std::nullopt;
+  std::int64_t last = tensor.offset;
+  for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
+    std::int64_t step = 0;
+    if (tensor.sizes[i] == 0) return 0;
+    if (tensor.strides[i] < 0 || __builtin_mul_overflow(tensor.strides[i], tensor.sizes[i] - 1, &step) ||
+        __builtin_add_overflow(last, step, &last))
+      return std::nullopt;
+  }
+  std::int64_t bytes = 0;
+  if (__builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, item_size(*dtype), &bytes))
+    return std::nullopt;
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<SecurityFinding> find_cut_tensors(const ModelFile& file, const FileInfo& info) {
+  std::vector<SecurityFinding> findings;
+  const ExportedArchive archive(file, info);
+  const ZipArchive zip(file);
+  for (const std::string& model : archive.models()) {
+    for (const auto& [name, tensor] : archive.tensors(model)) {
+      if (tensor.packed) continue;  // as storages of another archive, which its own sizes bound
+      const std::string shown = "tensor '" + cut(name, kMaxName) + "'";
+      const auto add = [&](const std::string& message) {
+        findings.push_back({SecurityKind::kSize, tensor.record, name, message});
+      };
+      const auto bytes = extent(tensor);
+      const std::uint64_t size = zip.size(tensor.record);
+      if (!zip.contains(tensor.record)) {
+        add("the archive has no such record, which holds " + shown);
+      } else if (!bytes) {
+        add(shown + " has no size that a tensor can have");
+      } else if (size > 0 && static_cast<std::uint64_t>(*bytes) > size) {
+        // A record without a byte is what torch.export writes of a tensor that had no storage.
+        add(shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
+            " that are there");
+      }
+    }
+  }
+  return findings;
+}
+
+}  // namespace fxtrace

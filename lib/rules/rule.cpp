@@ -1,0 +1,259 @@
+#include "rules/rule.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "support/columns.h"
+#include "support/error.h"
+#include "support/nearest.h"
+
+namespace fxtrace {
+namespace {
+
+using Relation = Requirement::Relation;
+
+struct Word {
+  std::string_view text;
+  std::size_t at = 0;  // in the whole
+};
+
+std::vector<Word> words_in(std::string_view text) {
+  std::vector<Word> words;
+  for (std::size_t at = text.find_first_not_of(' '); at != std::string_view::npos;
+       at = text.find_first_not_of(' ', at)) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    words.push_back({text.substr(at, end - at), at});
+    at = end;
+  }
+  return words;
+}
+
+struct RelationRow {
+  const char* word;
+  Relation relation;
+};
+constexpr std::array<RelationRow, 5> kRelations{{{"followed-by", Relation::kFollowedBy},
+                                                 {"preceded-by", Relation::kPrecededBy},
+                                                 {"within", Relation::kWithin},
+                                                 {"at-most", Relation::kAtMost},
+                                                 {"at-least", Relation::kAtLeast}}};
+
+constexpr const char* kForms =
+    "a rule is 'no X', 'X followed-by Y', 'X preceded-by Y', 'X within Y', 'no X followed-by Y', "
+    "'X at-most N' or 'X at-least N'";
+
+class RequirementParser {
+ public:
+  explicit RequirementParser(std::string_view text) : text_(text), words_(words_in(text)) {}
+
+  Requirement parse() {
+    bool is_negated = false;
+    if (next_ < words_.size() && words_[next_].text == "no") {
+      is_negated = true;
+      ++next_;
+    }
+    Requirement rule{.is_negated = is_negated,
+                     .subject = pattern(take("an operator or a type")),
+                     .object = {},
+                     .path = {}};
+    if (rule.subject.has_word())
+      throw wrong(words_[next_ - 1], "can only stand behind followed-by or preceded-by");
+    if (next_ == words_.size()) {
+      if (is_negated) return rule;
+      throw wrong_at(text_.size(), "expected followed-by, preceded-by, within, at-most or at-least");
+    }
+    const Word relation = words_[next_++];
+    rule.relation = relation_of(relation);
+    if (rule.relation == Relation::kAtMost || rule.relation == Relation::kAtLeast) {
+      if (is_negated) throw wrong(relation, "does not go with 'no'");
+      rule.count = number(take("a number"));
+    } else {
+      const Word object =
+          take(rule.relation == Relation::kWithin ? "a type or '@PATH'" : "an operator or a type");
+      if (rule.relation == Relation::kWithin && object.text.starts_with('@')) {
+        rule.path.emplace(object.text.substr(1), text_, object.at + 1);
+      } else {
+        rule.object = pattern(object);
+        if (rule.relation == Relation::kWithin && rule.object->has_word())
+          throw wrong(object, "can only stand behind followed-by or preceded-by");
+      }
+    }
+    if (next_ < words_.size()) throw wrong(words_[next_], "is more than a rule has");
+    return rule;
+  }
+
+ private:
+  Error wrong_at(std::size_t at, const std::string& what) const {
+    return usage_error("'" + std::string(text_) + "': " + what + " at position " + std::to_string(at + 1),
+                       {kForms});
+  }
+  Error wrong(const Word& word, const std::string& what) const {
+    return usage_error("'" + std::string(text_) + "': '" + std::string(word.text) + "' at position " +
+                           std::to_string(word.at + 1) + " " + what,
+                       {kForms});
+  }
+
+  Word take(const std::string& what) {
+    if (next_ == words_.size()) throw wrong_at(text_.size(), "expected " + what);
+    return words_[next_++];
+  }
+  Pattern pattern(const Word& word) const { return Pattern(word.text, text_, word.at); }
+
+  Relation relation_of(const Word& word) const {
+    std::vector<std::string> known;
+    for (const RelationRow& row : kRelations) {
+      if (word.text == row.word) return row.relation;
+      known.emplace_back(row.word);
+    }
+    const std::string nearest = find_nearest(word.text, known);
+    throw wrong(word, "is no relation" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  }
+
+  std::int64_t number(const Word& word) const {
+    std::int64_t value = 0;
+    const std::string_view text = word.text;
+    const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || stop != text.data() + text.size() || value < 0)
+      throw wrong(word, "is no number from 0 on");
+    return value;
+  }
+
+  std::string_view text_;
+  std::vector<Word> words_;
+  std::size_t next_ = 0;
+};
+
+// With single spaces.
+std::string normal(std::string_view text) {
+  std::string result;
+  for (const Word& word : words_in(text)) result += (result.empty() ? "" : " ") + std::string(word.text);
+  return result;
+}
+
+std::string_view trimmed(std::string_view line) {
+  constexpr const char* kSpaces = " \t\r";
+  const std::size_t start = line.find_first_not_of(kSpaces);
+  if (start == std::string_view::npos) return {};
+  return line.substr(start, line.find_last_not_of(kSpaces) - start + 1);
+}
+
+}  // namespace
+
+const char* to_string(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
+
+const char* to_string(RuleKind kind) {
+  constexpr std::array<const char*, 9> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
+                                                 "max_peak",  "deny",       "ops",      "require",
+                                                 "security"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+Requirement parse_requirement(std::string_view text) { return RequirementParser(text).parse(); }
+
+Rule no_failed_rule() {
+  Rule rule;
+  rule.name = "no-failed";
+  rule.text = "no module fails to trace";
+  return rule;
+}
+
+Rule limit_rule(RuleKind kind, std::int64_t limit) {
+  Rule rule;
+  rule.kind = kind;
+  rule.limit = limit;
+  switch (kind) {
+    case RuleKind::kMaxParameters:
+      rule.name = "max-params";
+      rule.text = "at most " + with_separators(limit) + " parameters";
+      break;
+    case RuleKind::kMaxMacs:
+      rule.name = "max-macs";
+      rule.text = "at most " + with_separators(limit) + " MACs";
+      break;
+    case RuleKind::kMaxActivations:
+      rule.name = "max-activations";
+      rule.text = "at most " + with_separators(limit) + " bytes of activations";
+      break;
+    default:
+      rule.name = "max-peak";
+      rule.text = "at most " + with_separators(limit) + " bytes of activations at a time";
+  }
+  return rule;
+}
+
+Rule deny_rule(std::string_view pattern) {
+  Rule rule;
+  rule.kind = RuleKind::kDeny;
+  rule.text = "no " + std::string(pattern);
+  rule.name = "deny " + std::string(pattern);
+  rule.requirement = Requirement{.is_negated = true, .subject = Pattern(pattern), .object = {}, .path = {}};
+  return rule;
+}
+
+Rule require_rule(std::string_view text) {
+  Rule rule;
+  rule.kind = RuleKind::kRequire;
+  rule.requirement = parse_requirement(text);
+  rule.text = normal(text);
+  rule.name = rule.text;
+  return rule;
+}
+
+Rule ops_rule(std::string_view text, const std::string& name) {
+  Rule rule;
+  rule.kind = RuleKind::kOps;
+  rule.name = "ops " + name;
+  rule.text = "only operators of " + name;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, std::min(text.find('#'), end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (line.empty()) continue;
+    try {
+      if (line.find_first_of(" \t") != std::string_view::npos)
+        throw usage_error("'" + std::string(line) + "': expected one operator or glob");
+      rule.operators.emplace_back(line);
+    } catch (Error& error) {
+      error.at(name + ":" + std::to_string(number));
+      throw;
+    }
+  }
+  if (rule.operators.empty()) throw usage_error("it names no operator").at(name);
+  return rule;
+}
+
+std::vector<Rule> security_rules() {
+  constexpr std::array<const char*, kSecurityKinds> kTexts = {"no pickle that would run code",
+                                                              "no machine code",
+                                                              "no record outside of the archive's folder",
+                                                              "no two records of one name",
+                                                              "sizes and places of records fit together",
+                                                              "no operators or classes that need a library"};
+  std::vector<Rule> rules;
+  for (std::size_t i = 0; i < kSecurityKinds; ++i) {
+    Rule rule;
+    rule.kind = RuleKind::kSecurity;
+    rule.security = static_cast<SecurityKind>(i);
+    rule.name = std::string("security-") + to_string(rule.security);
+    rule.text = kTexts[i];
+    if (rule.security == SecurityKind::kLibrary) rule.severity = Severity::kWarning;
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+void add_rule(std::vector<Rule>& rules, Rule rule) {
+  const auto other = std::ranges::find(rules, rule.name, &Rule::name);
+  if (other == rules.end()) {
+    rules.push_back(std::move(rule));
+  } else if (other->text != rule.text || other->kind != rule.kind) {
+    throw usage_error("two rules are called '" + rule.name + "': '" + other->text + "' and '" + rule.text +
+                      "'");
+  }
+}
+
+}  // namespace fxtrace

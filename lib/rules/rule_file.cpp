@@ -1,0 +1,123 @@
+#include "rules/rule_file.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "support/amount.h"
+#include "support/json_fields.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
+
+std::int64_t read_amount(const JsonValue& value) {
+  if (!value.is_string()) return read_integer(value, 0);
+  std::int64_t amount = 0;
+  at_place_of(value, [&] { amount = parse_amount(value.string()); });
+  return amount;
+}
+
+class RuleReader {
+ public:
+  RuleReader(const std::string& file, const std::function<std::string(const std::string&)>& read_file)
+      : file_(file), read_file_(read_file) {}
+
+  // One object, of which one key says what it asks for.
+  std::vector<Rule> read(const JsonValue& value) const {
+    object_fields(value, "a rule: an object");
+    std::vector<std::string> known = {"name", "message", "severity"};
+    std::vector<std::string> kinds;
+    for (int i = 0; i <= static_cast<int>(RuleKind::kSecurity); ++i)
+      kinds.emplace_back(to_string(static_cast<RuleKind>(i)));
+    kinds.emplace_back("ops_file");
+    known.insert(known.end(), kinds.begin(), kinds.end());
+    check_keys(value, known, "key of a rule");
+    std::vector<Rule> rules;
+    std::optional<std::string> kind;
+    for (const std::string& candidate : kinds) {
+      const auto what = value.find_or_null(candidate);
+      if (!what) continue;
+      if (kind) what->fail_at_key("a rule asks for one thing, and this one has '" + *kind + "' already");
+      kind = candidate;
+      at_place_of(*what, [&] { rules = made(candidate, *what); });
+    }
+    if (!kind) {
+      std::string list;
+      for (const std::string& candidate : kinds) list += (list.empty() ? "" : ", ") + candidate;
+      value.fail("a rule needs one of " + list);
+    }
+    describe(value, rules);
+    return rules;
+  }
+
+ private:
+  std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
+    if (kind == "no_failed" || kind == "security") {
+      if (!read_boolean(value)) value.fail("expected true; leave the rule out where it is not wanted");
+      return kind == "security" ? security_rules() : std::vector<Rule>{no_failed_rule()};
+    }
+    std::vector<Rule> rules;
+    if (kind == "deny") {
+      if (value.is_array() && value.items().empty()) value.fail("expected at least one operator or type");
+      for_each_string(value, [&](const JsonValue& item, const std::string& text) {
+        at_place_of(item, [&] { rules.push_back(deny_rule(text)); });
+      });
+    } else if (kind == "require") {
+      rules.push_back(require_rule(read_string(value)));
+    } else if (kind == "ops") {
+      std::string lines;
+      for_each_string(value, [&](const JsonValue& item, const std::string& text) {
+        if (text.find_first_of("\n#") != std::string::npos) item.fail("expected one operator or glob");
+        lines += text + "\n";
+      });
+      rules.push_back(ops_rule(lines, std::filesystem::path(file_).filename().string()));
+    } else if (kind == "ops_file") {
+      const auto path = std::filesystem::path(file_).parent_path() / read_string(value);
+      rules.push_back(ops_rule(read_file_(path.string()), path.filename().string()));
+    } else {
+      for (const RuleKind limit :
+           {RuleKind::kMaxParameters, RuleKind::kMaxMacs, RuleKind::kMaxActivations, RuleKind::kMaxPeak}) {
+        if (kind == to_string(limit)) rules.push_back(limit_rule(limit, read_amount(value)));
+      }
+    }
+    return rules;
+  }
+
+  static void describe(const JsonValue& value, std::vector<Rule>& rules) {
+    if (const auto name = value.find_or_null("name")) {
+      const std::string text = read_string(*name);
+      for (std::size_t i = 0; i < rules.size(); ++i)
+        rules[i].name = rules.size() == 1 ? text : text + " (" + std::to_string(i + 1) + ")";
+    }
+    if (const auto message = value.find_or_null("message")) {
+      for (Rule& rule : rules) rule.message = read_string(*message);
+    }
+    if (const auto severity = value.find_or_null("severity")) {
+      const bool is_error = read_choice(*severity, {"error", "warning"}) == "error";
+      for (Rule& rule : rules) rule.severity = is_error ? Severity::kError : Severity::kWarning;
+    }
+  }
+
+  const std::string& file_;
+  const std::function<std::string(const std::string&)>& read_file_;
+};
+
+}  // namespace
+
+void read_rules(std::string_view text, const std::string& file,
+                const std::function<std::string(const std::string& path)>& read_file,
+                std::vector<Rule>& rules) {
+  const JsonDocument document(text, file, kJsonRules);
+  const JsonValue root = document.root();
+  object_fields(root, "an object with rules");
+  check_keys(root, {"$schema", "rules"}, "key");
+  if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
+  const RuleReader reader(file, read_file);
+  for (const JsonValue item : array_items(root.at("rules"), "an array of rules")) {
+    for (Rule& rule : reader.read(item)) at_place_of(item, [&] { add_rule(rules, std::move(rule)); });
+  }
+}
+
+}  // namespace fxtrace

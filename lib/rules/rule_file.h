@@ -1,0 +1,20 @@
+// Reads rules from JSON (schemas/check_rules.schema.json).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/rule.h"
+
+namespace fxtrace {
+
+// Appends the rules of the text to `rules`.  `file` is its path, for errors; read_file(PATH) gives the
+// content of a file that a rule names, relative to the folder of `file`.  Throws Error(kUsage), with line and
+// column.
+void read_rules(std::string_view text, const std::string& file,
+                const std::function<std::string(const std::string& path)>& read_file,
+                std::vector<Rule>& rules);
+
+}  // namespace fxtrace

@@ -1,0 +1,37 @@
+// Reads values of JSON that people write.  All functions throw the Error of JsonValue::fail(), with a message
+// for users, when the value is of another kind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/error.h"
+#include "support/json_document.h"
+
+namespace fxtrace {
+
+// `what` describes the expected value in messages: "an array of rules".
+JsonValue::Range object_fields(const JsonValue& value, const std::string& what);
+JsonValue::Range array_items(const JsonValue& value, const std::string& what);
+void check_keys(const JsonValue& object, const std::vector<std::string>& known, const std::string& what);
+
+std::string read_string(const JsonValue& value);
+bool read_boolean(const JsonValue& value);
+std::int64_t read_integer(const JsonValue& value, std::int64_t least);
+std::string read_choice(const JsonValue& value, const std::vector<std::string>& choices);
+// Calls f for a string, or for each string of an array.
+void for_each_string(const JsonValue& value, const std::function<void(JsonValue, const std::string&)>& f);
+
+// Runs f and rethrows its errors with the position of `value`.
+template <class F>
+void at_place_of(const JsonValue& value, F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    value.fail(error.what(), error.hints());
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,100 @@
+#include "writers/check_junit.h"
+
+#include <string>
+#include <string_view>
+
+#include "support/printable.h"
+#include "writers/check_words.h"
+
+namespace fxtrace {
+namespace {
+
+namespace words = check_words;
+
+// Of printable characters: in an element and in an attribute.
+std::string xml_text(std::string_view text) {
+  std::string result;
+  for_each_printable(text, result, "\\", [&](std::string_view bytes, char32_t c) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\'':
+        result += "&#39;";
+        break;
+      case 0xFFFE:  // no characters of XML
+      case 0xFFFF:
+        result += escaped(c);
+        break;
+      default:
+        result += bytes;
+    }
+  });
+  return result;
+}
+
+std::string attribute(const char* name, std::string_view text) {
+  return std::string(" ") + name + "=\"" + xml_text(text) + "\"";
+}
+
+// All offences of a rule from `at` on, a line each.
+void write_offences(const CheckReport& report, std::size_t at, std::ostream& out) {
+  for (const std::size_t rule = report.offences[at].rule;
+       at < report.offences.size() && report.offences[at].rule == rule; ++at) {
+    const Offence& offence = report.offences[at];
+    out << xml_text(words::safe(offence.message));
+    for (const std::string& more : {words::places(offence), words::source(offence)}) {
+      if (!more.empty()) out << "; " << xml_text(more);
+    }
+    out << "\n";
+  }
+}
+
+}  // namespace
+
+void write_check_junit(const CheckReport& report, std::ostream& out) {
+  std::size_t failures = 0;
+  for (std::size_t rule = 0; rule < report.rules.size(); ++rule)
+    failures += report.rules[rule].severity == Severity::kError && report.count(rule) > 0 ? 1 : 0;
+  const std::string counts = attribute("tests", std::to_string(report.rules.size())) +
+                             attribute("failures", std::to_string(failures)) + attribute("errors", "0");
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" << attribute("name", "fxtrace check")
+      << counts << ">\n  <testsuite" << attribute("name", report.model.file) << counts << ">\n";
+  std::size_t at = 0;
+  for (std::size_t index = 0; index < report.rules.size(); ++index) {
+    const Rule& rule = report.rules[index];
+    out << "    <testcase" << attribute("classname", report.model.file) << attribute("name", rule.name);
+    const std::size_t count = report.count(index);
+    if (count == 0) {
+      out << "/>\n";
+      continue;
+    }
+    out << ">\n";
+    const bool is_error = rule.severity == Severity::kError;
+    if (is_error) {
+      const std::string message = rule.message ? words::safe(*rule.message) : words::rule(rule);
+      out << "      <failure" << attribute("type", report.offences[at].is_undecided ? "undecided" : "offence")
+          << attribute("message", message) << ">";
+      write_offences(report, at, out);
+      out << "</failure>\n";
+    } else {
+      out << "      <system-out>";
+      write_offences(report, at, out);
+      out << "</system-out>\n";
+    }
+    out << "    </testcase>\n";
+    at += count;
+  }
+  out << "  </testsuite>\n</testsuites>\n";
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,85 @@
+#include "writers/check_words.h"
+
+#include <vector>
+
+#include "graph/text_form.h"
+#include "support/columns.h"
+#include "support/printable.h"
+#include "support/qualified_name.h"
+#include "support/utf8.h"
+#include "support/words.h"
+
+namespace fxtrace::check_words {
+namespace {
+
+constexpr std::size_t kMostText = 200;  // characters of one text of a file
+constexpr std::size_t kMostNames = 3;   // that stand in full
+
+// "a, b, c"; of more "a … f (6 modules)".
+std::string list(const std::vector<std::string>& names, const char* what) {
+  if (names.size() <= kMostNames) return joined(names, safe);
+  return safe(names.front()) + " … " + safe(names.back()) + " (" +
+         with_separators(static_cast<std::int64_t>(names.size())) + " " + what + ")";
+}
+
+}  // namespace
+
+std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
+
+std::string headline(const CheckReport& report) {
+  std::int64_t broken = 0;
+  for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
+  const auto count = static_cast<std::int64_t>(report.rules.size());
+  const std::string file = safe(report.model.file) + ": ";
+  if (broken == 0)
+    return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
+  const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");
+  const std::string text =
+      file + with_separators(broken) + of + (broken == 1 ? " does not hold" : " do not hold");
+  return report.holds() ? text + ", warnings only" : text;
+}
+
+std::string rule(const Rule& rule) {
+  constexpr std::string_view kNo = "no ";
+  const bool says_it = rule.text == rule.name ||
+                       (rule.kind == RuleKind::kDeny && rule.name.ends_with(rule.text.substr(kNo.size())));
+  return safe(rule.name) + (says_it ? "" : ": " + safe(rule.text));
+}
+
+std::string places(const Offence& offence) {
+  // Modules stand in the order of the model, equal ones together.
+  std::vector<std::string> modules, nodes, records;
+  for (const OffencePlace& place : offence.places) {
+    if (place.record) {
+      if (!place.record->empty()) records.push_back(*place.record);
+      continue;
+    }
+    const std::string path = path_text(place.module);
+    if (modules.empty() || modules.back() != path) modules.push_back(path);
+    if (place.node) nodes.push_back(*place.node);
+  }
+  if (!records.empty()) return list(records, "records");
+  const std::string text = list(modules, "modules");
+  if (modules.size() != 1 || nodes.empty()) return text;
+  std::vector<std::string> marked;
+  for (const std::string& node : nodes) marked.push_back("%" + node);
+  return text + ": " + list(marked, "nodes");
+}
+
+std::string source(const Offence& offence) {
+  if (!offence.source) return "";
+  // An absolute path is one of the machine that saved the model.
+  SourceLocation source = *offence.source;
+  if (source.file.starts_with('/')) source.file.erase(0, source.file.rfind('/') + 1);
+  return safe(place_text(source));
+}
+
+std::string rules_that_hold(const CheckReport& report) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < report.rules.size(); ++i) {
+    if (report.count(i) == 0) names.push_back(safe(report.rules[i].name));
+  }
+  return joined(names);
+}
+
+}  // namespace fxtrace::check_words

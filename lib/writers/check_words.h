@@ -1,0 +1,24 @@
+// What the formats of `fxtrace check` for people say, in one line each, of printable characters.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "rules/check.h"
+
+namespace fxtrace::check_words {
+
+// A text of a file, cut and made printable.
+std::string safe(std::string_view text);
+// "model.pt2: 2 of 5 rules do not hold"
+std::string headline(const CheckReport& report);
+// "deny aten.item.*: no aten.item.*"
+std::string rule(const Rule& rule);
+// "h.0 … h.11 (12 modules)"; empty where the offence is about the whole model.
+std::string places(const Offence& offence);
+// "net.py:12: return x.item()"; empty where it is not known.
+std::string source(const Offence& offence);
+// "no-failed, max-params": the rules that nothing breaks.
+std::string rules_that_hold(const CheckReport& report);
+
+}  // namespace fxtrace::check_words

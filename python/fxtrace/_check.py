@@ -1,0 +1,151 @@
+"""fxtrace.check: a model held to rules."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ._collection import Collection
+from ._data import Source
+from ._program import BROKEN, STRICT_FAILED, Message, run
+from ._trace import Path, Texts, model_argument, option_words, trace
+
+
+@dataclass(frozen=True)
+class CheckedRule:
+    name: str
+    kind: str  # "no_failed", "max_params", "deny", ...
+    text: str
+    message: str | None
+    severity: str  # "error" or "warning"
+    offences: int
+
+    @property
+    def holds(self) -> bool:
+        return self.offences == 0
+
+
+@dataclass(frozen=True)
+class OffencePlace:
+    module: str | None
+    node: str | None
+    graph: str | None
+    record: str | None  # of the archive, for what is about the file
+
+
+@dataclass(frozen=True)
+class Offence:
+    """schemas/check.schema.json says more of each field."""
+
+    rule: str
+    severity: str
+    undecided: bool
+    message: str
+    subject: str | None
+    source: Source | None
+    places: tuple[OffencePlace, ...]
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """True where no rule of severity "error" is broken."""
+
+    file: str
+    holds: bool
+    errors: int
+    warnings: int
+    rules: tuple[CheckedRule, ...]
+    offences: tuple[Offence, ...]
+    messages: tuple[Message, ...]
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __iter__(self) -> Iterator[Offence]:
+        return iter(self.offences)
+
+
+def check(
+    path: Path | bytes | IO[bytes] | Collection,
+    *,
+    no_failed: bool = False,
+    max_params: int | str | None = None,
+    max_macs: int | str | None = None,
+    max_activations: int | str | None = None,
+    max_peak: int | str | None = None,
+    deny: Texts | None = None,
+    ops: Path | Sequence[str] | None = None,
+    require: Texts | None = None,
+    rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    security: bool = False,
+    **options: Any,
+) -> CheckReport:
+    """Which rules a model breaks, as `fxtrace check` tells it; without a rule no_failed and security.
+
+    - ops: the operators that there may be, or a file of them;
+    - rules: those of schemas/check_rules.schema.json, or a file of them;
+    - options: the keywords of trace(), for models.
+    """
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
+    if unknown:
+        raise TypeError(f"check() got an unexpected keyword argument '{min(unknown)}'")
+    if isinstance(path, Collection):
+        path = path._content()
+    name, content = model_argument(path)
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+        words += [f"--{key.replace('_', '-')}" for key, given in (("no_failed", no_failed), ("security", security)) if given]
+        limits = {"params": max_params, "macs": max_macs, "activations": max_activations, "peak": max_peak}
+        words += [f"--max-{key}={limit}" for key, limit in limits.items() if limit is not None]
+        words += [f"--deny={text}" for text in _texts(deny)]
+        words += [f"--require={text}" for text in _texts(require)]
+        if ops is not None:
+            words.append("--ops=" + _ops_file(ops, folder))
+        if rules is not None:
+            words.append("--rules=" + _rules_file(rules, folder))
+        output = run("check", "--json", *words, name, stdin=content, expected=(0, BROKEN, STRICT_FAILED))
+    return _report(json.loads(output.stdout), output.messages)
+
+
+def _texts(given: Texts | None) -> Iterable[str]:
+    return () if given is None else (given,) if isinstance(given, str) else given
+
+
+def _ops_file(ops: Path | Sequence[str], folder: str) -> str:
+    if isinstance(ops, (str, os.PathLike)):
+        return os.fspath(ops)
+    name = os.path.join(folder, "ops")
+    with open(name, "w", encoding="utf-8") as file:
+        file.writelines(f"{operator}\n" for operator in ops)
+    return name
+
+
+def _rules_file(rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]], folder: str) -> str:
+    if isinstance(rules, (str, os.PathLike)):
+        return os.fspath(rules)
+    name = os.path.join(folder, "rules.json")
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump(rules if isinstance(rules, Mapping) else {"rules": list(rules)}, file)
+    return name
+
+
+def _offence(data: Mapping[str, Any]) -> Offence:
+    source = data["source"]
+    places = tuple(OffencePlace(**place) for place in data["places"])
+    return Offence(**{**data, "source": source and Source(**source), "places": places})
+
+
+def _report(data: Mapping[str, Any], messages: Sequence[Message]) -> CheckReport:
+    return CheckReport(
+        file=data["model"]["file"],
+        holds=data["holds"],
+        errors=data["errors"],
+        warnings=data["warnings"],
+        rules=tuple(CheckedRule(**rule) for rule in data["rules"]),
+        offences=tuple(map(_offence, data["offences"])),
+        messages=tuple(messages),
+    )

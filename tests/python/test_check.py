@@ -1,0 +1,539 @@
+"""fxtrace check: every rule on samples, files that would harm a reader, the formats, the GitHub Action and the pre-commit hook."""
+
+import io
+import json
+import os
+import pathlib
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+import zipfile
+
+import fxtrace
+import harness
+import hostile
+import hostile_collections
+import large_collections
+import pytest
+import torch
+import yaml
+
+ROOT = pathlib.Path(harness.ROOT)
+SAMPLES = ROOT / "sample_models"
+NESTED = str(SAMPLES / "nested_exported.pt2")
+HOSTILE_NAME = "<b>&\"'`|]]>\x1b[31m\n\u202e\x00\uffff{0}[a](b)\\"
+
+
+def validator(name: str):
+    import jsonschema_rs
+
+    return jsonschema_rs.Draft202012Validator(json.loads((ROOT / "schemas" / name).read_text(encoding="utf-8")))
+
+
+def run(program, *arguments: str, code: int | None = None) -> subprocess.CompletedProcess:
+    done = subprocess.run([program.path, "check", *map(str, arguments)], capture_output=True)
+    assert b"internal" not in done.stderr, done.stderr
+    if code is not None:
+        assert done.returncode == code, done.stdout.decode() + done.stderr.decode()
+    return done
+
+
+def report(program, *arguments: str) -> dict:
+    document = json.loads(run(program, "--json", *arguments).stdout)
+    validator("check.schema.json").validate(document)
+    return document
+
+
+def kinds(document: dict) -> set[str]:
+    return {offence["rule"].removeprefix("security-") for offence in document["offences"]}
+
+
+# --- rules on samples ---
+
+
+@pytest.mark.parametrize(
+    "broken, held, model",
+    [
+        (["--no-failed"], ["--no-failed", "--control-flow=subgraph"], "control_flow_submodule.pt"),
+        (["--max-params=10"], ["--max-params=1M"], "attention_exported.pt2"),
+        (["--max-macs=100"], ["--max-macs=1G"], "nested_exported.pt2"),
+        (["--max-activations=10"], ["--max-activations=1MiB"], "nested_exported.pt2"),
+        (["--max-peak=10"], ["--max-peak=1MiB"], "nested_exported.pt2"),
+        (["--deny=aten.mul"], ["--deny=aten.item"], "nested_exported.pt2"),
+        (["--deny=torch.nn.Linear"], ["--deny=torch.nn.Conv2d"], "nested_scripted.pt"),
+        (["--require=aten.linear followed-by aten.relu"], ["--require=aten.mul preceded-by aten.relu"], "nested_exported.pt2"),
+        (["--require=torch.nn.ReLU within @head"], ["--require=torch.nn.ReLU within @stage"], "nested_exported.pt2"),
+        (["--require=torch.nn.Linear at-most 1"], ["--require=torch.nn.Linear at-most 9"], "nested_scripted.pt"),
+        (["--require=higher_order.cond at-most 0"], ["--require=higher_order.cond at-least 1"], "exported_cond.pt2"),
+    ],
+)
+def test_rule(program, broken, held, model):
+    path = str(SAMPLES / model)
+    found = report(program, path, *broken)
+    assert not found["holds"] and found["errors"] > 0
+    assert all(offence["message"] for offence in found["offences"])
+    run(program, path, *broken, code=1)
+    run(program, path, *held, code=0)
+
+
+def test_operators_of_a_backend(program, tmp_path):
+    collection = json.loads(program.stdout("trace", NESTED, "--no-default-leaves"))
+    used = {node["target"] for graph in collection["graphs"] for node in graph["nodes"] if node["op"] == "call_function"}
+    assert len(used) > 2
+    listed = tmp_path / "ops.txt"
+    listed.write_text("".join(f"{target}  # used\n" for target in used))
+    run(program, NESTED, "--ops", listed, code=0)
+    for left_out in used:
+        listed.write_text("".join(f"{target}\n" for target in used - {left_out}))
+        assert {offence["subject"] for offence in report(program, NESTED, "--ops", listed)["offences"]} == {left_out}
+
+
+def test_offences_have_source_lines(program):
+    offences = report(program, NESTED, "--deny=aten.mul")["offences"]
+    assert [offence["source"]["text"] for offence in offences] == ["return self.act(self.linear(x)) * self.scale"] * 2
+    assert all(offence["source"]["line"] > 0 for offence in offences)
+
+
+@pytest.mark.parametrize("name", sorted(sample["file"] for kind in ("torchscript", "exported_program") for sample in harness.samples(kind)))
+def test_samples_would_do_no_harm(program, name):
+    """Nothing is said of what torch itself writes, but where a sample has classes and operators of its own."""
+    found = report(program, str(SAMPLES / name), "--security")
+    assert kinds(found) <= {"exported_containers.pt2": {"pickle"}, "exported_objects.pt2": {"library"}}.get(name, set()), found
+
+
+def test_several_models(program, tmp_path):
+    broken = tmp_path / "broken.pt2"
+    broken.write_bytes(pathlib.Path(NESTED).read_bytes()[:1000])
+    done = run(program, NESTED, broken, str(SAMPLES / "failing_nested.pt"), "--no-failed", code=3)
+    assert b"nested_exported.pt2: the rule holds" in done.stdout and b"failing_nested.pt: 1 of 1 rule" in done.stdout
+    assert b"broken.pt2" in done.stderr
+    run(program, NESTED, NESTED, "--no-failed", code=0)
+    run(program, NESTED, NESTED, "--json", code=2)
+
+
+def test_collections(program, tmp_path):
+    saved = tmp_path / "saved.json"
+    saved.write_bytes(program.stdout("trace", str(SAMPLES / "exported_dimensions.pt2"), "--dim", "s19=8..16"))
+    run(program, saved, code=0)  # the default leaves --security out
+    run(program, saved, "--security", code=2)
+    # The ranges of the trace are those of the collection.
+    run(program, saved, "--max-macs=256", code=0)
+    assert "up to 256" in report(program, saved, "--max-macs=255")["offences"][0]["message"]
+
+
+# --- what the file would have a reader do ---
+
+
+class Runs:
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
+def edited(changes: dict[str, bytes], source: str = NESTED) -> bytes:
+    with zipfile.ZipFile(source) as old:
+        records = {name: old.read(name) for name in old.namelist()}
+    root = next(iter(records)).split("/")[0]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as new:
+        for name, data in {**records, **{f"{root}/{name}": data for name, data in changes.items()}}.items():
+            new.writestr(name, data)
+    return buffer.getvalue()
+
+
+def saved(value) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+def test_pickles_that_run_code(program, tmp_path):
+    import pickle
+
+    path = tmp_path / "model.pt2"
+    for changes, subject in [
+        ({"data/sample_inputs/model.pt": saved(Runs())}, "posix.system"),
+        ({"data/constants/opaque_obj_0": pickle.dumps(Runs())}, "posix.system"),
+        ({"extra/anything": pickle.dumps(Runs(), protocol=4)}, "posix.system"),
+        ({"data/weights/x.pt": saved({"a": Runs()})}, "posix.system"),
+    ]:
+        path.write_bytes(edited(changes))
+        found = report(program, path, "--security")
+        assert [offence["subject"] for offence in found["offences"]] == [subject], changes.keys()
+        run(program, path, code=1)  # by default, too
+    for content in (saved(Runs()), pickle.dumps(Runs()), pickle.dumps(Runs(), protocol=0)):
+        path.write_bytes(content)
+        assert [offence["subject"] for offence in report(program, path, "--security")["offences"]] == ["posix.system"]
+    path.write_bytes(saved({"a": torch.ones(3), "b": [torch.float16, torch.Size([1])]}))
+    run(program, path, "--security", code=0)
+
+
+def test_globals_are_those_of_torch(program, tmp_path):
+    """What torch.load(weights_only=True) takes is harmless here, and nothing else is."""
+    from torch._weights_only_unpickler import _get_allowed_globals
+
+    # What wraps storages of devices that this torch was not built with stands in others' files.
+    path = tmp_path / "names.pkl"
+    names = sorted(_get_allowed_globals())
+    path.write_bytes(hostile.PROTO + hostile.tuple_of(*(hostile.name(*name.rsplit(".", 1)) for name in names)) + hostile.STOP)
+    assert report(program, path, "--security")["holds"]
+    others = ["os.system", "builtins.eval", "torch.load", "torch.hub.load", "torch.storage._load_from_bytes", "torch.jit.load"]
+    path.write_bytes(hostile.PROTO + hostile.tuple_of(*(hostile.name(*name.rsplit(".", 1)) for name in others)) + hostile.STOP)
+    assert {offence["subject"] for offence in report(program, path, "--security")["offences"]} == set(others)
+
+
+def with_link() -> bytes:
+    buffer = io.BytesIO(edited({}))
+    with zipfile.ZipFile(buffer, "a") as file:
+        link = zipfile.ZipInfo("nested_exported/extra/link")
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        file.writestr(link, "/etc/passwd")
+    return buffer.getvalue()
+
+
+def with_name(name: str) -> bytes:
+    buffer = io.BytesIO(edited({}))
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr(zipfile.ZipInfo(name), "x")
+    return buffer.getvalue()
+
+
+def with_script() -> bytes:
+    """A file that is a script, too."""
+    buffer = io.BytesIO(b"#!/bin/sh\nexit 0\n")
+    with zipfile.ZipFile(NESTED) as old, zipfile.ZipFile(buffer, "a") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    return buffer.getvalue()
+
+
+def with_bomb() -> bytes:
+    buffer = io.BytesIO(edited({}))
+    with zipfile.ZipFile(buffer, "a") as file:
+        file.writestr("nested_exported/extra/zeros", bytes(20_000_000), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def with_overlap() -> bytes:
+    """The directory's last entry points at the first record."""
+    data = bytearray(with_name("nested_exported/extra/x"))
+    entry = data.rfind(b"PK\x01\x02")
+    data[entry + 42 : entry + 46] = struct.pack("<I", 0)
+    return bytes(data)
+
+
+def with_cut_tensor() -> bytes:
+    with zipfile.ZipFile(NESTED) as old:
+        name = next(name for name in old.namelist() if "/data/weights/weight_" in name)
+        return edited({name.split("/", 1)[1]: old.read(name)[:4]})
+
+
+def with_claimed_size() -> bytes:
+    data = bytearray(with_bomb())
+    entry = data.rfind(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = struct.pack("<I", 5_000_000)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "make, kind",
+    [
+        (with_link, "path"),
+        (lambda: with_name("nested_exported/../../x"), "path"),
+        (lambda: with_name("/etc/x"), "path"),
+        (lambda: with_name("nested_exported\\..\\..\\x"), "path"),
+        (lambda: with_name("nested_exported/archive_format"), "duplicate"),
+        (lambda: edited({"extra/lib": b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\x3e\x00" + bytes(60)}), "code"),
+        (with_bomb, "size"),
+        (with_overlap, "size"),
+        (with_cut_tensor, "size"),
+        (with_claimed_size, "size"),
+        (with_script, "size"),
+    ],
+    ids=["link", "dots", "absolute", "backslash", "duplicate", "elf", "bomb", "overlap", "tensor", "claimed", "before"],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_files_that_would_do_harm(program, tmp_path, make, kind):
+    path = tmp_path / "model.pt2"
+    path.write_bytes(make())
+    found = report(program, path, "--security")
+    assert kind in kinds(found), found["offences"]
+    run(program, path, "--security", code=1)
+
+
+def test_hostile_archives(program, tmp_path):
+    """Whatever the archive is, there is an answer, and what is printed is safe."""
+    path = tmp_path / "model.pt"
+    for case in hostile.damaged_containers():
+        path.write_bytes(case.make())
+        done = run(program, path, "--security")
+        assert done.returncode in (0, 1, 3), (case.name, done.stderr)
+        assert b"\x1b" not in done.stdout, case.name
+
+
+# --- formats ---
+
+
+@pytest.fixture(scope="module")
+def hostile_collection(program, tmp_path_factory) -> str:
+    """A collection whose every name is markup and controls."""
+    collection = json.loads(program.stdout("trace", str(SAMPLES / "failing_nested.pt")))
+    collection["model"]["type"] = HOSTILE_NAME
+    for module in collection["modules"]:
+        if module["failure"]:
+            module["failure"]["message"] = HOSTILE_NAME
+            for key in ("file", "function", "text"):
+                module["failure"]["source"][key] = HOSTILE_NAME
+    path = tmp_path_factory.mktemp("hostile") / "h\x1b[31m<&\"\n\u202e.json"
+    path.write_text(json.dumps(collection))
+    return str(path)
+
+
+def check_sarif(document: dict) -> None:
+    """What SARIF 2.1.0 requires of what is written."""
+    assert document["version"] == "2.1.0" and document["$schema"].endswith("sarif-schema-2.1.0.json")
+    (one,) = document["runs"]
+    driver = one["tool"]["driver"]
+    assert driver["name"] == "fxtrace" and driver["version"]
+    identifiers = [rule["id"] for rule in driver["rules"]]
+    assert len(set(identifiers)) == len(identifiers)
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"] and rule["defaultConfiguration"]["level"] in ("error", "warning")
+    for result in one["results"]:
+        assert identifiers[result["ruleIndex"]] == result["ruleId"]
+        assert result["message"]["text"] and result["level"] in ("error", "warning")
+        for location in result["locations"]:
+            physical = location["physicalLocation"]
+            uri = physical["artifactLocation"]["uri"]
+            assert uri and all(0x21 <= ord(c) < 0x7F and c not in '<>"{}|\\^`' for c in uri)
+            if "region" in physical:
+                assert physical["region"]["startLine"] >= 1
+            for logical in location.get("logicalLocations", []):
+                assert logical["fullyQualifiedName"] is not None
+
+
+def test_formats_of_a_hostile_collection(program, hostile_collection, tmp_path):
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"no_failed": True, "name": HOSTILE_NAME, "message": HOSTILE_NAME}]}))
+    outputs = {}
+    for suffix in ("txt", "json", "xml", "sarif", "md"):
+        path = tmp_path / f"out.{suffix}"
+        run(program, hostile_collection, "--rules", rules, "-o", path, code=1)
+        outputs[suffix] = path.read_text(encoding="utf-8")
+    validator("check.schema.json").validate(json.loads(outputs["json"]))
+    check_sarif(json.loads(outputs["sarif"]))
+    root = ElementTree.fromstring(outputs["xml"])
+    (case,) = root.iter("testcase")
+    assert case.get("name").startswith("<b>&\"'`|]]>\\x1b[31m")
+    assert case.find("failure").text.count("\n") >= 1
+    for suffix in ("txt", "xml", "md"):
+        assert not set(outputs[suffix]) & {"\x1b", "\x00", "\u202e"}, suffix
+    assert "<b>" not in outputs["md"] and "](b)" not in outputs["md"]
+
+
+@pytest.mark.parametrize("case", list(hostile_collections.cases()), ids=lambda case: case.name)
+def test_hostile_collections(program, case, tmp_path):
+    path = tmp_path / "hostile.json"
+    path.write_bytes(case.make())
+    rules = ["--no-failed", "--max-macs=1", "--deny=**", "--require=** followed-by **", "--require=** within @**"]
+    start = time.monotonic()
+    done = run(program, path, *rules, "--json", "--max-memory=2048", "--max-time=20")
+    assert time.monotonic() - start < 60
+    assert done.returncode in (0, 1, 3), done.stderr[-500:]
+    if done.returncode != 3:
+        validator("check.schema.json").validate(json.loads(done.stdout))
+        ElementTree.fromstring(run(program, path, *rules, "--junit").stdout)
+        check_sarif(json.loads(run(program, path, *rules, "--sarif").stdout))
+
+
+def test_formats(program, tmp_path):
+    rules = tmp_path / "rules.json"
+    document = {
+        "rules": [
+            {"no_failed": True},
+            {"deny": ["aten.mul.*"], "severity": "warning", "message": "No products."},
+            {"max_params": "1K", "name": "small"},
+            {"security": True},
+        ]
+    }
+    validator("check_rules.schema.json").validate(document)
+    rules.write_text(json.dumps(document))
+    done = run(program, NESTED, "--rules", rules, "--junit", code=0)
+    root = ElementTree.fromstring(done.stdout)
+    assert root.get("tests") == "9" and root.get("failures") == "0"
+    assert "aten.mul.Tensor is not allowed" in root.find(".//system-out").text
+    sarif = json.loads(run(program, NESTED, "--rules", rules, "--sarif").stdout)
+    check_sarif(sarif)
+    results = sarif["runs"][0]["results"]
+    assert [result["level"] for result in results] == ["warning", "warning"]
+    assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("nested.py")
+    markdown = run(program, NESTED, "--rules", rules, "--markdown").stdout.decode()
+    assert "| warning | `deny aten.mul.*` | `aten.mul.Tensor is not allowed`<br>`No products.` |" in markdown
+
+
+@pytest.mark.parametrize(
+    "rule", [{"deny": []}, {"deny": "a", "ops": "b"}, {"no_failed": False}, {"max_macs": -1}, {"severity": "error"}, {"max_macs": "1X"}]
+)
+def test_schema_and_reader_refuse_the_same(program, tmp_path, rule):
+    document = {"rules": [rule]}
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps(document))
+    assert not validator("check_rules.schema.json").is_valid(document)
+    assert str(rules).encode() in run(program, NESTED, "--rules", rules, code=2).stderr
+
+
+# --- Python ---
+
+
+def test_package(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+    found = fxtrace.check(NESTED, deny="aten.mul", ops=["aten.**", "operator.*"], max_params="1M", no_failed=True)
+    assert not found and not found.holds and found.errors == 2
+    assert [rule.holds for rule in found.rules] == [True, True, False, True]
+    offence = next(iter(found))
+    assert offence.rule == "deny aten.mul" and offence.places[0].module == "stage.first" and offence.source.line
+    assert fxtrace.check(NESTED) and fxtrace.check(pathlib.Path(NESTED).read_bytes(), security=True)
+    assert fxtrace.check(fxtrace.trace(NESTED, no_default_leaves=True), require=["torch.nn.Linear at-most 9", "no aten.item"], rules=[{"max_params": 10**6}])
+    assert fxtrace.check(str(SAMPLES / "exported_dimensions.pt2"), max_macs=256, dim={"s19": "8..16"})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'denny'"):
+        fxtrace.check(NESTED, denny="x")
+    with pytest.raises(fxtrace.UsageError, match="is no relation"):
+        fxtrace.check(NESTED, require="a b c")
+
+
+# --- CI ---
+
+
+@pytest.fixture
+def workspace(program, tmp_path, monkeypatch) -> pathlib.Path:
+    """A folder with models as a checkout has them, and fxtrace on PATH."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "fxtrace").symlink_to(program.path)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    folder = tmp_path / "checkout"
+    (folder / "models" / "more").mkdir(parents=True)
+    shutil.copy(NESTED, folder / "models" / "nested.pt2")
+    shutil.copy(SAMPLES / "failing_nested.pt", folder / "models" / "more" / "failing one.pt")
+    return folder
+
+
+def run_action(folder: pathlib.Path, **inputs: str) -> tuple[int, str, str]:
+    """Runs the steps of action.yml as GitHub does; returns exit code, summary and outputs."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    assert action["runs"]["using"] == "composite"
+    given = {name: inputs.pop(name, declared.get("default")) for name, declared in action["inputs"].items()}
+    assert not inputs and None not in given.values()
+    files = {name: folder.parent / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    for file in files.values():
+        file.write_text("")
+    context = {f"inputs.{name}": value for name, value in given.items()} | {"github.action_path": str(ROOT)}
+    for step in action["runs"]["steps"]:
+        environment = {}
+        for name, value in step.get("env", {}).items():
+            expression = value.removeprefix("${{").removesuffix("}}").strip()
+            environment[name] = context[expression]
+        assert "${{" not in step["run"]  # nothing of an input becomes code
+        assert step["shell"] == "bash"
+        script = folder.parent / "step.sh"
+        script.write_text(step["run"])
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
+            cwd=folder,
+            env={**os.environ, **environment, **{name: str(file) for name, file in files.items()}},
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            return done.returncode, files["GITHUB_STEP_SUMMARY"].read_text(), done.stdout + done.stderr
+    return 0, files["GITHUB_STEP_SUMMARY"].read_text(), files["GITHUB_OUTPUT"].read_text()
+
+
+def test_action(workspace):
+    code, summary, outputs = run_action(workspace, models="models/**/*.pt2", arguments="--no-failed --deny 'aten.item.*'")
+    assert code == 0 and outputs == "sarif=fxtrace-sarif\n"
+    assert "**nested.pt2: all 2 rules hold**" in summary
+    check_sarif(json.loads((workspace / "fxtrace-sarif" / "models_nested.pt2.sarif").read_text()))
+
+    code, summary, log = run_action(workspace, models="models/*.pt2", arguments="--require 'torch.nn.Linear at-most 1'", sarif="out")
+    assert code == 1 and "nested.pt2: 1 of 1 rule does not hold" in summary and "there are 4 torch.nn.Linear" in log
+    (result,) = json.loads((workspace / "out" / "models_nested.pt2.sarif").read_text())["runs"][0]["results"][:1]
+    assert result["level"] == "error"
+
+    code, summary, _ = run_action(workspace, models="models/*.pt2 models/**/*.pt", arguments="--no-failed")
+    assert code == 1 and "failing one.pt: 1 of 1 rule does not hold" in summary and "nested.pt2: the rule holds" in summary
+    assert (workspace / "fxtrace-sarif" / "models_more_failing one.pt.sarif").exists()
+
+    assert run_action(workspace, models="models/none-*.pt2")[0] == 2
+    assert run_action(workspace, models="models/nested.pt2", arguments="--no-such-option")[0] == 2
+    # An input is a word and no code.
+    run_action(workspace, models="$(touch a) `touch b`; touch c", arguments="$(touch d); touch e")
+    assert not [name for name in "abcde" if (workspace / name).exists()]
+
+
+def hook() -> dict:
+    (found,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def test_pre_commit_entry(workspace):
+    """What pre-commit runs: the entry, the arguments, the names of the files."""
+    files = ["models/more/failing one.pt", "models/nested.pt2"]
+    command = [*hook()["entry"].split(), "--no-failed", *files]
+    done = subprocess.run(command, cwd=workspace, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "failing one.pt: 1 of 1 rule does not hold" in done.stdout and "nested.pt2: the rule holds" in done.stdout
+    assert subprocess.run([*command[:-2], files[1]], cwd=workspace, capture_output=True).returncode == 0
+
+
+@pytest.mark.volume
+def test_pre_commit(workspace, tmp_path):
+    pre_commit = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", pre_commit], check=True)
+    installed = subprocess.run([pre_commit / "bin" / "pip", "install", "-q", "pre-commit"], capture_output=True, text=True)
+    if installed.returncode != 0:
+        pytest.skip("pip cannot install pre-commit: " + installed.stderr[-200:])
+
+    def git(*words, cwd):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=cwd, check=True, capture_output=True)
+
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
+    for folder in (hooks, workspace):
+        git("init", "-q", cwd=folder)
+        git("add", "-A", cwd=folder)
+        git("commit", "-q", "-m", "files", cwd=folder)
+    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=hooks, capture_output=True, text=True, check=True).stdout.strip()
+    config = {"repos": [{"repo": str(hooks), "rev": revision, "hooks": [{"id": "fxtrace-check", "args": ["--no-failed"]}]}]}
+    (workspace / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    git("add", "-A", cwd=workspace)
+    done = subprocess.run(
+        [pre_commit / "bin" / "pre-commit", "run", "--all-files"],
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache")},
+    )
+    assert done.returncode == 1 and "failing one.pt: 1 of 1 rule does not hold" in done.stdout, done.stdout + done.stderr
+
+
+# --- size ---
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("make", [large_collections.nested, large_collections.flat])
+def test_100_000_nodes(program, tmp_path, make):
+    path = str(tmp_path / "large.json")
+    large_collections.write(make(100_000), path)
+    rules = ["--no-failed", "--max-macs=1", "--max-peak=1", "--deny=aten.relu", "--require=torch.nn.Linear followed-by aten.relu|aten.mul"]
+    for suffix in ("txt", "json", "xml", "sarif", "md"):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.monotonic()
+        run(program, path, *rules, "-o", tmp_path / f"out.{suffix}", code=1)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        print(f"{make.__name__} {suffix}: {seconds:.2f} s of processor time, {time.monotonic() - start:.2f} s")
+        assert seconds < 8  # 2 s of a release build; this one has assertions and reads JSON

@@ -1,0 +1,521 @@
+// Rules: how they are read, what breaks them and what does not, and how that is written.
+#include "rules/check.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "archive/security_scan.h"
+#include "catch.h"
+#include "folder.h"
+#include "rules/rule_file.h"
+#include "sample_collection.h"
+#include "support/amount.h"
+#include "support/error.h"
+#include "tests/fuzz/stored_zip.h"
+#include "writers/check_json.h"
+#include "writers/check_junit.h"
+#include "writers/check_markdown.h"
+#include "writers/check_sarif.h"
+#include "writers/check_text.h"
+
+using namespace fxtrace;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+ModuleRecord module(const std::string& path, const std::string& type,
+                    ModuleStatus status = ModuleStatus::kTraced) {
+  return {path, type, status, {}, {}, 1, {}};
+}
+
+// Blocks of a leaf, whose value goes through dequantize in the first and through relu in the second.
+GraphCollection blocks() {
+  GraphCollection collection;
+  collection.model = {"net.pt2", "exported_program", "pkg.Net", "forward", ""};
+  collection.modules = {
+      module("", "pkg.Net"),      module("h", "torch.nn.modules.container.ModuleList"),
+      module("h.0", "pkg.Block"), module("h.0.l", "torch.nn.modules.linear.Linear", ModuleStatus::kLeaf),
+      module("h.1", "pkg.Block"), module("h.1.l", "torch.nn.modules.linear.Linear", ModuleStatus::kLeaf)};
+  collection.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %h_0_l = call_module[h.0.l](%x)  # h.0.l: torch.nn.modules.linear.Linear
+      %dequantize = call_function[aten.dequantize.self](%h_0_l)  # h.0: pkg.Block
+      %h_1_l = call_module[h.1.l](%dequantize)  # h.1.l: torch.nn.modules.linear.Linear
+      %relu = call_function[aten.relu.default](%h_1_l)  # h.1: pkg.Block
+      %item = call_function[aten.item.default](%relu)
+      %output = output[output](%relu))")};
+  return collection;
+}
+
+std::string place_text(const OffencePlace& place) {
+  return (place.module.empty() ? "(root)" : place.module) + (place.node ? "%" + *place.node : "") +
+         (place.record ? "<" + *place.record + ">" : "");
+}
+
+// "message @ places", with a "?" in front where it is undecided.
+Lines told(const CheckReport& report) {
+  Lines lines;
+  for (const Offence& offence : report.offences) {
+    std::string line = (offence.is_undecided ? "? " : "") + offence.message;
+    for (const OffencePlace& place : offence.places) line += " @ " + place_text(place);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+CheckReport report_of(const GraphCollection& collection, std::vector<Rule> rules) {
+  CheckedModel model;
+  model.model = collection.model;
+  model.collection = &collection;
+  add_guards(collection, model.dimensions);
+  return check(std::move(rules), model);
+}
+Lines told(const GraphCollection& collection, Rule rule) {
+  return told(report_of(collection, {std::move(rule)}));
+}
+
+// What a rule says of blocks(), whose leaves are of no matter here.
+Lines required(const std::string& text) {
+  Lines lines = told(blocks(), require_rule(text));
+  std::erase_if(lines,
+                [](const std::string& line) { return line.starts_with("? cannot tell which operators"); });
+  return lines;
+}
+
+std::string message_of(const std::string& requirement) {
+  try {
+    static_cast<void>(parse_requirement(requirement));
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+Cost cost(const std::string& macs) {
+  Cost cost;
+  cost.macs = SymInt::parse(macs);
+  cost.activation_bytes = SymInt::parse(macs);
+  return cost;
+}
+
+GraphCollection with_cost(const std::string& macs, const Lines& guards) {
+  GraphCollection collection;
+  collection.modules = {module("", "pkg.Net")};
+  auto graph = module_graph("", "pkg.Net",
+                            "%x = placeholder[x]()\n%mm = call_function[aten.mm.default](%x, %x)\n"
+                            "%output = output[output](%mm)");
+  graph.graph.set_cost(NodeId{1}, cost(macs));
+  graph.cost = cost(macs);
+  graph.cost->peak_bytes = SymInt(7);
+  for (const std::string& guard : guards) graph.guards.push_back({Expression::parse(guard), {}});
+  collection.graphs = {std::move(graph)};
+  return collection;
+}
+
+std::string text_of(void (*write)(const CheckReport&, std::ostream&), const CheckReport& report) {
+  std::ostringstream out;
+  write(report, out);
+  return out.str();
+}
+
+std::vector<SecurityFinding> findings_in(const std::string& content, const std::string& name = "model.pt") {
+  const Folder folder;
+  const ModelFile file(folder.file(content, name));
+  return scan_security(file, identify_file(file));
+}
+
+Lines security(const std::vector<SecurityFinding>& findings) {
+  Lines lines;
+  for (const SecurityFinding& finding : findings)
+    lines.push_back(std::string(to_string(finding.kind)) + " " + finding.record + ": " + finding.message);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("amounts are read as people write them", "[check]") {
+  CHECK(parse_amount("0") == 0);
+  CHECK(parse_amount("25000000") == 25'000'000);
+  CHECK(parse_amount("2G") == 2'000'000'000);
+  CHECK(parse_amount("25MiB") == 25 << 20);
+  CHECK(parse_amount("25mb") == 25'000'000);
+  CHECK(parse_amount("1.5Ki") == 1'536);
+  CHECK(parse_amount("1e9") == 1'000'000'000);
+  CHECK(parse_amount("9223372036854775807") == INT64_MAX);
+  for (const char* text :
+       {"", "-1", "M", "1X", "1.5", "1e30", "9223372036854775808", "2G2", "inf", "nan", "1 G", "+1"})
+    CHECK_THROWS_AS(parse_amount(text), Error);
+}
+
+TEST_CASE("check: errors of a rule say where it is wrong", "[check]") {
+  CHECK(message_of("no aten.item.*").empty());
+  CHECK(message_of("  a.B   followed-by  c.d|output ").empty());
+  CHECK(message_of("no a.B within @encoder.**").empty());
+  CHECK(message_of("a.B at-most 3").empty());
+  CHECK(message_of("") == "'': expected an operator or a type at position 1");
+  CHECK(message_of("no") == "'no': expected an operator or a type at position 3");
+  CHECK(message_of("a.B") ==
+        "'a.B': expected followed-by, preceded-by, within, at-most or at-least at position 4");
+  CHECK(message_of("a.B folowed-by c") ==
+        "'a.B folowed-by c': 'folowed-by' at position 5 is no relation, did you mean 'followed-by'?");
+  CHECK(message_of("a.B followed-by") == "'a.B followed-by': expected an operator or a type at position 16");
+  CHECK(message_of("a.B at-most few") == "'a.B at-most few': 'few' at position 13 is no number from 0 on");
+  CHECK(message_of("no a.B at-most 3") ==
+        "'no a.B at-most 3': 'at-most' at position 8 does not go with 'no'");
+  CHECK(message_of("a.B within c d") == "'a.B within c d': 'd' at position 14 is more than a rule has");
+  CHECK(message_of("output followed-by c") ==
+        "'output followed-by c': 'output' at position 1 can only stand behind followed-by or preceded-by");
+  CHECK(message_of("a||b within c") == "'a||b within c': expected an operator or a type at position 3");
+  CHECK(message_of("a.[ within c").find("position 3") != std::string::npos);
+}
+
+TEST_CASE("check: a pattern stands for targets with and without overload, and for types", "[check]") {
+  CHECK(Pattern("aten.add").matches_target("aten.add.Tensor"));
+  CHECK(Pattern("aten::add.Tensor").matches_target("aten.add.Tensor"));
+  CHECK(Pattern("*.dequantize*").matches_target("quantized_decomposed.dequantize_per_tensor.default"));
+  CHECK_FALSE(Pattern("aten.add").matches_target("aten.addmm.default"));
+  CHECK(Pattern("torch.nn.Linear").matches_type("torch.nn.modules.linear.Linear"));
+  CHECK(Pattern("a.B|torch.nn.*").matches_type("torch.nn.modules.linear.Linear"));
+  CHECK_FALSE(Pattern("torch.nn.Linear").matches_type("pkg.Linear"));
+  CHECK(Pattern("aten.item").matches_registered());
+  CHECK_FALSE(Pattern("torch.nn.*").matches_registered());
+}
+
+TEST_CASE("check: what there may be, and how many", "[check]") {
+  CHECK(required("no aten.item") == Lines{"aten.item.default is not allowed @ (root)%item"});
+  CHECK(required("no aten.mm").empty());
+  CHECK(required("no torch.nn.Linear") == Lines{"torch.nn.Linear is not allowed @ h.0.l @ h.1.l"});
+  CHECK(required("pkg.Block at-most 2").empty());
+  CHECK(required("pkg.Block at-most 1") == Lines{"there are 2 pkg.Block, at most 1 may be @ h.0 @ h.1"});
+  CHECK(required("pkg.Block at-least 2").empty());
+  CHECK(required("aten.relu at-least 1").empty());
+  CHECK(required("pkg.Block at-least 3") == Lines{"there are 2 pkg.Block, at least 3 have to be"});
+}
+
+TEST_CASE("check: neighbours", "[check]") {
+  CHECK(required("torch.nn.Linear followed-by *.dequantize*") ==
+        Lines{"torch.nn.Linear is followed by aten.relu.default, not by *.dequantize* @ h.1.l%h_1_l"});
+  CHECK(required("torch.nn.Linear followed-by *.dequantize*|aten.relu").empty());
+  CHECK(required("no torch.nn.Linear followed-by aten.relu.*") ==
+        Lines{"torch.nn.Linear is followed by aten.relu.default @ h.1.l%h_1_l"});
+  CHECK(required("aten.item followed-by aten.add") ==
+        Lines{"aten.item.default is followed by nothing @ (root)%item"});
+  CHECK(required("aten.relu followed-by aten.item|output").empty());
+  CHECK(required("torch.nn.Linear preceded-by placeholder|aten.dequantize").empty());
+  CHECK(
+      required("torch.nn.Linear preceded-by placeholder") ==
+      Lines{
+          "torch.nn.Linear is preceded by aten.dequantize.self of pkg.Block, not by placeholder @ h.1.l%h_1_l"});
+  // A module that is traced into is followed by what takes its values outside; what enters one follows it.
+  CHECK(required("pkg.Block followed-by pkg.Block|aten.item|output").empty());
+  CHECK(required("pkg.Block followed-by pkg.Block|output") ==
+        Lines{"pkg.Block is followed by aten.item.default, not by pkg.Block|output @ h.1%relu"});
+  CHECK(required("no aten.dequantize followed-by pkg.Block") ==
+        Lines{"aten.dequantize.self is followed by torch.nn.Linear of pkg.Block @ h.0%dequantize"});
+}
+
+TEST_CASE("check: what is beside a module in a leaf cannot be told", "[check]") {
+  GraphCollection collection = blocks();
+  collection.modules.push_back(module("h.1.l.inner", "pkg.Inner", ModuleStatus::kUnvisited));
+  CHECK(
+      told(collection, require_rule("pkg.Inner followed-by torch.nn.*")) ==
+      Lines{
+          "? cannot tell what is beside pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
+  CHECK(told(collection, require_rule("no pkg.Inner")) == Lines{"pkg.Inner is not allowed @ h.1.l.inner"});
+}
+
+TEST_CASE("check: parts of a result are the result, parameters and numbers are no neighbours", "[check]") {
+  GraphCollection collection;
+  collection.modules = {module("", "pkg.Net")};
+  collection.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %w = get_attr[w]()
+      %sym_size_int = call_function[aten.sym_size.int](%x, 0)
+      %split = call_function[aten.split.Tensor](%x, %sym_size_int)
+      %getitem = call_function[operator.getitem](%split, 0)
+      %mm = call_function[aten.mm.default](%getitem, %w)
+      %output = output[output](%mm))")};
+  collection.parameters = {{"w", ParameterKind::kParameter, {2, 2}, "float32", {}, {}}};
+  collection.graphs[0].graph.meta(NodeId{2}).type = "int";
+  CHECK(told(collection, require_rule("aten.split followed-by aten.mm")).empty());
+  CHECK(told(collection, require_rule("aten.mm preceded-by aten.split")).empty());
+  CHECK(told(collection, require_rule("aten.split preceded-by placeholder")).empty());
+  // What unpacks results is no operator either.
+  CHECK(
+      told(collection, ops_rule("aten.split\naten.mm  # products\n\naten.sym_size.*\n", "ops.txt")).empty());
+  CHECK(told(collection, ops_rule("aten.split\naten.sym_size", "ops.txt")) ==
+        Lines{"aten.mm.default is not among the operators @ (root)%mm"});
+}
+
+TEST_CASE("check: what is inside of what", "[check]") {
+  CHECK(required("torch.nn.Linear within pkg.Block").empty());
+  CHECK(required("aten.relu within @h.0") == Lines{"aten.relu.default is not within @h.0 @ h.1%relu"});
+  CHECK(required("aten.relu within @h.*").empty());
+  CHECK(required("no aten.relu within pkg.Block") ==
+        Lines{"aten.relu.default is within pkg.Block @ h.1%relu"});
+  CHECK(required("no pkg.Block within pkg.Block").empty());
+  CHECK(required("pkg.Block within pkg.Net").empty());
+}
+
+TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]") {
+  const std::string hidden =
+      "? cannot tell which operators torch.nn.Linear calls: it is a leaf (--no-default-leaves traces into it) @ h.0.l%h_0_l @ h.1.l%h_1_l";
+  CHECK(told(blocks(), deny_rule("aten.mm")) == Lines{hidden});
+  // torch's own modules call no operators of others.
+  CHECK(told(blocks(), deny_rule("mylib.*")).empty());
+  CHECK(told(blocks(), deny_rule("torch.nn.Conv2d")).empty());
+  CHECK(told(blocks(), ops_rule("aten.*.*\ntorch.nn.Linear", "ops.txt")).empty());
+  CHECK(told(blocks(), ops_rule("aten.*.*", "ops.txt")) == Lines{hidden});
+  const GraphCollection failed = sample_collection();
+  CHECK(told(failed, deny_rule("mylib.op")) ==
+        Lines{"? cannot tell which operators pkg.Gate calls: it failed to trace @ b%b @ c%c"});
+  CHECK(told(failed, require_rule("mylib.op at-least 1")).front().starts_with("? cannot tell"));
+}
+
+TEST_CASE("check: failed modules", "[check]") {
+  CHECK(told(blocks(), no_failed_rule()).empty());
+  const CheckReport report = report_of(sample_collection(), {no_failed_rule()});
+  CHECK(told(report) == Lines{"an if depends on an input @ b"});
+  CHECK(report.offences[0].source->line == 12);
+  CHECK_FALSE(report.holds());
+}
+
+TEST_CASE("check: limits", "[check]") {
+  const auto macs = [](const std::string& text, const Lines& guards, std::int64_t limit) {
+    return told(with_cost(text, guards), limit_rule(RuleKind::kMaxMacs, limit));
+  };
+  CHECK(macs("1000", {}, 1'000).empty());
+  CHECK(macs("1001", {}, 1'000) == Lines{"MACs: 1,001, the limit is 1,000"});
+  CHECK(macs("4*b", {"2 <= b <= 64"}, 256).empty());
+  CHECK(macs("4*b", {"2 <= b <= 64"}, 255) == Lines{"MACs: b*4 (b: 2..64), up to 256, the limit is 255"});
+  CHECK(macs("4*b", {"b >= 2"}, 7) ==
+        Lines{"MACs: b*4 (b: 2..), which is more for all sizes, the limit is 7"});
+  CHECK(
+      macs("4*b", {"b >= 2"}, 8) ==
+      Lines{
+          "? cannot tell: MACs: b*4 (b: 2..) has no largest value (--dim gives a dimension a range), the limit is 8"});
+  CHECK(told(with_cost("1", {}), limit_rule(RuleKind::kMaxPeak, 6)) ==
+        Lines{"activations at a time: 7 bytes, the limit is 6 bytes"});
+  GraphCollection partial = with_cost("5", {});
+  Cost some = cost("5");
+  some.unknown["pkg.op"] = 2;
+  partial.graphs[0].graph.set_cost(NodeId{1}, some);
+  CHECK(told(partial, limit_rule(RuleKind::kMaxMacs, 4)) == Lines{"MACs: at least 5, the limit is 4"});
+  CHECK(told(partial, limit_rule(RuleKind::kMaxMacs, 5)) ==
+        Lines{"? cannot tell: MACs: 5, without 2 calls of unknown cost, of pkg.op, the limit is 5"});
+  const GraphCollection sample = sample_collection();
+  CHECK(told(sample, limit_rule(RuleKind::kMaxParameters, 24)).empty());
+  CHECK(told(sample, limit_rule(RuleKind::kMaxParameters, 23)) == Lines{"parameters: 24, the limit is 23"});
+}
+
+TEST_CASE("check: bodies of control flow are looked into", "[check]") {
+  const CheckReport report = report_of(exported_collection(), {deny_rule("aten.sin")});
+  REQUIRE_FALSE(report.offences.empty());
+  CHECK(report.offences[0].places[0].graph == ":true_graph_0:body_graph_0");
+  CHECK(report.offences[0].places[0].module == "a.inner");
+}
+
+TEST_CASE("check: rules from a file", "[check]") {
+  const auto read = [](const std::string& text) {
+    std::vector<Rule> rules;
+    read_rules(
+        text, "folder/check.json", [](const std::string& path) { return "aten.add  # " + path; }, rules);
+    return rules;
+  };
+  const auto rules = read(R"({"rules": [
+      {"no_failed": true, "severity": "warning"},
+      {"max_params": "25M", "name": "small", "message": "It has to fit."},
+      {"deny": ["aten.item.*", "aten.nonzero.*"]},
+      {"ops_file": "ops.txt"},
+      {"ops": ["aten.add", "aten.mm.*"], "name": "few"},
+      {"require": "a.B  followed-by c.d"},
+      {"security": true}]})");
+  Lines names;
+  for (const Rule& rule : rules) names.push_back(rule.name);
+  CHECK(names == Lines{"no-failed", "small", "deny aten.item.*", "deny aten.nonzero.*", "ops ops.txt", "few",
+                       "a.B followed-by c.d", "security-pickle", "security-code", "security-path",
+                       "security-duplicate", "security-size", "security-library"});
+  CHECK(rules[0].severity == Severity::kWarning);
+  CHECK(rules[1].limit == 25'000'000);
+  CHECK(rules[1].message == "It has to fit.");
+  CHECK(rules[4].operators.size() == 1);
+  const auto wrong = [&](const std::string& text) -> std::string {
+    try {
+      read(text);
+    } catch (const Error& error) {
+      return error.place() + ": " + error.what();
+    }
+    return "";
+  };
+  CHECK(wrong(R"({"rules": [{"dany": "a"}]})").find("unknown key of a rule 'dany', did you mean 'deny'?") !=
+        std::string::npos);
+  CHECK(wrong(R"({"rules": [{"deny": "a", "ops": "b"}]})").find("asks for one thing") != std::string::npos);
+  CHECK(wrong(R"({"rules": [{"name": "a"}]})").find("a rule needs one of no_failed") != std::string::npos);
+  CHECK(wrong(R"({"rules": [{"max_macs": "many"}]})").starts_with("folder/check.json:1:25"));
+  CHECK(wrong(R"({"rules": [{"max_macs": 1}, {"max_macs": 2}]})").find("two rules are called 'max-macs'") !=
+        std::string::npos);
+  CHECK(wrong(R"({"rules": [{"require": "a.B"}]})").find("expected followed-by") != std::string::npos);
+}
+
+TEST_CASE("check: places of equal blocks are told as one", "[check]") {
+  GraphCollection collection;
+  collection.model = {"net.pt2", "exported_program", "pkg.Net", "forward", ""};
+  collection.modules = {module("", "pkg.Net"), module("h", "pkg.List")};
+  std::string text = "%x = placeholder[x]()\n";
+  for (int i = 0; i < 12; ++i) {
+    const std::string number = std::to_string(i);
+    collection.modules.push_back(module("h." + number, "pkg.Block"));
+    text += "%sin" + std::string(i == 0 ? "" : "_" + number) +
+            " = call_function[aten.sin.default](%x)  # h." + number + ": pkg.Block\n";
+  }
+  collection.graphs = {module_graph("", "pkg.Net", text + "%output = output[output](%x)")};
+  Rule rule = deny_rule("aten.sin.*");
+  rule.message = "No sine here.";
+  const CheckReport report = report_of(collection, {no_failed_rule(), rule});
+  REQUIRE(report.offences.size() == 1);
+  std::ostringstream out;
+  write_check_text(report, out, {});
+  CHECK(out.str() ==
+        "net.pt2: 1 of 2 rules does not hold\n"
+        "\n"
+        "error  deny aten.sin.*\n"
+        "  No sine here.\n"
+        "  aten.sin.default is not allowed\n"
+        "    h.0 … h.11 (12 modules)\n"
+        "\n"
+        "holds  no-failed\n");
+}
+
+TEST_CASE("check: every format quotes what a file says", "[check]") {
+  const std::string bad = "<b>&\"'`|]]>\x1b[31m\n\xe2\x80\xae\xff\xef\xbf\xbf{0}[a](b)\\";
+  GraphCollection collection = blocks();
+  collection.model.file = bad;
+  collection.graphs[0].graph.set_source(NodeId{5}, std::optional(SourceLocation{bad, 3, "forward", bad}));
+  CheckedModel model;
+  model.model = collection.model;
+  model.collection = &collection;
+  model.findings = {{SecurityKind::kPickle, bad, bad, "its pickle calls " + bad}};
+  Rule rule = require_rule("no aten.item");
+  rule.name = rule.message.emplace(bad);
+  std::vector<Rule> rules = security_rules();
+  rules.push_back(std::move(rule));
+  const CheckReport report = check(std::move(rules), model);
+  REQUIRE(report.offences.size() == 3);
+
+  const auto json = nlohmann::json::parse(text_of(write_check_json, report));
+  CHECK(json["offences"][1]["rule"].get<std::string>().starts_with("<b>&\"'`|]]>\x1b[31m\n"));
+  CHECK(json["offences"][0]["places"][0]["module"].is_null());
+  const auto sarif = nlohmann::json::parse(text_of(write_check_sarif, report));
+  const auto& result = sarif["runs"][0]["results"][1];
+  const auto& location = result["locations"][0]["physicalLocation"];
+  CHECK(location["region"]["startLine"] == 3);
+  const auto uri = location["artifactLocation"]["uri"].get<std::string>();
+  CHECK(uri.starts_with("%3Cb%3E%26%22%27%60%7C%5D%5D%3E%1B%5B31m%0A"));
+  CHECK(result["message"]["text"].get<std::string>().find("{{0}}\\[a\\](b)\\\\") != std::string::npos);
+  const std::string junit = text_of(write_check_junit, report);
+  CHECK(junit.find("&lt;b&gt;&amp;&quot;&#39;`|]]&gt;\\x1b[31m") != std::string::npos);
+  const std::string markdown = text_of(write_check_markdown, report);
+  std::ostringstream text;
+  write_check_text(report, text, {});
+  for (const std::string& written : {junit, markdown, text.str()}) {
+    CAPTURE(written);
+    CHECK(written.find('\x1b') == std::string::npos);
+    CHECK(written.find("\xe2\x80\xae") == std::string::npos);
+  }
+  CHECK(junit.find("\xef\xbf\xbf") == std::string::npos);  // U+FFFF is no character of XML
+  CHECK(markdown.find("<b>") == std::string::npos);
+}
+
+TEST_CASE("check: pickles that would run code", "[check][security]") {
+  const std::string call(
+      "\x80\x02"
+      "cos\nsystem\nX\x02\0\0\0ls\x85R.",
+      25);
+  CHECK(security(findings_in(call)) == Lines{"pickle : its pickle calls os.system"});
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/data.pkl", call}, {"a/version", "3\n"}}))) ==
+        Lines{"pickle a/data.pkl: its pickle calls os.system"});
+  // In an archive in an archive, and under another name.
+  const std::string inner = fuzz::stored_zip({{"b/data.pkl", call}});
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/weights.pt", inner}, {"a/notes", call}}))) ==
+        Lines{"pickle a/weights.pt/b/data.pkl: its pickle calls os.system",
+              "pickle a/notes: its pickle calls os.system"});
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/data.pkl", call.substr(0, 14)}}))) ==
+        Lines{"pickle a/data.pkl: its pickle calls os.system",
+              "pickle a/data.pkl: its pickle cannot be read to its end"});
+  for (const char* name :
+       {"state_dict.pt", "tensor.pt", "legacy_state_dict.pt", "torchscript.pt", "exported.pt2"}) {
+    CAPTURE(name);
+    const ModelFile file(std::string(FXTRACE_SOURCE_DIR "/tests/fixtures/files/") + name);
+    const auto found = scan_security(file, identify_file(file));
+    CHECK(security(found).size() == static_cast<std::size_t>(std::ranges::count(found, SecurityKind::kLibrary,
+                                                                                &SecurityFinding::kind)));
+  }
+  const ModelFile module(FXTRACE_SOURCE_DIR "/tests/fixtures/files/module.pt");
+  CHECK(std::ranges::any_of(scan_security(module, identify_file(module)),
+                            [](const auto& finding) { return finding.kind == SecurityKind::kPickle; }));
+  // Of bytes that only begin like a pickle what they call, if that is a name; of a record that is one all.
+  const std::string cut = call.substr(0, 14) + "\xff";
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/data/0", cut}}))) ==
+        Lines{"pickle a/data/0: its pickle calls os.system"});
+  const std::string oldest = "cos\nsystem\n(S'ls'\ntR.";
+  const std::string config = R"({"config": {"w": {"path_name": "weight_0", "use_pickle": true}}})";
+  CHECK(findings_in(fuzz::stored_zip({{"a/data/weights/weight_0", oldest}})).empty());
+  CHECK(security(findings_in(fuzz::stored_zip(
+            {{"a/data/weights/weight_0", oldest}, {"a/data/weights/model_weights_config.json", config}}))) ==
+        Lines{"pickle a/data/weights/weight_0: its pickle calls os.system"});
+  CHECK(security(findings_in(oldest)) == Lines{"pickle : its pickle calls os.system"});
+  CHECK(is_harmless_global("torch._utils._rebuild_tensor_v2"));
+  CHECK(is_harmless_global("torch.cuda.FloatStorage"));
+  CHECK_FALSE(is_harmless_global("torch.storage._load_from_bytes"));
+  CHECK_FALSE(is_harmless_global("torch.hub.load"));
+  CHECK_FALSE(is_harmless_global("torch.x.ATensor"));
+}
+
+TEST_CASE("check: records that leave the archive, share a name or hold machine code", "[check][security]") {
+  CHECK(security(findings_in(
+            fuzz::stored_zip({{"a/../../b", ""}, {"/etc/x", ""}, {"C:\\x", ""}, {"a/..b", ""}}))) ==
+        Lines{"path a/../../b: a path through '..': unpacked, it leaves its folder",
+              "path /etc/x: an absolute path: unpacked, it leaves its folder",
+              "path C:\\x: an absolute path: unpacked, it leaves its folder"});
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/b", "1"}, {"a/b", "2"}}))) ==
+        Lines{"duplicate a/b: two records have this name: readers differ in which they take"});
+  std::string elf(
+      "\x7f"
+      "ELF\x02\x01\x01",
+      7);
+  elf.resize(64, '\0');
+  elf[16] = 3;
+  elf[18] = 62;
+  CHECK(security(findings_in(fuzz::stored_zip({{"a/data/weights/weight_0", elf}}))) ==
+        Lines{"code a/data/weights/weight_0: machine code: ELF shared library for x86-64"});
+}
+
+TEST_CASE("check: sizes that do not fit", "[check][security]") {
+  const std::string zip = fuzz::stored_zip({{"a/b", "12345"}, {"a/c", "67890"}});
+  CHECK(findings_in(zip).empty());
+  std::string other = zip;
+  other[30] = 'z';  // the first record's own header
+  CHECK(security(findings_in(other)) == Lines{"size a/b: its own header calls it 'z/b'"});
+}
+
+TEST_CASE("check: operators and classes of libraries", "[check][security]") {
+  const std::string code =
+      "def f(x):\n  y = ops.torchvision.nms(x)\n  return ops.aten.add(y, a.ops.mine.no)\n"
+      "q : __torch__.torch.classes.mine.Queue\nr : __torch__.torch.classes.quantized.X\n";
+  CheckedModel model;
+  model.findings = findings_in(fuzz::stored_zip({{"a/code/net.py", code}}));
+  const CheckReport report = check(security_rules(), model);
+  CHECK(told(report) ==
+        Lines{"torchvision.nms comes with a library that has to be loaded before @ (root)<a/code/net.py>",
+              "__torch__.torch.classes.mine.Queue comes with a library that has to be loaded before @ "
+              "(root)<a/code/net.py>"});
+  CHECK(report.holds());  // a warning
+}
