@@ -1,11 +1,7 @@
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +15,7 @@
 #include "app/verbose.h"
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
+#include "support/amount.h"
 #include "writers/order_csv.h"
 #include "writers/order_json.h"
 #include "writers/order_python.h"
@@ -52,37 +49,19 @@ struct Arguments {
   std::optional<std::int64_t> bucket_bytes() const;
 };
 
-struct Unit {
-  std::string_view name;
-  std::int64_t bytes;
-};
-constexpr std::int64_t kThousand = 1000;
-constexpr std::int64_t kKibi = 1024;
-constexpr Unit kUnits[] = {{"", 1},
-                           {"B", 1},
-                           {"kB", kThousand},
-                           {"KB", kThousand},
-                           {"MB", kThousand* kThousand},
-                           {"GB", kThousand* kThousand* kThousand},
-                           {"KiB", kKibi},
-                           {"MiB", kKibi* kKibi},
-                           {"GiB", kKibi* kKibi* kKibi}};
-
 std::optional<std::int64_t> Arguments::bucket_bytes() const {
   if (!buckets) return std::nullopt;
   std::int64_t size = 0;
-  const char* end = buckets->data() + buckets->size();
-  const auto [stop, failure] = std::from_chars(buckets->data(), end, size);
-  const auto* const unit = std::ranges::find(kUnits, std::string_view(stop, end), &Unit::name);
-  const bool is_size = failure == std::errc() && size > 0 && unit != std::end(kUnits) &&
-                       size <= std::numeric_limits<std::int64_t>::max() / unit->bytes;
-  if (!is_size) {
-    throw usage_error("--buckets: expected a size such as 25MiB, 25MB or 25000000, got '" + *buckets + "'");
+  try {
+    size = parse_amount(*buckets);
+  } catch (const Error& error) {
+    throw usage_error(std::string("--buckets: ") + error.what());
   }
+  if (size == 0) throw usage_error("--buckets: expected at least one byte");
   if (format() == OrderFormat::kPython) {
     throw usage_error("--buckets does not apply to --fsdp2, whose groups are modules");
   }
-  return size * unit->bytes;
+  return size;
 }
 
 int order(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,

@@ -6,7 +6,6 @@
 
 #include "compare/comparison.h"
 #include "support/qualified_name.h"
-#include "support/without_numbers.h"
 
 namespace fxtrace {
 namespace {

@@ -11,7 +11,6 @@
 #include "support/glob.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
-#include "support/without_numbers.h"
 
 namespace fxtrace {
 namespace {

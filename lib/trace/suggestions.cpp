@@ -18,7 +18,6 @@
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
 #include "support/utf8.h"
-#include "support/without_numbers.h"
 #include "trace/input_spec.h"
 #include "trace/leaf_rules.h"
 #include "trace/option_trials.h"

@@ -8,7 +8,6 @@ module = collection.graph_module()  # a torch.fx.GraphModule that runs
 
 from typing import TYPE_CHECKING, Any
 
-from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
 from ._collection import Collection, Graph, load
 from ._data import (
     Constant,
@@ -29,7 +28,6 @@ from ._data import (
     Source,
     TensorInfo,
 )
-from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
 from ._errors import (
     Error,
     FxtraceWarning,
@@ -41,14 +39,16 @@ from ._errors import (
     RebuildError,
     UsageError,
 )
-from ._extract import extract
-from ._order import Bucket, Call, Fsdp2, Order, Use, UsedModule, UsedParameter, order
 from ._program import Message, find_program
 from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
-from ._verify import Fault, ModuleProfile, Profile, Verification, verify
 
 if TYPE_CHECKING:
+    from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
+    from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
+    from ._extract import extract
+    from ._order import Bucket, Call, Fsdp2, Order, Use, UsedModule, UsedParameter, order
+    from ._verify import Fault, ModuleProfile, Profile, Verification, verify
     from ._why import (
         CallSite,
         DimensionExplanation,
@@ -146,7 +146,12 @@ __all__ = [
     "why",
 ]
 
-_LATER = {  # imported when it is asked for: data classes take time to make
+_LATER = {  # imported when one of them is asked for: data classes take time to make
+    "_check": ("CheckedRule", "CheckReport", "Offence", "OffencePlace", "check"),
+    "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
+    "_extract": ("extract",),
+    "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedModule", "UsedParameter", "order"),
+    "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),
     "_why": (
         "CallSite",
         "DimensionExplanation",

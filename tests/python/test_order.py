@@ -93,10 +93,10 @@ def test_csv_has_a_row_for_each(program):
         assert buckets == [bucket["parameters"] for bucket in order["buckets"]["list"]]
 
 
-@pytest.mark.parametrize("size", ["1", "100B", "150", "1KiB", "1kB", "9000000TB", "0", "-1", "1.5MiB", "9223372036854775807GiB", "mib"])
+@pytest.mark.parametrize("size", ["1", "100B", "150", "1KiB", "1kB", "1.5MiB", "0", "-1", "9223372036854775807GiB", "mib"])
 def test_buckets(program, size):
     done = program.run("order", "--json", f"--buckets={size}", sample("nested_exported.pt2"))
-    if size in ("9000000TB", "0", "-1", "1.5MiB", "9223372036854775807GiB", "mib"):
+    if size in ("0", "-1", "9223372036854775807GiB", "mib"):
         assert done.returncode == 2 and b"--buckets: expected" in done.stderr
         return
     order = json.loads(done.stdout)
