@@ -218,13 +218,13 @@ def test_options_of_pages_exist(program):
     for page in PAGES.values():
         text = read(page)
         lines = re.findall(rf"fxtrace (?:{'|'.join(COMMANDS)}) [^`|#\n]*", text) + re.findall(r"^\| `(-.*?)` \|", text, re.MULTILINE)
-        named |= {option for line in lines for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
+        named |= {option for line in lines for option in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", line)}
     assert len(named) > 20
     assert not {option for option in named if option not in known}
 
     text = read(OPTIONS)
     known = re.sub(r"-h, --help.*", "", known)
-    for names in re.findall(r"^ +((?:-[a-z], )?--[a-z][a-z-]+)", known, re.MULTILINE):
+    for names in re.findall(r"^ +((?:-[a-z], )?--[a-z][a-z0-9-]+)", known, re.MULTILINE):
         assert any(re.search(rf"`{option.strip()}\b", text) for option in names.split(",")), f"docs/options.md says nothing of {names}"
 
 
