@@ -88,13 +88,6 @@ GraphCollection& read_model_or_collection(const Config& config, bool has_trace_o
   return collection;
 }
 
-bool is_json(const InputFile& input) {
-  constexpr std::size_t kBeginning = 64;
-  const std::string text = input.file().read_at(0, kBeginning);
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string::npos && text[first] == '{';
-}
-
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code) {
   const std::size_t failed = config.strict ? count_failed(collection) : 0;

@@ -58,9 +58,6 @@ TraceResult& trace_or_read(const Config& config, bool has_trace_options, const I
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
                                           const InputFile& input, Isolated& isolated, Console& console);
 
-// Returns whether a text is the JSON of a collection, most likely; what else it may be the reader says.
-bool is_json(const InputFile& input);
-
 // Returns kModuleFailed, and says so, if modules failed and --strict is given; else `code`.
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code);

@@ -167,7 +167,7 @@ void read(const Arguments& arguments, const Config& given, const FileInfo& info,
 int check(const Arguments& arguments, Rules rules, const Config& given, const TextLayout& layout,
           const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  const bool is_collection = info.kind == FileKind::kText && is_json(input);
+  const bool is_collection = may_be_collection(input, info);
   if (is_collection) {
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
     if (std::ranges::any_of(rules.rules, is_about_the_file))
