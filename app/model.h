@@ -23,7 +23,8 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
 // keeps them, as control flow in modules of torch.nn cannot be followed without shapes.
 Config config_for_costs(Config config, FileKind kind);
 
-// Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file() says.
+// Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file()
+// says.
 bool may_be_collection(const InputFile& input, const FileInfo& info);
 
 // Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).

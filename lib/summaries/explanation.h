@@ -170,7 +170,7 @@ struct Explanation {
   std::int64_t modules = 0;  // shared ones once
   std::int64_t failed = 0;
   std::vector<FailureGroup> failures;
-  std::optional<Suggestions> suggestions;  // when a module that failed is asked about
+  std::optional<Suggestions> suggestions;   // when a module that failed is asked about
   std::optional<std::string> asked_module;  // the question, when it is about modules
   std::vector<ModuleExplanation> explained;
   std::optional<DimensionExplanation> dimension;
