@@ -690,7 +690,7 @@ class Extraction {
     }
     std::unordered_map<std::string_view, const ModuleRecord*> records;
     for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
-    std::unordered_map<std::string_view, std::string> first_path;
+    std::unordered_map<std::string, std::string> first_path;  // by what was the first in the whole
     for (const ModuleRecord& old : old_.modules) {
       if (!modules_.contains(old.path)) continue;
       const std::string& old_first = old.alias_of.value_or(old.path);

@@ -89,7 +89,7 @@ def within_vmap(graph: fxtrace.Graph) -> set[str]:
 
 class Part:
     def __init__(self, arguments: tuple[str, ...], collection: dict):
-        self.arguments = arguments
+        self.arguments, self.json = arguments, collection
         self.collection = fxtrace.Collection.from_json(collection)
         self.graph = self.collection.root
         self.inputs = [node.name for node in self.graph if node.op == "placeholder"]
@@ -167,6 +167,17 @@ def options_of(sample: dict, rules: str) -> list[str]:
     return options + (["--model", sample["model"]] if "model" in sample else [])
 
 
+def check_modules(part: dict, whole: dict) -> None:
+    """Those of a part are what they are in the whole; later names of one module are of one there too."""
+    of_whole = {module["path"]: module for module in whole["modules"]}
+    for module in part["modules"]:
+        other = of_whole[module["path"]]
+        assert module["type"] == other["type"]
+        if module["alias_of"] is not None:
+            first = of_whole[module["alias_of"]]
+            assert (other["alias_of"] or other["path"]) == (first["alias_of"] or first["path"])
+
+
 @pytest.mark.parametrize("rules", harness.RULES)
 @pytest.mark.parametrize("name", tiers.one_in(4, SAMPLES))
 def test_parts_compute_what_the_whole_computes(program, tmp_path, name, rules):
@@ -180,6 +191,8 @@ def test_parts_compute_what_the_whole_computes(program, tmp_path, name, rules):
     parts, refused = parts_of(program, file, collection, wanted)
     for text in refused:
         assert re.search("cannot stand by itself|no path leads|has no node in the graph", text), text
+    for part in parts:
+        check_modules(part.json, collection)
     if rules in sample.get("differs", {}) or not sample["inputs"]:
         return
     whole = fxtrace.Collection.from_json(collection)
