@@ -237,7 +237,11 @@ def test_objects_that_stand_in_the_state_of_a_module(program, tmp_path):
     engine = torch.backends.quantized.engine
     try:
         torch.backends.quantized.engine = "qnnpack"
-        module = nn.Sequential(torch.ao.nn.sparse.quantized.Linear(8, 8, row_block_size=1, col_block_size=4))
+        linear = torch.ao.nn.sparse.quantized.Linear(8, 8, row_block_size=1, col_block_size=4)
+        # Weights that nobody has set are any memory; torch crashes when it saves some of those.
+        weight = torch.quantize_per_tensor(torch.arange(1.0, 65).reshape(8, 8), 1.0, 0, torch.qint8)
+        linear.set_weight_bias(weight, torch.zeros(8), 1, 4)
+        module = nn.Sequential(linear)
         path = write(tmp_path, archive_edit.save(torch.jit.script(module)))
         torch.jit.load(path)
     finally:
