@@ -10,6 +10,7 @@
 #include "app/model.h"
 #include "app/passes.h"
 #include "graph/collection_summary.h"
+#include "support/words.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -27,11 +28,8 @@ std::string suffix_list(const std::vector<std::string>& words, const char* last)
 void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
   const char* group = "Output";
   std::string help = "write to FILE instead of stdout";
-  if (formats_.size() > 1) {
-    help += ", in the format of its suffix:";
-    for (const AnswerFormat& format : formats_)
-      help += (&format == &formats_.front() ? " " : ", ") + std::string(format.suffix);
-  }
+  if (formats_.size() > 1)
+    help += ", in the format of its suffix: " + joined(formats_, &AnswerFormat::suffix);
   app.add_option("-o,--output", output_, help + more + "; FILE is left as it was if anything fails")
       ->type_name("FILE")
       ->group(group)

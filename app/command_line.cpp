@@ -14,11 +14,6 @@
 namespace fxtrace::cli {
 namespace {
 
-std::string did_you_mean(const std::string& text, const std::vector<std::string>& names) {
-  const std::string nearest = find_nearest(text, names);
-  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
-}
-
 std::vector<std::string> long_names(const CLI::App* app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app->get_options()) {

@@ -120,19 +120,16 @@ void write_rows(const Reading& reading, const InputFile& input, Isolated& isolat
 }
 
 // A line with the content's key, and the rows if it is not the known one.
-void write_product(const Reading& reading, const InputFile& input, Isolated& isolated, Console& console,
+void write_product(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
                    std::ostream& out) {
-  TraceOptions options = reading.config.options;
-  open_libraries(options, false, listener_of(console), isolated);
-  Reading with_operators = reading;
-  with_operators.config.options = options;
+  open_libraries(reading.config.options, false, listener_of(console), isolated);
   const std::string key = catalog::content_key(input.file());
   out << key << "\n";
   if (key == reading.known) return;
   std::ostringstream text;
   try {
     catalog::RowWriter rows(text);
-    write_rows(with_operators, input, isolated, console, rows);
+    write_rows(reading, input, isolated, console, rows);
   } catch (const Error& error) {
     text.str("");
     catalog::RowWriter rows(text);

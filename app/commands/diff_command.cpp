@@ -30,6 +30,7 @@
 #include "graph/collection_summary.h"
 #include "support/descriptor.h"
 #include "support/nearest.h"
+#include "support/words.h"
 #include "writers/comparison_json.h"
 #include "writers/comparison_markdown.h"
 #include "writers/comparison_text.h"
@@ -92,12 +93,9 @@ DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
     at = end + 1;
     const auto found = std::ranges::find(names, word);
     if (found == names.end()) {
-      std::string list;
-      for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-      const std::string nearest = find_nearest(word, names);
-      throw usage_error(option + ": no kind of difference is called '" + word + "'" +
-                            (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-                        {"the kinds are " + list});
+      throw usage_error(
+          option + ": no kind of difference is called '" + word + "'" + did_you_mean(word, names),
+          {"the kinds are " + joined(names)});
     }
     kinds.add(static_cast<DifferenceKind>(found - names.begin()));
   }

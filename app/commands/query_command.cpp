@@ -1,7 +1,5 @@
 #include "app/commands/commands.h"
 
-#include <array>
-#include <charconv>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +13,7 @@
 #include "app/output.h"
 #include "app/table.h"
 #include "catalog/database.h"
+#include "support/columns.h"
 #include "support/json_emitter.h"
 #include "writers/csv_text.h"
 #include "writers/json_parts.h"
@@ -38,11 +37,6 @@ struct Arguments {
 
 using Value = catalog::QueryResult::Value;
 
-std::string text_of(double number) {
-  std::array<char, 32> digits{};
-  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
-}
-
 bool is_number(const Value& value) {
   return value.type == Value::Type::kInteger || value.type == Value::Type::kReal;
 }
@@ -56,7 +50,7 @@ void write_text(const catalog::QueryResult& result, std::ostream& out) {
       const Value& value = values[i];
       if (value.type != Value::Type::kNull && !is_number(value)) right[i] = false;
       row.push_back(value.type == Value::Type::kInteger ? std::to_string(value.integer)
-                    : value.type == Value::Type::kReal  ? text_of(value.real)
+                    : value.type == Value::Type::kReal  ? shortest_text(value.real)
                                                         : value.text);
     }
   }

@@ -9,6 +9,7 @@
 #include "app/output.h"
 #include "app/schemas.h"
 #include "support/nearest.h"
+#include "support/words.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -22,12 +23,8 @@ std::vector<std::string> names() {
 int run(const std::string& name, Console& console) {
   const auto found = std::ranges::find(schemas(), name, &Schema::name);
   if (found == schemas().end()) {
-    const std::string nearest = find_nearest(name, names());
-    std::string list;
-    for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
-    throw usage_error(
-        "no schema is called '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
-        {"the schemas are " + list});
+    throw usage_error("no schema is called '" + name + "'" + did_you_mean(name, names()),
+                      {"the schemas are " + joined(names())});
   }
   write_stdout(console, [&](std::ostream& out) { out << found->text; });
   return kDone;
@@ -37,14 +34,12 @@ int run(const std::string& name, Console& console) {
 
 Command make_schema_command(CLI::App& parent) {
   auto name = std::make_shared<std::string>();
-  std::string list;
-  for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
   CLI::App* app = parent.add_subcommand(
       "schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.");
   app->footer(
       "  fxtrace schema graph_collection\n"
       "  fxtrace schema config > config.schema.json\n");
-  app->add_option("NAME", *name, list)->required();
+  app->add_option("NAME", *name, joined(names()))->required();
   return {app, [name](Console& console) { return run(*name, console); }};
 }
 

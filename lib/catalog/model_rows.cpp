@@ -11,6 +11,7 @@
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "summaries/parameter_sizes.h"
+#include "support/words.h"
 
 namespace fxtrace::catalog {
 namespace {
@@ -25,16 +26,12 @@ Cell number_of(const Macs& size) {
 Cell expression_of(const Macs& size) { return size && !size->number() ? Cell(size->text()) : Cell(); }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const std::int64_t size : shape) text += (text.size() > 1 ? "," : "") + std::to_string(size);
-  return text + "]";
+  return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }, ",") + "]";
 }
 
 Cell shape_of(const Meta& meta) {
   if (!meta.shape) return {};
-  std::string text = "[";
-  for (const Meta::Dim& size : *meta.shape) text += (text.size() > 1 ? "," : "") + size.text();
-  return text + "]";
+  return "[" + joined(*meta.shape, &Meta::Dim::text, ",") + "]";
 }
 
 class Writer {
@@ -179,11 +176,9 @@ void write_model_rows(const GraphCollection& collection, const std::string& prod
 }
 
 void write_error_row(const Error& error, RowWriter& rows) {
-  std::string advice;
-  for (const std::string& hint : error.hints()) advice += (advice.empty() ? "" : "\n") + hint;
   Cells cells(cell_count(TableId::kModels));
   cells[0] = std::string(error.what());
-  cells[1] = cell_unless_empty(advice);
+  cells[1] = cell_unless_empty(joined(error.hints(), {}, "\n"));
   rows.row(TableId::kModels, cells);
 }
 

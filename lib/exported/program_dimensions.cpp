@@ -125,9 +125,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
 
 void ProgramDimensions::narrow(const std::string& name, const Range& range, const std::string& option) {
   if (known_names_.count(name) == 0) {
-    const std::string nearest = find_nearest(name, names_);
-    throw usage_error(option + ": no dimension '" + name + "'" +
-                          (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
+    throw usage_error(option + ": no dimension '" + name + "'" + did_you_mean(name, names_),
                       {names_.empty() ? "all sizes are fixed" : "the dimensions are " + list()});
   }
   if (!known_.narrow(name, range)) {

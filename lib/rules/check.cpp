@@ -13,6 +13,7 @@
 #include "summaries/model_summary.h"
 #include "support/columns.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -84,10 +85,8 @@ std::string size_text(std::int64_t size, RuleKind kind) {
 
 // "batch: 2..64, seq: 1.."
 std::string ranges_text(const SymInt& size, const ShapeEnv& dimensions) {
-  std::string text;
-  for (const std::string& name : size.symbols())
-    text += (text.empty() ? "" : ", ") + name + ": " + to_string(dimensions.range(name));
-  return text;
+  return joined(size.symbols(),
+                [&](const std::string& name) { return name + ": " + to_string(dimensions.range(name)); });
 }
 
 const char* quantity_of(RuleKind kind) {
@@ -310,9 +309,7 @@ class Checker {
     if (closed > 0)
       parts.push_back(with_separators(closed) +
                       (closed == 1 ? " module that failed" : " modules that failed"));
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-    return text;
+    return joined(parts);
   }
 
   void decide(const Rule& rule, const std::optional<SymInt>& size, const std::string& missing) {

@@ -107,8 +107,7 @@ class RequirementParser {
       if (word.text == row.word) return row.relation;
       known.emplace_back(row.word);
     }
-    const std::string nearest = find_nearest(word.text, known);
-    throw wrong(word, "is no relation" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+    throw wrong(word, "is no relation" + did_you_mean(word.text, known));
   }
 
   std::int64_t number(const Word& word) const {

@@ -6,6 +6,7 @@
 
 #include "support/amount.h"
 #include "support/json_fields.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -43,11 +44,7 @@ class RuleReader {
       kind = candidate;
       at_place_of(*what, [&] { rules = made(candidate, *what); });
     }
-    if (!kind) {
-      std::string list;
-      for (const std::string& candidate : kinds) list += (list.empty() ? "" : ", ") + candidate;
-      value.fail("a rule needs one of " + list);
-    }
+    if (!kind) value.fail("a rule needs one of " + joined(kinds));
     describe(value, rules);
     return rules;
   }

@@ -197,12 +197,10 @@ class DimensionExplainer {
                                     : "all of its sizes are numbers"});
     }
     const std::vector<std::string> names(names_.begin(), names_.end());
-    const std::string nearest = find_nearest(name_, names);
     constexpr std::size_t kMost = 20;
     const std::vector<std::string> shown(
         names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-    return usage_error("--dim " + name_ + ": the model has no such dimension" +
-                           (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"),
+    return usage_error("--dim " + name_ + ": the model has no such dimension" + did_you_mean(name_, names),
                        {"the dimensions are " + joined(shown) + (names.size() > kMost ? ", ..." : "")});
   }
 

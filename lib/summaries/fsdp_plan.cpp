@@ -18,9 +18,8 @@ namespace {
 
 // "layer" of "layer12"; nothing where no number is at the end.
 std::optional<std::string_view> stem_of(std::string_view name) {
-  const std::size_t last = name.find_last_not_of("0123456789");
-  const std::size_t end = last == std::string_view::npos ? 0 : last + 1;
-  return end == name.size() ? std::nullopt : std::optional(name.substr(0, end));
+  const std::string_view stem = without_last_number(name);
+  return stem.size() == name.size() ? std::nullopt : std::optional(stem);
 }
 
 class Planner {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -43,6 +44,11 @@ std::string with_separators(std::int64_t number) {
 std::string rounded(std::int64_t number) {
   constexpr std::array kUnits = {"", " K", " M", " G", " T", " P", " E"};
   return in_units(number, 1000, kUnits.data(), kUnits.size());
+}
+
+std::string shortest_text(double number) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
 }
 
 std::string bytes_text(std::int64_t bytes) {

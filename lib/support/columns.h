@@ -17,6 +17,9 @@ std::string with_separators(std::int64_t number);
 // Returns a number of 1000 or more with three digits and an SI prefix, others as they are: "1.81 G", "512".
 std::string rounded(std::int64_t number);
 
+// Returns the shortest text that reads back as the same number: "2.5", "1e+300".
+std::string shortest_text(double number);
+
 // Returns a number of bytes with a binary prefix: "160 B", "44.6 MiB", "1010 KiB".
 std::string bytes_text(std::int64_t bytes);
 

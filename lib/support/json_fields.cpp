@@ -22,9 +22,7 @@ void check_keys(const JsonValue& object, const std::vector<std::string>& known, 
   for (const JsonValue value : object.fields()) {
     const std::string key(value.key());
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const std::string nearest = find_nearest(key, known);
-    value.fail_at_key("unknown " + what + " '" + key + "'" +
-                      (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+    value.fail_at_key("unknown " + what + " '" + key + "'" + did_you_mean(key, known));
   }
 }
 

@@ -42,4 +42,9 @@ std::string find_nearest(std::string_view text, const std::vector<std::string>& 
   return best;
 }
 
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
+  const std::string nearest = find_nearest(text, candidates);
+  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+}
+
 }  // namespace fxtrace

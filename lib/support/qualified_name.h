@@ -97,6 +97,11 @@ inline std::string without_numbers(std::string_view text) {
   return result;
 }
 
+// Returns the name without the number at its end: "h.layer" of "h.layer12", "" of "12".
+inline std::string_view without_last_number(std::string_view name) {
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
 // Returns a module's path for people; the root's path is empty.
 inline std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 

@@ -14,8 +14,7 @@ bool is_concrete_placeholder(const Argument& value) {
 void check_input_name(const std::string& name, const std::vector<std::string>& names,
                       const std::function<void(const std::string&)>& fail) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const std::string nearest = find_nearest(name, names);
-  fail("no input named '" + name + "'" + (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+  fail("no input named '" + name + "'" + did_you_mean(name, names));
 }
 
 InputChoice::InputChoice(const TraceOptions& options, const std::vector<std::string>& names,

@@ -1,7 +1,6 @@
 #include "writers/csv_text.h"
 
-#include <array>
-#include <charconv>
+#include "support/columns.h"
 #include "support/printable.h"
 #include "support/words.h"
 
@@ -36,10 +35,7 @@ Csv::Csv(std::ostream& out, std::string_view columns) : out_(out) {
   end_row();
 }
 
-void Csv::cell(double number) {
-  std::array<char, 32> digits{};
-  put({digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr});
-}
+void Csv::cell(double number) { put(shortest_text(number)); }
 
 void Csv::cell(std::string_view untrusted) {
   const std::string text = harmless(printable(untrusted));

@@ -34,10 +34,8 @@ class Folding {
   };
 
   static std::optional<Prefix> prefix_of(std::string_view name) {
-    const std::size_t last = name.find_last_not_of("0123456789");
-    const std::size_t end = last == std::string_view::npos ? 0 : last + 1;
-    Prefix prefix{name.substr(0, end)};
-    const std::string_view digits = name.substr(end);
+    Prefix prefix{without_last_number(name)};
+    const std::string_view digits = name.substr(prefix.stem.size());
     const auto [stop, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix.number);
     constexpr std::size_t kMostDigits = 9;
     const bool is_number =

@@ -68,11 +68,9 @@ std::string bytes_or_expression(const SymInt& size) {
 
 // What is new of the last name, "11" of "layer0" and "layer11"; all of it where the number is not at its end.
 std::string end_of_range(const std::string& first, const std::string& last) {
-  const auto without_number = [](const std::string& name) {
-    return name.substr(0, name.find_last_not_of("0123456789") + 1);
-  };
-  const std::string prefix = without_number(first);
-  return prefix.size() < first.size() && prefix == without_number(last) ? last.substr(prefix.size()) : last;
+  const std::string_view prefix = without_last_number(first);
+  return prefix.size() < first.size() && prefix == without_last_number(last) ? last.substr(prefix.size())
+                                                                             : last;
 }
 
 std::string number_of(std::int64_t number, const std::string& what) {

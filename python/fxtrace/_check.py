@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import tempfile
@@ -13,7 +12,7 @@ from typing import IO, Any
 from ._collection import Collection
 from ._data import Source
 from ._program import BROKEN, STRICT_FAILED, Message, run
-from ._trace import Path, Texts, model_argument, option_words, trace
+from ._trace import Path, Texts, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,8 @@ def check(
     - rules: those of schemas/check_rules.schema.json, or a file of them;
     - options: the keywords of trace(), for models.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"check() got an unexpected keyword argument '{min(unknown)}'")
-    if isinstance(path, Collection):
-        path = path._content()
-    name, content = model_argument(path)
+    check_keywords("check", options)
+    name, content = input_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
         words += [f"--{key.replace('_', '-')}" for key, given in (("no_failed", no_failed), ("security", security)) if given]
         limits = {"params": max_params, "macs": max_macs, "activations": max_activations, "peak": max_peak}

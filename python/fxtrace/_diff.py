@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import tempfile
@@ -13,7 +12,7 @@ from typing import IO, Any
 from ._collection import Collection
 from ._data import Amount, Source
 from ._program import Message, run
-from ._trace import Path, model_argument, option_words, trace
+from ._trace import Path, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -99,9 +98,7 @@ def diff(
     - only, ignore: kinds of differences;
     - options: the keywords of trace(), for models.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"diff() got an unexpected keyword argument '{min(unknown)}'")
+    check_keywords("diff", options)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
         for option, kinds in (("--only", only), ("--ignore", ignore)):
             if kinds is not None:
@@ -113,13 +110,9 @@ def diff(
 
 def model_file(model: Path | bytes | IO[bytes] | Collection, name: str) -> str:
     """The file of a model or collection; what is no file is written to `name`."""
-    if isinstance(model, Collection):
-        content: bytes | None = model._content()
-    else:
-        given, content = model_argument(model)
-        if content is None:
-            return given
-    assert content is not None
+    given, content = input_argument(model)
+    if content is None:
+        return given
     with open(name, "wb") as file:
         file.write(content)
     return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterable
 from typing import IO, Any
@@ -10,7 +9,7 @@ from typing import IO, Any
 from ._collection import Collection
 from ._data import parse
 from ._program import run, warn_of
-from ._trace import Path, model_argument, option_words, trace
+from ._trace import Path, check_keywords, input_argument, option_words
 
 
 def extract(
@@ -30,10 +29,8 @@ def extract(
     - graph: the module in whose graph these are, the root by default;
     - options: the keywords of trace(), for a model.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"extract() got an unexpected keyword argument '{min(unknown)}'")
-    name, content = ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
+    check_keywords("extract", options)
+    name, content = input_argument(model)
     with option_words(options) as words:
         for option, value in (("--module", module), ("--call", call), ("--graph", graph)):
             if value is not None:

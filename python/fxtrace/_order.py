@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import IO, Any
 
 from ._collection import Collection
 from ._program import Message, run
-from ._trace import Path, model_argument, option_words, trace
+from ._trace import Path, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -96,10 +95,8 @@ def order(
     - buckets: also groups the parameters into buckets of at most that size: 25_000_000 or "25MiB";
     - options: the keywords of trace(), for a model.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"order() got an unexpected keyword argument '{min(unknown)}'")
-    name, content = ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
+    check_keywords("order", options)
+    name, content = input_argument(model)
     with option_words(options) as words:
         if buckets is not None:
             words.append(f"--buckets={buckets}")

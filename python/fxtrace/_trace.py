@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -144,6 +145,13 @@ def option_words(options: Mapping[str, Any]) -> Iterator[list[str]]:
         yield words + _arguments("config", config_path)
 
 
+def check_keywords(function: str, options: Mapping[str, Any], without: Iterable[str] = ()) -> None:
+    """That the other keywords of a function are keywords of trace(), and none of `without`."""
+    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path", *without})
+    if unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{min(unknown)}'")
+
+
 def model_argument(path: Path | bytes | IO[bytes]) -> tuple[str, bytes | None]:
     """The MODEL of the command line, and what comes from stdin."""
     if isinstance(path, bytes):
@@ -157,6 +165,11 @@ def model_argument(path: Path | bytes | IO[bytes]) -> tuple[str, bytes | None]:
             ["torch.export.save and torch.jit.save write files"],
         )
     return "-", path.read()
+
+
+def input_argument(model: Path | bytes | IO[bytes] | Collection) -> tuple[str, bytes | None]:
+    """model_argument(), for what may be a collection too."""
+    return ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
 
 
 def trace(

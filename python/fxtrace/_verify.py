@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import tempfile
@@ -12,7 +11,7 @@ from typing import IO, Any
 
 from ._collection import Collection
 from ._program import NOT_EQUAL, Message, run
-from ._trace import Path, model_argument, option_words, trace
+from ._trace import Path, check_keywords, model_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,7 @@ def verify(
 
     The model runs in a process that can open nothing; FXTRACE_LIBTORCH names the LibTorch, this Python's by default.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"verify() got an unexpected keyword argument '{min(unknown)}'")
+    check_keywords("verify", options)
     name, content = model_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
         words += [f"--{key}={value}" for key, value in (("runs", runs), ("seed", seed), ("atol", atol), ("rtol", rtol))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import tempfile
@@ -14,7 +13,7 @@ from ._collection import Collection
 from ._data import Failure, Guard, Model, Source
 from ._diff import model_file
 from ._program import Message, run
-from ._trace import Path, Range, Texts, option_words, trace
+from ._trace import Path, Range, Texts, check_keywords, option_words
 
 
 @dataclass(frozen=True)
@@ -166,10 +165,7 @@ def why(
       beside a name: dim=["s77", "u0=1..4"];
     - options: the other keywords of trace(), for a model; passes is none of them.
     """
-    known = set(inspect.signature(trace).parameters) - {"path", "passes", "dim"}
-    unknown = set(options) - known
-    if unknown:
-        raise TypeError(f"why() got an unexpected keyword argument '{min(unknown)}'")
+    check_keywords("why", options, without=("passes", "dim"))
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words({**options, "dim": dim}) as words:
         asked = [] if module is None else [module]
         output = run("why", "--json", *words, "--", model_file(path, os.path.join(folder, "model")), *asked)

@@ -8,14 +8,13 @@ tables["operators"].to_pandas()
 
 from __future__ import annotations
 
-import inspect
 import os
 import sqlite3
 import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ._program import run
-from ._trace import Path, option_words, trace
+from ._trace import Path, check_keywords, option_words
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,9 +30,7 @@ def rows(path: Path, *, name: str | None = None, **options: Any) -> dict[str, py
     Column `model` is `name`, by default the path, so that rows of many models can stand together.  A file that cannot be
     read has one row in "models", with its error.  `options` are the keywords of trace().  Needs pyarrow.
     """
-    unknown = set(options) - (set(inspect.signature(trace).parameters) - {"path"})
-    if unknown:
-        raise TypeError(f"rows() got an unexpected keyword argument '{min(unknown)}'")
+    check_keywords("rows", options)
     file_name = os.fspath(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
         file = os.path.join(folder, "catalog.sqlite")

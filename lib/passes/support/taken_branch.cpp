@@ -7,6 +7,7 @@
 #include "operators/target.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -86,8 +87,7 @@ std::string TakenBranches::obstacle(const Node& call, bool condition) {
 
 std::string TakenBranches::unused_name(const std::string& name) {
   if (names_.insert(name).second) return name;
-  const std::size_t end = name.find_last_not_of("0123456789") + 1;
-  const std::string stem = name.substr(0, end);
+  const std::string stem(without_last_number(name));
   std::string other;
   do {
     other = stem + std::to_string(next_[stem]++);
