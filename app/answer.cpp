@@ -70,11 +70,8 @@ TraceResult& trace_or_read(const Config& config, bool has_trace_options, const I
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (is_traceable(info.kind)) return trace_file(input, info, config, {}, isolated, console);
   if (info.kind != FileKind::kText) throw input.with_display(not_traceable(info));
-  if (has_trace_options) {
-    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
-  }
   TraceResult& result = isolated.keep(TraceResult{});
-  result.collection = read_collection_file(input, console);
+  result.collection = read_saved_collection(has_trace_options, input, console);
   result.collection.model.file = input.base_name();
   return result;
 }

@@ -39,6 +39,12 @@ GraphCollection read_collection_file(const InputFile& input, Console& console) {
   });
 }
 
+GraphCollection read_saved_collection(bool has_trace_options, const InputFile& input, Console& console) {
+  if (has_trace_options)
+    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
+  return read_collection_file(input, console);
+}
+
 Listener listener_of(Console& console) {
   return {log::info, [&](const std::string& text) { console.warning(text); },
           [&](const std::string& text) { console.remark("note", text); }};

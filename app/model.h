@@ -30,6 +30,10 @@ bool may_be_collection(const InputFile& input, const FileInfo& info);
 // Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).
 GraphCollection read_collection_file(const InputFile& input, Console& console);
 
+// Reads it for a command that takes models too.  Throws Error(kUsage) if options of a trace are given, which
+// do not apply, and Error(kInput).
+GraphCollection read_saved_collection(bool has_trace_options, const InputFile& input, Console& console);
+
 // Returns a listener that writes to the console.
 Listener listener_of(Console& console);
 

@@ -51,10 +51,8 @@ GraphCollection& read(const Arguments& arguments, const Config& config, const In
     run_passes(config.passes, traced, console);
     return traced;
   }
-  if (arguments.trace.any_but_passes()) {
-    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
-  }
-  GraphCollection& saved = isolated.keep(read_collection_file(input, console));
+  GraphCollection& saved =
+      isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
   run_passes(config.passes, saved, console);
   add_to_options(config.passes, saved);
   return saved;

@@ -132,11 +132,7 @@ int summarize(const Arguments& arguments, const Config& config, const TextLayout
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
   if (may_be_collection(input, info)) {
-    if (arguments.trace.any()) {
-      throw usage_error("options of a trace do not apply to " + input.display() +
-                        ", which is traced already");
-    }
-    summary = summarize_model(read_collection_file(input, console));
+    summary = summarize_model(read_saved_collection(arguments.trace.any(), input, console));
   } else {
     summary = summarize_trace(arguments, config, input, info, isolated, console);
   }

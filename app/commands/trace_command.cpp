@@ -129,10 +129,8 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
 
 int render_collection(const Arguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
-  if (arguments.trace.any_but_passes()) {
-    throw usage_error("options of a trace do not apply to " + input.display() + ", which is traced already");
-  }
-  GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+  GraphCollection& collection =
+      isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
   run_passes(config.passes, collection, console);
   add_to_options(config.passes, collection);
   const Timer timer;
