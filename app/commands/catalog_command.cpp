@@ -34,6 +34,7 @@
 #include "catalog/content_key.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
+#include "exported/exported_archive.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -100,23 +101,66 @@ struct Reading {
   std::string known;  // content key; the same content need not be read again
 };
 
-// Of a model or a collection.
-void write_rows(const Reading& reading, const InputFile& input, Isolated& isolated, Console& console,
-                catalog::RowWriter& rows) {
-  const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  if (may_be_collection(input, info)) {
-    GraphCollection& collection = isolated.keep(read_collection_file(input, console));
-    run_passes(reading.config.passes, collection, console);
-    return write_model_rows(collection, "", rows);
+// Writes what write() does, or the error that it throws.
+void write_or_tell(const std::string& program, std::ostream& out,
+                   const std::function<void(catalog::RowWriter&)>& write) {
+  std::ostringstream text;
+  catalog::RowWriter rows(text);
+  try {
+    write(rows);
+  } catch (const Error& error) {
+    text.str("");
+    write_error_row(error, program, rows);
   }
-  if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+  out << text.view();
+}
+
+void write_collection(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
+                      catalog::RowWriter& rows) {
+  GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+  run_passes(config.passes, collection, console);
+  write_model_rows(collection, {}, rows);
+}
+
+// `program`: its name, in an archive of several.
+void write_traced(const Config& config, const InputFile& input, const FileInfo& info,
+                  const std::string& program, Isolated& isolated, Console& console,
+                  catalog::RowWriter& rows) {
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
   TraceResult& result =
-      trace_file(input, info, config_for_costs(reading.config, info.kind), wanted, isolated, console);
-  run_passes(reading.config.passes, result.collection, console);
-  write_model_rows(result.collection, result.description.producer, rows);
+      trace_file(input, info, config_for_costs(config, info.kind), wanted, isolated, console);
+  run_passes(config.passes, result.collection, console);
+  write_model_rows(result.collection, {program, result.description.producer}, rows);
+}
+
+// The programs to read, if there are several.
+std::vector<std::string> programs_of(const Config& config, const InputFile& input, const FileInfo& info) {
+  if (config.options.model || info.kind != FileKind::kExportedProgram) return {};
+  std::vector<std::string> programs = ExportedArchive(input.file(), info).models();
+  if (programs.size() == 1) programs.clear();
+  return programs;
+}
+
+// Of a collection, a model, or each program of an archive.
+void write_rows(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
+                std::ostream& out) {
+  std::vector<std::string> programs;
+  write_or_tell("", out, [&](catalog::RowWriter& rows) {
+    const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+    if (may_be_collection(input, info)) return write_collection(config, input, isolated, console, rows);
+    if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
+    programs = programs_of(config, input, info);
+    if (programs.empty()) write_traced(config, input, info, "", isolated, console, rows);
+  });
+  for (const std::string& program : programs) {
+    write_or_tell(program, out, [&](catalog::RowWriter& rows) {
+      Config own = config;
+      own.options.model = program;
+      write_traced(own, input, identify_file(input.file()), program, isolated, console, rows);
+    });
+  }
 }
 
 // A line with the content's key, and the rows if it is not the known one.
@@ -126,16 +170,7 @@ void write_product(Reading reading, const InputFile& input, Isolated& isolated, 
   const std::string key = catalog::content_key(input.file());
   out << key << "\n";
   if (key == reading.known) return;
-  std::ostringstream text;
-  try {
-    catalog::RowWriter rows(text);
-    write_rows(reading, input, isolated, console, rows);
-  } catch (const Error& error) {
-    text.str("");
-    catalog::RowWriter rows(text);
-    write_error_row(error, rows);
-  }
-  out << text.view();
+  write_rows(reading.config, input, isolated, console, out);
 }
 
 // --- all of them ---
@@ -323,7 +358,7 @@ class Run {
   void add_error(std::size_t i, const Error& error) {
     std::ostringstream text;
     catalog::RowWriter rows(text);
-    write_error_row(error, rows);
+    write_error_row(error, "", rows);
     catalog_.add(files_[i], states_[i], text.view());
     note_error(i, error.what());
     count();

@@ -27,6 +27,8 @@ struct FinishStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
 
+// Files have the numbers below it; a second program of the file n is n + kNextProgram.
+constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
 constexpr int kWait = 10'000;  // milliseconds, for somebody who reads or writes
 
 Error failed(const std::string& file, sqlite3* database, int code) {
@@ -86,7 +88,7 @@ class Catalog::Impl {
   void number(const std::vector<std::string>& paths) {
     std::set<std::int64_t> used;
     {
-      const Statement all = prepare("SELECT id, path FROM models");
+      const Statement all = prepare("SELECT id, path FROM models WHERE id < " + std::to_string(kNextProgram));
       while (step(all.get())) {
         used.insert(sqlite3_column_int64(all.get(), 0));
         numbers_.emplace(text_of(all.get(), 1), sqlite3_column_int64(all.get(), 0));
@@ -101,12 +103,12 @@ class Catalog::Impl {
   }
 
   std::optional<FileState> find(const std::string& path) {
-    sqlite3_stmt* statement = cached(
-        find_,
-        "SELECT file_bytes, modified_ns, content FROM models WHERE path = ? AND error IS NULL AND content <> ''");
+    sqlite3_stmt* statement =
+        cached(find_, "SELECT file_bytes, modified_ns, content, count(error) FROM models WHERE path = ?");
     bind(statement, 1, path);
     std::optional<FileState> state;
-    if (step(statement)) {
+    if (step(statement) && sqlite3_column_bytes(statement, 2) > 0 &&
+        sqlite3_column_int64(statement, 3) == 0) {
       state = FileState{static_cast<std::uint64_t>(sqlite3_column_int64(statement, 0)),
                         sqlite3_column_int64(statement, 1), text_of(statement, 2)};
     }
@@ -138,19 +140,15 @@ class Catalog::Impl {
   }
 
   std::int64_t remove_unless(const std::function<bool(const std::string&)>& keep) {
-    std::vector<std::int64_t> gone;
+    std::vector<std::string> gone;
     {
-      const Statement all = prepare("SELECT id, path FROM models");
+      const Statement all = prepare("SELECT DISTINCT path FROM models");
       while (step(all.get())) {
-        if (!keep(text_of(all.get(), 1))) gone.push_back(sqlite3_column_int64(all.get(), 0));
+        std::string path = text_of(all.get(), 0);
+        if (!keep(path)) gone.push_back(std::move(path));
       }
     }
-    for (const std::int64_t id : gone) {
-      remove_rows(id);
-      const Statement remove = prepare("DELETE FROM models WHERE id = ?");
-      sqlite3_bind_int64(remove.get(), 1, id);
-      finish(remove.get());
-    }
+    for (const std::string& path : gone) remove_rows(path);
     return static_cast<std::int64_t>(gone.size());
   }
 
@@ -233,24 +231,25 @@ class Catalog::Impl {
 
   std::optional<std::string> insert_all(const std::string& path, const FileState& state,
                                         std::string_view bytes) {
-    const std::int64_t id = numbers_.at(path);
-    remove_rows(id);
+    remove_rows(path);
+    std::int64_t id = numbers_.at(path) - kNextProgram;
+    std::optional<std::string> told;
     RowReader reader(bytes);
-    auto row = reader.next();
-    if (!row || row->table != TableId::kModels) throw input_error("the rows of a model do not begin with it");
-    sqlite3_stmt* statement = insert(TableId::kModels);
-    check(sqlite3_bind_int64(statement, 1, id));
-    bind(statement, 2, path);
-    bind_state(statement, 3, state);
-    insert_cells(statement, static_cast<int>(kFileColumns) + 1, row->cells);
-    const auto* error = std::get_if<std::string>(&row->cells.front());
-    const auto told = error != nullptr ? std::optional(*error) : std::nullopt;
-    while ((row = reader.next())) {
-      if (row->table == TableId::kModels) throw input_error("there are rows of two models");
-      statement = insert(row->table);
+    while (const auto row = reader.next()) {
+      const bool is_model = row->table == TableId::kModels;
+      if (is_model) id += kNextProgram;
+      if (id < 0) throw input_error("the rows of a model do not begin with it");
+      sqlite3_stmt* statement = insert(row->table);
       check(sqlite3_bind_int64(statement, 1, id));
-      insert_cells(statement, 2, row->cells);
+      if (is_model) {
+        bind(statement, 2, path);
+        bind_state(statement, 3, state);
+        const auto* error = std::get_if<std::string>(&row->cells[kErrorCell]);
+        if (error != nullptr && !told) told = *error;
+      }
+      insert_cells(statement, is_model ? static_cast<int>(kFileColumns) + 1 : 2, row->cells);
     }
+    if (id < 0) throw input_error("there are no rows");
     return told;
   }
 
@@ -259,14 +258,20 @@ class Catalog::Impl {
     finish(statement);
   }
 
-  // All but the one of models.
-  void remove_rows(std::int64_t id) {
-    for (const Table& table : tables()) {
-      if (&table == &tables().front()) continue;
-      Statement& prepared = removals_[static_cast<std::size_t>(&table - tables().data())];
-      sqlite3_stmt* remove = cached(prepared, std::string("DELETE FROM ") + table.name + " WHERE model = ?");
-      check(sqlite3_bind_int64(remove, 1, id));
-      finish(remove);
+  void remove_rows(const std::string& path) {
+    std::vector<std::int64_t> ids;
+    sqlite3_stmt* programs = cached(programs_, "SELECT id FROM models WHERE path = ?");
+    bind(programs, 1, path);
+    while (step(programs)) ids.push_back(sqlite3_column_int64(programs, 0));
+    sqlite3_reset(programs);
+    for (const std::int64_t id : ids) {
+      for (std::size_t i = 0; i < kTables; ++i) {
+        const Table& table = tables()[i];
+        sqlite3_stmt* remove = cached(removals_[i], std::string("DELETE FROM ") + table.name + " WHERE " +
+                                                        table.columns[0].name + " = ?");
+        check(sqlite3_bind_int64(remove, 1, id));
+        finish(remove);
+      }
     }
   }
 
@@ -275,8 +280,7 @@ class Catalog::Impl {
     if (statement) return statement.get();
     const Table& table = tables()[static_cast<std::size_t>(id)];
     // Of names that a damaged model has twice, the first.
-    std::string sql = std::string(id == TableId::kModels ? "INSERT OR REPLACE" : "INSERT OR IGNORE") +
-                      " INTO " + table.name + " VALUES (?";
+    std::string sql = std::string("INSERT OR IGNORE INTO ") + table.name + " VALUES (?";
     for (std::size_t i = 1; i < table.columns.size(); ++i) sql += ",?";
     return cached(statement, sql + ")");
   }
@@ -284,7 +288,7 @@ class Catalog::Impl {
   std::string file_;
   Descriptor lock_;  // closed last: closing any descriptor of a file ends SQLite's locks on it
   Database database_;
-  Statement find_, touch_;
+  Statement find_, touch_, programs_;
   std::array<Statement, kTables> inserts_, removals_;
   bool same_settings_ = true;
   std::unordered_map<std::string, std::int64_t> numbers_;  // by path

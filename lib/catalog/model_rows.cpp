@@ -40,9 +40,9 @@ class Writer {
     for (const ModuleRecord& module : collection.modules) types_.emplace(module.path, module.type);
   }
 
-  void write(const std::string& producer) {
+  void write(const ModelOrigin& origin) {
     const ModelSummary summary = summarize_model(collection_);
-    model(summary, producer);
+    model(summary, origin);
     modules(summary);
     parameters();
     for (const ModuleGraph& graph : collection_.graphs) add_graph(graph, std::nullopt, nullptr);
@@ -53,18 +53,31 @@ class Writer {
   }
 
  private:
-  void model(const ModelSummary& summary, const std::string& producer) {
+  void model(const ModelSummary& summary, const ModelOrigin& origin) {
     const auto& model = collection_.model;
     std::int64_t left_out = summary.unsized;
     for (const auto& [name, calls] : summary.unknown) add_saturated(left_out, calls);
     const Summary counts = summarize(collection_);
-    rows_.row(TableId::kModels,
-              {Cell(), Cell(), model.kind, cell_unless_empty(model.type), cell_unless_empty(model.method),
-               cell_unless_empty(producer), counts.graphs, counts.nodes, summary.modules,
-               static_cast<std::int64_t>(summary.failed.size()), summary.parameters.elements,
-               summary.parameters.bytes, summary.buffers.elements, summary.buffers.bytes,
-               number_of(summary.macs), expression_of(summary.macs), left_out, number_of(summary.peak_bytes),
-               expression_of(summary.peak_bytes)});
+    rows_.row(TableId::kModels, {cell_unless_empty(origin.program),
+                                 Cell(),
+                                 Cell(),
+                                 model.kind,
+                                 cell_unless_empty(model.type),
+                                 cell_unless_empty(model.method),
+                                 cell_unless_empty(origin.producer),
+                                 counts.graphs,
+                                 counts.nodes,
+                                 summary.modules,
+                                 static_cast<std::int64_t>(summary.failed.size()),
+                                 summary.parameters.elements,
+                                 summary.parameters.bytes,
+                                 summary.buffers.elements,
+                                 summary.buffers.bytes,
+                                 number_of(summary.macs),
+                                 expression_of(summary.macs),
+                                 left_out,
+                                 number_of(summary.peak_bytes),
+                                 expression_of(summary.peak_bytes)});
   }
 
   void modules(const ModelSummary& summary) {
@@ -171,14 +184,15 @@ class Writer {
 
 }  // namespace
 
-void write_model_rows(const GraphCollection& collection, const std::string& producer, RowWriter& rows) {
-  Writer(collection, rows).write(producer);
+void write_model_rows(const GraphCollection& collection, const ModelOrigin& origin, RowWriter& rows) {
+  Writer(collection, rows).write(origin);
 }
 
-void write_error_row(const Error& error, RowWriter& rows) {
+void write_error_row(const Error& error, const std::string& program, RowWriter& rows) {
   Cells cells(cell_count(TableId::kModels));
-  cells[0] = std::string(error.what());
-  cells[1] = cell_unless_empty(joined(error.hints(), {}, "\n"));
+  cells[0] = cell_unless_empty(program);
+  cells[kErrorCell] = std::string(error.what());
+  cells[kErrorCell + 1] = cell_unless_empty(joined(error.hints(), {}, "\n"));
   rows.row(TableId::kModels, cells);
 }
 

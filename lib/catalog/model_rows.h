@@ -9,11 +9,16 @@
 
 namespace fxtrace::catalog {
 
-// Writes the rows of a model's collection, with costs; `producer` is the software that wrote the file, empty
-// if unknown.
-void write_model_rows(const GraphCollection& collection, const std::string& producer, RowWriter& rows);
+// Where a collection comes from; what is empty is unknown, or does not apply.
+struct ModelOrigin {
+  std::string program;   // its name, in an archive of several
+  std::string producer;  // the software that wrote the file
+};
 
-// Writes the row of a file that could not be read.
-void write_error_row(const Error& error, RowWriter& rows);
+// Writes the rows of a model's collection, with costs.
+void write_model_rows(const GraphCollection& collection, const ModelOrigin& origin, RowWriter& rows);
+
+// Writes the row of a file, or of a program in it, that could not be read.
+void write_error_row(const Error& error, const std::string& program, RowWriter& rows);
 
 }  // namespace fxtrace::catalog

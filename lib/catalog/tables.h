@@ -30,6 +30,8 @@ const std::vector<Table>& tables();
 
 // The columns of models that the database fills in: number, path and state of the file.
 inline constexpr std::size_t kFileColumns = 5;
+// Of the cells after those.
+inline constexpr std::size_t kErrorCell = 1;
 // Returns the number of cells in a row that is made from a model.
 std::size_t cell_count(TableId table);
 
@@ -38,6 +40,6 @@ std::string create_statements();
 
 // In the database's header, so that it is known for a catalog of this form.
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
-inline constexpr int kFormatVersion = 1;
+inline constexpr int kFormatVersion = 2;
 
 }  // namespace fxtrace::catalog

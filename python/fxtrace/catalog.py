@@ -27,8 +27,8 @@ _TYPES = {"INTEGER": "int64", "TEXT": "string"}
 def rows(path: Path, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
     """The tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
 
-    Column `model` is `name`, by default the path, so that rows of many models can stand together.  A file that cannot be
-    read has one row in "models", with its error.  `options` are the keywords of trace().  Needs pyarrow.
+    Column `model` is `name`, by default the path, so that rows of many models can stand together; for an archive of
+    several exported programs, `name:program`.  A file that cannot be read has one row in "models", with its error.  `options` are the keywords of trace().  Needs pyarrow.
     """
     check_keywords("rows", options)
     file_name = os.fspath(path)
@@ -38,12 +38,16 @@ def rows(path: Path, *, name: str | None = None, **options: Any) -> dict[str, py
         database = sqlite3.connect(file)
         try:
             names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            return {table: _table(database, table, name or file_name) for table in names if table != "catalog"}
+            models = {
+                number: ":".join(filter(None, (name or file_name, program)))
+                for number, program in database.execute("SELECT id, program FROM models")
+            }
+            return {table: _table(database, table, models) for table in names if table != "catalog"}
         finally:
             database.close()
 
 
-def _table(database: sqlite3.Connection, table: str, model: str) -> pyarrow.Table:
+def _table(database: sqlite3.Connection, table: str, models: dict[int, str]) -> pyarrow.Table:
     import pyarrow
 
     columns = [(row[1], row[2]) for row in database.execute(f"PRAGMA table_info({table})")]
@@ -53,7 +57,7 @@ def _table(database: sqlite3.Connection, table: str, model: str) -> pyarrow.Tabl
         if column == "path" and table == "models":
             continue
         if (column, table) == ("id", "models") or column == "model":
-            column, kind, items = "model", "TEXT", (model,) * len(items)
+            column, kind, items = "model", "TEXT", tuple(map(models.get, items))
         field = pyarrow.field(column, _TYPES[kind.split(" ")[0]])
         fields.append(field)
         arrays.append(pyarrow.array(items, type=field.type))

@@ -16,7 +16,7 @@ namespace {
 std::string sample_rows() {
   std::ostringstream out;
   RowWriter rows(out);
-  write_model_rows(sample_collection(), "PyTorch 2.13.0", rows);
+  write_model_rows(sample_collection(), {"", "PyTorch 2.13.0"}, rows);
   return out.str();
 }
 
