@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -119,6 +120,12 @@ bool is_registered_by_torch(std::string_view name) {
       kOwn, [&](std::string_view own) { return name.substr(kClasses.size()).starts_with(own); });
 }
 
+// A node can break a rule several times, by each of its users.
+void leave_one_of_equals(std::vector<OffencePlace>& places) {
+  std::set<OffencePlace> seen;
+  std::erase_if(places, [&](const OffencePlace& place) { return !seen.insert(place).second; });
+}
+
 class Checker {
  public:
   Checker(std::vector<Rule> rules, const CheckedModel& model) : model_(model) {
@@ -153,6 +160,7 @@ class Checker {
           limited(rule);
       }
     }
+    for (Offence& offence : report_.offences) leave_one_of_equals(offence.places);
     return std::move(report_);
   }
 

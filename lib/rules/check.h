@@ -1,6 +1,7 @@
 // Holds a model to rules: the data of `fxtrace check`.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@ struct OffencePlace {
   std::optional<std::string>
       graph;  // of the node: module of its graph, and behind ":" the bodies that it is in
   std::optional<std::string> record;  // of the archive
+  auto operator<=>(const OffencePlace&) const = default;
 };
 
 // What breaks a rule: all places of which the same is to be said, modules that differ in numbers of their

@@ -1,7 +1,9 @@
 #include "writers/check_sarif.h"
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/json_emitter.h"
 #include "support/qualified_name.h"
@@ -49,6 +51,20 @@ void write_rule(JsonEmitter& json, const Rule& rule) {
   });
 }
 
+// Each once, as SARIF wants them: nodes of two graphs may have the same module and name.
+void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places) {
+  for (OffencePlace& place : places) place.graph.reset();
+  std::set<OffencePlace> written;
+  std::erase_if(places, [&](const OffencePlace& place) { return !written.insert(place).second; });
+  json.key("logicalLocations").list(places, [&](const OffencePlace& place) {
+    json.object([&] {
+      json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
+      if (place.node) json.field("name", *place.node);
+      json.field("kind", place.record ? "resource" : "module");
+    });
+  });
+}
+
 void write_location(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
   json.object([&] {
     json.key("physicalLocation").object([&] {
@@ -63,14 +79,7 @@ void write_location(JsonEmitter& json, const CheckReport& report, const Offence&
           json.key("snippet").object([&] { json.field("text", offence.source->text); });
       });
     });
-    if (offence.places.empty()) return;
-    json.key("logicalLocations").list(offence.places, [&](const OffencePlace& place) {
-      json.object([&] {
-        json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
-        if (place.node) json.field("name", *place.node);
-        json.field("kind", place.record ? "resource" : "module");
-      });
-    });
+    if (!offence.places.empty()) write_logical_locations(json, offence.places);
   });
 }
 

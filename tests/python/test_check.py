@@ -311,8 +311,8 @@ def check_sarif(document: dict) -> None:
             assert uri and all(0x21 <= ord(c) < 0x7F and c not in '<>"{}|\\^`' for c in uri)
             if "region" in physical:
                 assert physical["region"]["startLine"] >= 1
-            for logical in location.get("logicalLocations", []):
-                assert logical["fullyQualifiedName"] is not None
+            places = [tuple(logical.items()) for logical in location.get("logicalLocations", [])]
+            assert len(set(places)) == len(places) and all(dict(place)["fullyQualifiedName"] for place in places)
 
 
 def test_formats_of_a_hostile_collection(program, hostile_collection, tmp_path):

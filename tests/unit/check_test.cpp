@@ -365,6 +365,21 @@ TEST_CASE("check: rules from a file", "[check]") {
   CHECK(wrong(R"({"rules": [{"require": "a.B"}]})").find("expected followed-by") != std::string::npos);
 }
 
+TEST_CASE("check: a node with two users that break a rule is one place", "[check]") {
+  GraphCollection collection;
+  collection.model = {"net.pt2", "exported_program", "pkg.Net", "forward", ""};
+  collection.modules = {module("", "pkg.Net")};
+  collection.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %sin = call_function[aten.sin.default](%x)
+      %cos = call_function[aten.cos.default](%sin)
+      %cos_1 = call_function[aten.cos.default](%sin)
+      %output = output[output]((%cos, %cos_1)))")};
+  const CheckReport report = report_of(collection, {require_rule("aten.sin followed-by aten.relu")});
+  CHECK(told(report) ==
+        Lines{"aten.sin.default is followed by aten.cos.default, not by aten.relu @ (root)%sin"});
+}
+
 TEST_CASE("check: places of equal blocks are told as one", "[check]") {
   GraphCollection collection;
   collection.model = {"net.pt2", "exported_program", "pkg.Net", "forward", ""};
