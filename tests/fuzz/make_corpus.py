@@ -288,7 +288,8 @@ def write_collections() -> None:
         "json_script_classes",
     )
     for case in cases:
-        write("collection", case.removeprefix("json_") + ".json", compact(json.loads(golden.Case.read(case).stdout)))
+        for target in ("collection", "questions"):
+            write(target, case.removeprefix("json_") + ".json", compact(json.loads(golden.Case.read(case).stdout)))
 
 
 def write_calls() -> None:

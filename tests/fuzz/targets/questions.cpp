@@ -1,0 +1,124 @@
+#include <cstddef>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "catalog/model_rows.h"
+#include "catalog/row_stream.h"
+#include "compare/comparison.h"
+#include "compare/merged_collection.h"
+#include "graph/lint.h"
+#include "passes/extract.h"
+#include "passes/pass.h"
+#include "readers/collection_reader.h"
+#include "summaries/explanation.h"
+#include "summaries/fsdp_plan.h"
+#include "summaries/use_order.h"
+#include "tests/fuzz/targets.h"
+#include "writers/comparison_json.h"
+#include "writers/comparison_markdown.h"
+#include "writers/comparison_text.h"
+#include "writers/dot_writer.h"
+#include "writers/explanation_json.h"
+#include "writers/explanation_text.h"
+#include "writers/json_writer.h"
+#include "writers/order_csv.h"
+#include "writers/order_json.h"
+#include "writers/order_python.h"
+#include "writers/order_text.h"
+
+namespace fxtrace::fuzz {
+namespace {
+
+void compare_both(const GraphCollection& before, const GraphCollection& after) {
+  ModelComparison comparison = compare(before, after, {DifferenceKinds::all()});
+  std::ostringstream out;
+  write_dot(merge(before, after, comparison, DifferenceKinds::all()).collection, out, {});
+  fold_equal_modules(comparison);
+  write_comparison_json(comparison, out);
+  write_comparison_markdown(comparison, out);
+  write_comparison_text(comparison, out, {80, true});
+}
+
+void put_in_order(const GraphCollection& collection) {
+  UseOrder order = order_of_use(collection);
+  make_buckets(order, 100);
+  const FsdpPlan plan = plan_fsdp(collection, order);
+  std::ostringstream out;
+  write_order_text(order, out, {80, true});
+  write_order_json(order, plan, out);
+  write_order_csv(order, out);
+  write_order_python(order, plan, out);
+}
+
+void explain(const GraphCollection& collection) {
+  Explanation explanation;
+  explanation.model = collection.model;
+  accepts([&] {
+    explanation.asked_module = "**";
+    std::optional<std::string> asked;
+    explanation.explained = explain_modules(collection, find_modules(collection, "**", asked));
+    fold_alike(explanation.explained);
+  });
+  accepts([&] { explanation.dimension = explain_dimension(collection, "s77", {}); });
+  std::ostringstream out;
+  write_explanation_json(explanation, out);
+  write_explanation_text(explanation, out, {80, true});
+}
+
+void take(const GraphCollection& collection, const Part& part) {
+  GraphCollection taken;
+  if (!accepts([&] { taken = extract(collection, part); })) return;
+  lint(taken);
+  std::ostringstream out, again;
+  write_json(taken, out);
+  write_json(read_collection(out.str(), "part"), again);
+  require(again.str() == out.str(), "a part that was written reads back");
+}
+
+void take_parts(const GraphCollection& collection, std::size_t seed) {
+  if (collection.modules.empty() || collection.graphs.empty()) return;
+  Part part;
+  part.module = collection.modules[seed % collection.modules.size()].path;
+  take(collection, part);
+  const ModuleGraph& graph = collection.graphs[seed % collection.graphs.size()];
+  if (graph.graph.size() == 0) return;
+  std::size_t left = seed % graph.graph.size();
+  NodeId node = graph.graph.first();
+  while (left-- > 0) node = graph.graph.next(node);
+  part = {};
+  part.graph = graph.module;
+  part.from = {graph.graph.node(node).name};
+  take(collection, part);
+  std::swap(part.from, part.to);
+  take(collection, part);
+}
+
+void catalog_rows(const GraphCollection& collection) {
+  std::ostringstream out;
+  catalog::RowWriter rows(out);
+  write_model_rows(collection, {}, rows);
+  const std::string bytes = out.str();
+  catalog::RowReader reader(bytes);
+  while (reader.next()) {
+  }
+}
+
+}  // namespace
+
+void questions(std::string_view input) {
+  GraphCollection collection;
+  if (!accepts([&] { collection = read_collection(input, "collection.json"); })) return;
+  GraphCollection changed = collection;
+  const auto all = passes();
+  run_pass(all[input.size() % all.size()], changed);
+  compare_both(collection, changed);
+  compare_both(collection, collection);
+  require(compare(collection, collection).is_equal(), "a collection does not differ from itself");
+  put_in_order(collection);
+  explain(collection);
+  take_parts(collection, input.size());
+  catalog_rows(collection);
+}
+
+}  // namespace fxtrace::fuzz
