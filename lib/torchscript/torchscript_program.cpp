@@ -360,7 +360,7 @@ Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode*
   auto found = archive_->debug_records().find(node->source_range());
   if (found && found->function.empty()) found->function = function;
   // Nodes that follow one another often come from one line.
-  if (!(last_location_ == found)) last_location_ = std::move(found);
+  if (*last_location_ != found) last_location_ = std::move(found);
   return locations_.emplace(node, last_location_).first->second;
 }
 
