@@ -52,7 +52,8 @@ class Bytes {
   std::uint64_t start_ = 0, size_ = 0;
 };
 
-// What libzip reads an archive through: a cursor over its bytes.
+// What libzip reads an archive through: a cursor over its bytes.  libzip asks for some tens of bytes at a
+// time, thousands of times, so more is read ahead.
 class Source {
  public:
   // Null where libzip has no memory.  `bytes` must outlive the source.
@@ -80,8 +81,8 @@ class Source {
         position_ = 0;
         return 0;
       case ZIP_SOURCE_READ: {
-        const std::string bytes = bytes_.read_at(position_, static_cast<std::size_t>(size));
-        std::copy(bytes.begin(), bytes.end(), static_cast<char*>(data));
+        const std::string_view bytes = read(static_cast<std::size_t>(size));
+        std::ranges::copy(bytes, static_cast<char*>(data));
         position_ += bytes.size();
         return static_cast<zip_int64_t>(bytes.size());
       }
@@ -115,8 +116,22 @@ class Source {
     }
   }
 
+  // Fewer bytes where the archive ends.
+  std::string_view read(std::size_t size) {
+    constexpr std::size_t kAhead = 1 << 15;
+    const bool is_known = position_ >= ahead_from_ && position_ - ahead_from_ <= ahead_.size() &&
+                          size <= ahead_.size() - (position_ - ahead_from_);
+    if (!is_known) {
+      ahead_ = bytes_.read_at(position_, std::max(size, kAhead));
+      ahead_from_ = position_;
+    }
+    return std::string_view(ahead_).substr(position_ - ahead_from_, size);
+  }
+
   const Bytes& bytes_;
   std::uint64_t position_ = 0;
+  std::string ahead_;  // what was read last
+  std::uint64_t ahead_from_ = 0;
   zip_error_t error_;
 };
 

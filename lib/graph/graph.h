@@ -14,6 +14,7 @@
 
 #include "graph/namespace.h"
 #include "graph/node.h"
+#include "support/shared.h"
 
 namespace fxtrace {
 
@@ -144,8 +145,9 @@ struct Guard {
 // Order of execution, with the meaning of FSDP's _ExecutionInfo (torch/distributed/fsdp/_trace_utils.py).
 struct Execution {
   struct Use {
-    std::string module;               // path
-    std::vector<std::string> params;  // names from the model's root
+    std::string module;  // path
+    // Names from the model's root.  Modules within one another have the same ones.
+    std::vector<Shared<std::string>> params;
   };
   struct ModuleUses {
     std::string module;

@@ -545,7 +545,7 @@ class Extraction {
       const std::string& path = calls_.path(call);
       while (!open.empty() && !QualifiedName(path).is_below(open.back())) open.pop_back();
       const std::string_view caller = open.empty() ? "" : open.back();
-      std::vector<std::string> parameters = names_of(uses_.of_module(path));
+      auto parameters = names_of(uses_.of_module(path));
       if (!parameters.empty()) uses_of(caller).push_back({path, std::move(parameters)});
       execution.module_forward_order.push_back(path);
       uses_of(path).clear();
@@ -562,7 +562,7 @@ class Extraction {
       uses_of(node.scope->module_path).push_back({node.scope->module_path, names_of(parameters)});
       for (const std::size_t parameter : parameters) {
         if (seen.insert(parameter).second)
-          execution.param_forward_order.push_back(names_of({parameter}).front());
+          execution.param_forward_order.push_back(*names_of({parameter}).front());
       }
     });
     while (started < kept_.size()) start(kept_[started++]);
@@ -572,8 +572,8 @@ class Extraction {
   }
 
   // Those that are kept, under the first of the names that are.
-  std::vector<std::string> names_of(const ParameterUses::Parameters& parameters) const {
-    std::vector<std::string> names;
+  std::vector<Shared<std::string>> names_of(const ParameterUses::Parameters& parameters) const {
+    std::vector<Shared<std::string>> names;
     for (const std::size_t parameter : parameters) {
       const auto name = first_name_.find(old_.parameters[parameter].name);
       if (name != first_name_.end()) names.push_back(name->second);
@@ -674,8 +674,9 @@ class Extraction {
   }
 
   // First names of tied parameters that are not kept become the first that is.
-  void rename(std::vector<std::string>& names) const {
-    for (std::string& name : names) {
+  template <class Name>
+  void rename(std::vector<Name>& names) const {
+    for (Name& name : names) {
       if (const auto first = first_name_.find(name); first != first_name_.end()) name = first->second;
     }
   }

@@ -366,7 +366,9 @@ Execution execution(const JsonValue& value) {
     Fields module(item);
     Execution::ModuleUses uses{module.text("module"), list_of(module.at("uses"), [](const JsonValue& each) {
                                  Fields use(each);
-                                 Execution::Use result{use.text("module"), use.texts("params")};
+                                 Execution::Use result{use.text("module"), {}};
+                                 for (std::string& name : use.texts("params"))
+                                   result.params.emplace_back(std::move(name));
                                  use.no_others();
                                  return result;
                                })};

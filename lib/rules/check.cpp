@@ -488,7 +488,9 @@ class Checker {
   // passed through: what takes the part takes the whole.
   template <class Visit>
   static void for_each_edge(const Graph& graph, const Visit& visit) {
-    std::unordered_map<std::uint32_t, NodeId> bases;  // of each getitem
+    std::unordered_map<std::uint32_t, NodeId> bases;   // of each getitem
+    std::unordered_map<std::uint32_t, NodeId> takers;  // of each value, the last
+    takers.reserve(graph.size());
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
       if (is_getitem(node)) {
@@ -499,14 +501,13 @@ class Checker {
           continue;
         }
       }
-      std::unordered_set<std::uint32_t> seen;
       for_each_input(node, [&](NodeId input) {
         if (!graph.contains(input)) return;
         const auto base = bases.find(input.index);
         const Node& taken = graph.node(input);
         const Node& from = base == bases.end() ? taken : graph.node(base->second);
-        if (from.op == Opcode::kGetAttr || is_plain_number(taken) || !seen.insert(from.id.index).second)
-          return;
+        if (from.op == Opcode::kGetAttr || is_plain_number(taken)) return;
+        if (std::exchange(takers[from.id.index], id) == id) return;
         visit(Edge{&from, &node});
       });
     }

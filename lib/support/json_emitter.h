@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -119,6 +120,7 @@ class JsonEmitter {
   }
   // Must come before every item.
   void item() {
+    if (buffer_.size() >= kFlushBytes) flush();
     Level& level = levels_.back();
     if (!level.empty) buffer_ += level.lines || layout_ == JsonLayout::kCompact ? "," : ", ";
     if (level.lines) new_line();
@@ -200,7 +202,6 @@ class JsonEmitter {
   }
 
   void new_line() {
-    if (buffer_.size() >= kFlushBytes) flush();
     buffer_ += '\n';
     buffer_.append(indent_, ' ');
   }
@@ -210,7 +211,21 @@ class JsonEmitter {
     const auto is_plain = [](char character) {
       return character >= 0x20 && character < 0x7F && character != '"' && character != '\\';
     };
-    return static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    // Eight at a time, as most of a document is names.  A byte's highest bit tells that it is below 0x20,
+    // equal to one of the three others, or not of ASCII; what borrows carry on is behind such a byte.
+    constexpr std::uint64_t kOnes = 0x0101010101010101;
+    std::size_t count = 0;
+    for (; text.size() - count >= sizeof(std::uint64_t); count += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, text.data() + count, sizeof word);
+      const auto is_equal = [&](char character) {
+        return (word ^ (kOnes * static_cast<unsigned char>(character))) - kOnes;
+      };
+      const std::uint64_t marks =
+          word | (word - kOnes * 0x20) | is_equal('"') | is_equal('\\') | is_equal('\x7F');
+      if ((marks & (kOnes << 7)) != 0) break;
+    }
+    return static_cast<std::size_t>(std::ranges::find_if_not(text.substr(count), is_plain) - text.begin());
   }
 
   void escape(unsigned char byte) {

@@ -87,7 +87,10 @@ Range ShapeEnv::range(const std::string& name) const {
 
 std::vector<std::pair<std::string, Range>> ShapeEnv::ranges() const {
   std::vector<std::pair<std::string, Range>> result;
-  for (const auto& [name, own] : known_->ranges()) result.emplace_back(name, range(name));
+  result.reserve(known_->ranges().size());
+  const auto& values = known_->values();
+  for (const auto& [name, own] : known_->ranges())
+    result.emplace_back(name, values.contains(name) ? range(name) : Interval::of(own).range());
   return result;
 }
 

@@ -20,6 +20,9 @@ std::string trimmed(std::string_view text) {
 
 // All text of one record that is kept: what its pieces amount to is not bounded by the file.
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
+// Texts up to these sizes are built when they are asked for, again and again.
+constexpr std::size_t kMaxShortText = 4'096;
+constexpr std::size_t kMaxShortPieces = 64;
 // Of what stands at a node: a longer line says no more.
 constexpr std::size_t kMaxLine = 1000;
 // Of a stack.
@@ -134,13 +137,23 @@ std::string DebugRecords::Table::beginning(const Source& source, std::size_t mos
   return text;
 }
 
-void DebugRecords::Table::keep_text(Source& source) {
-  if (!source.line_starts.empty()) return;
-  source.text = beginning(source, kMaxText - kept, false);
-  kept += source.text.size();
-  source.line_starts.push_back(0);
-  for (std::size_t at = source.text.find('\n'); at != std::string::npos; at = source.text.find('\n', at + 1))
-    source.line_starts.push_back(at + 1);
+const DebugRecords::Text& DebugRecords::Table::text_of(Source& source, Text& built) {
+  if (source.text != nullptr) return *source.text;
+  const bool is_short = [&] {
+    if (source.pieces.size() > kMaxShortPieces) return false;
+    built.whole = beginning(source, kMaxShortText + 1, false);
+    return built.whole.size() <= kMaxShortText;
+  }();
+  if (!is_short) {
+    built.whole = beginning(source, kMaxText - kept, false);
+    kept += built.whole.size();
+  }
+  built.line_starts.push_back(0);
+  for (std::size_t at = built.whole.find('\n'); at != std::string::npos; at = built.whole.find('\n', at + 1))
+    built.line_starts.push_back(at + 1);
+  if (is_short) return built;
+  source.text = std::make_unique<Text>(std::move(built));
+  return *source.text;
 }
 
 SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) {
@@ -151,12 +164,13 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
     result.function = cut(std::move(result.function));
     return result;
   }
-  keep_text(source);
-  const std::string_view text = source.text;
-  const auto after = std::ranges::upper_bound(source.line_starts, std::min(start, text.size()));
+  Text built;
+  const auto& [text, line_starts] = text_of(source, built);
+  const auto after = std::ranges::upper_bound(line_starts, std::min(start, text.size()));
   const std::size_t from = *std::prev(after);
   const std::size_t end = text.find('\n', from);
-  const std::string_view line = text.substr(from, end == std::string_view::npos ? end : end - from);
+  const std::string_view line =
+      std::string_view(text).substr(from, end == std::string::npos ? end : end - from);
   std::string file;
   std::int64_t number = 0;
   if (parse_stack_line(line, file, number, result.function) && file == source.file) {
@@ -165,7 +179,7 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
     return result;
   }
   result.function.clear();
-  result.line = source.first_line + (after - source.line_starts.begin()) - 1;
+  result.line = source.first_line + (after - line_starts.begin()) - 1;
   result.text = cut(trimmed(line));
   return result;
 }
@@ -204,9 +218,9 @@ std::vector<StackFrame> DebugRecords::stack(const script::SourceRange& range) {
   const auto [table, source, start] = find_source(range);
   if (source == nullptr) return frames;
   const bool is_stack = source->file.empty();
-  if (!is_stack) table->keep_text(*source);
-  const std::string whole = is_stack ? table->beginning(*source, kMaxStack, false) : "";
-  std::string_view text = is_stack ? std::string_view(whole) : source->text;
+  Text built;
+  if (is_stack) built.whole = table->beginning(*source, kMaxStack, false);
+  std::string_view text = is_stack ? built.whole : table->text_of(*source, built).whole;
   text = text.substr(std::min(is_stack ? 0 : start, text.size())).substr(0, kMaxStack);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -30,14 +30,17 @@ class DebugRecords {
   std::vector<StackFrame> stack(const script::SourceRange& range);
 
  private:
+  struct Text {
+    std::string whole;
+    std::vector<std::size_t> line_starts;
+  };
   struct Source {
     std::vector<std::uint32_t> pieces;  // indices of its text's pieces in the table's strings
     std::string file;                   // empty: the text is Python's stack
     std::int64_t first_line = 0;
-    // The text of a file, built on first use.  Stacks are built at every use, as a traced model has one for
-    // each operation.
-    std::string text;
-    std::vector<std::size_t> line_starts;
+    // The text of a file, built on first use.  Stacks and short texts are built at every use, as a traced
+    // model has one for each operation.
+    std::unique_ptr<Text> text = {};
   };
   struct Entry {
     std::int64_t offset = 0;  // in the archive's code file
@@ -52,7 +55,8 @@ class DebugRecords {
 
     // Returns at most `most` bytes of the source's text; with `line`, no more than its first line.
     std::string beginning(const Source& source, std::size_t most, bool line) const;
-    void keep_text(Source& source);
+    // Returns the source's text, which is in `built` where it is not kept.
+    const Text& text_of(Source& source, Text& built);
     SourceLocation location(Source& source, std::size_t start);
   };
   static Table parse(const std::string& pickle);

@@ -1,5 +1,7 @@
 #include "torchscript/frames.h"
 
+#include <algorithm>
+
 #include "trace/graph_tracer.h"
 
 namespace fxtrace::torchscript {
@@ -38,6 +40,12 @@ Values Frames::values_around(const IrNode* node, std::size_t frame) const {
     }
   }
   return around;
+}
+
+bool Frames::holds_around(const Value& container, const IrNode* node, std::size_t frame) const {
+  return std::ranges::any_of(frames_[frame].values, [&](const auto& known) {
+    return known.second.identity() == container.identity() && !is_inside(known.first, node);
+  });
 }
 
 std::vector<bool> Frames::concrete_arguments(const IrNode* node, std::size_t count) const {

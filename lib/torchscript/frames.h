@@ -46,6 +46,8 @@ class Frames {
   // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
   // there.
   Values values_around(const IrNode* node, std::size_t frame) const;
+  // Returns whether the container itself is one of these values that activation `frame` has.
+  bool holds_around(const Value& container, const IrNode* node, std::size_t frame) const;
   // Returns, for the last `count` inputs of the call, whether each is a --concrete value of the root, passed
   // on unchanged.  For a call of the root, set_concrete() says so.
   std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;

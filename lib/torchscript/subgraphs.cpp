@@ -69,6 +69,8 @@ bool Subgraphs::is_from_around(const Value& container) {
   if (bodies_.empty()) return false;
   Body& body = bodies_.back();
   if (!body.around) {
+    // Most often it is a variable of the same code; all that callers and modules hold takes longer to find.
+    if (is_mutable(container) && frames_.holds_around(container, body.node, body.frame)) return true;
     Values around = frames_.values_around(body.node, body.frame);
     around.insert(around.end(), body.handed_in.begin(), body.handed_in.end());
     body.around = mutable_values(std::move(around));

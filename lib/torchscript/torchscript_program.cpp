@@ -359,7 +359,9 @@ Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode*
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->source_range());
   if (found && found->function.empty()) found->function = function;
-  return locations_.emplace(node, std::move(found)).first->second;
+  // Nodes that follow one another often come from one line.
+  if (*last_location_ != found) last_location_ = std::move(found);
+  return locations_.emplace(node, last_location_).first->second;
 }
 
 std::optional<SourceLocation> TorchScriptProgram::location(const script::SourceRange& range,

@@ -82,6 +82,7 @@ class TorchScriptProgram : public fxtrace::Program {
   mutable std::unordered_map<const ClassType*, std::unordered_set<std::string>> set_attributes_;
   mutable std::unordered_set<const ClassType*> searched_types_;
   mutable std::unordered_map<const IrNode*, Shared<std::optional<SourceLocation>>> locations_;
+  mutable Shared<std::optional<SourceLocation>> last_location_;
   mutable NumberMeanings meanings_;
   mutable std::unordered_map<const Function*, bool> same_as_forward_;
 };

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "support/shared.h"
+
 namespace fxtrace {
 
 ExecutionLog::ExecutionLog(const ModuleFacts& facts, Journal& journal, ModuleId root)
@@ -62,6 +64,18 @@ Execution ExecutionLog::take() {
     for (const std::size_t index : parameters) result.push_back(facts_.parameter_name(index));
     return result;
   };
+  // Modules within one another use the same parameters.
+  std::vector<Shared<std::string>> shared;
+  const auto shared_names = [&](const std::vector<std::size_t>& parameters) {
+    std::vector<Shared<std::string>> result;
+    result.reserve(parameters.size());
+    for (const std::size_t index : parameters) {
+      if (index >= shared.size()) shared.resize(index + 1);
+      if (shared[index]->empty()) shared[index] = facts_.parameter_name(index);
+      result.push_back(shared[index]);
+    }
+    return result;
+  };
   Execution execution;
   for (const ModuleId module : module_order_)
     execution.module_forward_order.push_back(facts_.info(module).path);
@@ -69,7 +83,7 @@ Execution ExecutionLog::take() {
   for (const ModuleId module : first_calls_) {
     Execution::ModuleUses uses{facts_.info(module).path, {}};
     for (const auto& [used, parameters] : uses_[module.index]) {
-      uses.uses.push_back({facts_.info(used).path, names(parameters)});
+      uses.uses.push_back({facts_.info(used).path, shared_names(parameters)});
     }
     execution.module_param_usage.push_back(std::move(uses));
   }

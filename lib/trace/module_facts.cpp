@@ -1,6 +1,5 @@
 #include "trace/module_facts.h"
 
-#include <unordered_set>
 #include <utility>
 
 namespace fxtrace {
@@ -25,18 +24,18 @@ const std::vector<std::size_t>& ModuleFacts::parameters_of(ModuleId module) cons
   if (cached) return *cached;
   // Explicit stack: module trees of hostile archives may be very deep.
   std::vector<std::size_t> found;
-  std::unordered_set<std::size_t> seen;
-  std::unordered_set<std::uint32_t> seen_modules;
+  parameter_marks_.resize(parameters_->size());
+  module_marks_.resize(modules_->size());
+  const std::size_t mark = ++last_mark_;
   std::vector<ModuleId> pending{module};
   while (!pending.empty()) {
     const ModuleId current = first(pending.back());
     pending.pop_back();
-    if (!seen_modules.insert(current.index).second) continue;
+    if (std::exchange(module_marks_[current.index], mark) == mark) continue;
     for (const std::size_t own : info(current).parameters) {
       const std::size_t index = first_parameter_[own];
-      if ((*parameters_)[index].kind == ParameterKind::kParameter && seen.insert(index).second) {
-        found.push_back(index);
-      }
+      if ((*parameters_)[index].kind != ParameterKind::kParameter) continue;
+      if (std::exchange(parameter_marks_[index], mark) != mark) found.push_back(index);
     }
     const auto& children = info(current).children;
     pending.insert(pending.end(), children.rbegin(), children.rend());

@@ -35,6 +35,9 @@ class ModuleFacts {
   std::vector<std::size_t> first_parameter_;  // by parameter: index of its first name
   std::unordered_map<std::string, std::size_t> by_name_;
   mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
+  // The last walk of parameters_of() that came to each of them.
+  mutable std::vector<std::size_t> parameter_marks_, module_marks_;
+  mutable std::size_t last_mark_ = 0;
 };
 
 // The modules that failed, in order of discovery.

@@ -75,9 +75,10 @@ std::string text(const ModuleGraph& graph) {
 }
 
 std::string text(const Execution& execution) {
-  const auto joined = [](const Strings& names) {
+  const auto joined = [](const auto& names) {
     std::string result;
-    for (const auto& name : names) result += (result.empty() ? "" : " ") + (name.empty() ? "root" : name);
+    for (const std::string& name : names)
+      result += (result.empty() ? "" : " ") + (name.empty() ? "root" : name);
     return result;
   };
   std::string result = joined(execution.module_forward_order) + "; " + joined(execution.param_forward_order);

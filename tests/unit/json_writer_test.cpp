@@ -171,6 +171,19 @@ TEST_CASE("strings as JSON", "[json_writer]") {
   for (const auto& [bytes, text] : cases) CHECK(argument_text(bytes) == "\"" + text + "\"");
 }
 
+TEST_CASE("a byte of a string is written as if it stood alone", "[json_writer]") {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string alone(1, static_cast<char>(byte));
+    const std::string text = argument_text(alone);
+    const std::string inside = text.substr(1, text.size() - 2);
+    for (std::size_t place = 0; place < 18; ++place) {
+      const std::string before(place, '!'), after(17 - place, '~');
+      CHECK(argument_text(before + alone + after) == "\"" + before + inside + after + "\"");
+      CHECK(argument_text(before + alone + alone + after) == "\"" + before + inside + inside + after + "\"");
+    }
+  }
+}
+
 TEST_CASE("numbers read back as they were", "[json_writer]") {
   std::uint64_t state = 1;
   for (int i = 0; i < 1000; ++i) {
