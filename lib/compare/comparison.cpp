@@ -15,6 +15,7 @@
 #include "compare/node_pairs.h"
 #include "graph/collection_summary.h"
 #include "graph/text_form.h"
+#include "operators/modules.h"
 #include "summaries/model_summary.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
@@ -57,12 +58,6 @@ ComparedModel describe(const GraphCollection& collection, const ModelSummary& mo
   }
   described.is_partial = model.unsized > 0 || !model.unknown.empty() || model.has_closed();
   return described;
-}
-
-// TorchScript does not say that a class is of __main__.
-std::string_view qualified(std::string_view type) {
-  constexpr std::string_view kMain = "__main__.";
-  return type.starts_with(kMain) ? type.substr(kMain.size()) : type;
 }
 
 std::string failure_text(const Failure& failure) {
@@ -119,7 +114,11 @@ bool is_equal(const Constant& a, const Constant& b) {
 class Comparer {
  public:
   Comparer(const GraphCollection& before, const GraphCollection& after, const CompareOptions& options)
-      : before_(before), after_(after), options_(options), pairs_(before, after) {}
+      : before_(before),
+        after_(after),
+        options_(options),
+        pairs_(before, after),
+        all_attributes_(has_all_attributes(before) && has_all_attributes(after)) {}
 
   ModelComparison run() {
     result_.told = options_.kinds;
@@ -145,7 +144,30 @@ class Comparer {
   // --- modules ---
 
   static bool is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b) {
-    return (a.status == ModuleStatus::kTraced) != (b.status == ModuleStatus::kTraced);
+    const auto is_on_one_side = [&](ModuleStatus status) {
+      return (a.status == status) != (b.status == status);
+    };
+    return is_on_one_side(ModuleStatus::kTraced) || is_on_one_side(ModuleStatus::kUnvisited);
+  }
+
+  // An exported program does not say that a module was called which only gives its input back.
+  static bool is_unseen(const ModuleRecord& called, const ModuleRecord& other,
+                        const GraphCollection& others) {
+    return others.model.kind != "torchscript" && called.status == ModuleStatus::kLeaf &&
+           other.status == ModuleStatus::kUnvisited &&
+           (traits_of_module(called.type) & module_traits::kIdentity) != 0;
+  }
+  bool is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
+    return is_unseen(a, b, after_) || is_unseen(b, a, before_);
+  }
+  bool is_unseen_call(const Node& node, bool is_added) const {
+    if (node.op != Opcode::kCallModule) return false;
+    const std::size_t called = (is_added ? pairs_.after() : pairs_.before()).find(*node.target);
+    if (called == kNone) return false;
+    const std::size_t other = is_added ? pairs_.in_before(called) : pairs_.in_after(called);
+    if (other == kNone) return false;
+    return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], before_)
+                    : is_unseen(pairs_.before()[called], pairs_.after()[other], after_);
   }
 
   // By module: the outermost module around it, or itself, whose own difference tells what is in it.
@@ -163,11 +185,11 @@ class Comparer {
     const ModuleTree& after = pairs_.after();
     covers_before_ = find(before, [&](std::size_t i) {
       const std::size_t j = pairs_.in_after(i);
-      return j == kNone || is_known_on_one_side(before[i], after[j]);
+      return j == kNone ? !pairs_.is_wrapper_before(i) : is_known_on_one_side(before[i], after[j]);
     });
     covers_after_ = find(after, [&](std::size_t j) {
       const std::size_t i = pairs_.in_before(j);
-      return i == kNone || is_known_on_one_side(before[i], after[j]);
+      return i == kNone ? !pairs_.is_wrapper_after(j) : is_known_on_one_side(before[i], after[j]);
     });
   }
 
@@ -205,7 +227,7 @@ class Comparer {
       if (before.find(before[i].path) == i) {
         ModuleDifferences& group = groups_[group_of(before[i].path)];
         const std::size_t j = pairs_.in_after(i);
-        group.type = j == kNone ? before[i].type : after[j].type;
+        group.type = j == kNone || after[j].type.empty() ? before[i].type : after[j].type;
         if (j != kNone && after[j].path != before[i].path) group.other = after[j].path;
       }
       add_new(i + 1);
@@ -221,6 +243,7 @@ class Comparer {
   }
 
   void add(std::string_view path, Difference difference) {
+    if (difference.follows) ++result_.following;
     ++result_.counts[static_cast<std::size_t>(difference.kind)][static_cast<std::size_t>(difference.change)];
     const bool is_one_sided = difference.change == Change::kAdded || difference.change == Change::kRemoved;
     if (is_one_sided && difference.within) {
@@ -254,12 +277,14 @@ class Comparer {
   void compare_modules() {
     const ModuleTree& before = pairs_.before();
     const ModuleTree& after = pairs_.after();
-    const auto one_sided = [&](const ModuleRecord& module, Change change, std::optional<std::string> cover) {
+    const auto one_sided = [&](const ModuleRecord& module, Change change, std::optional<std::string> cover,
+                               bool is_wrapper) {
+      if (is_wrapper) cover = module.path;  // what it is around tells of it
       Difference difference;
       difference.kind = DifferenceKind::kModules;
       difference.change = change;
       difference.subject = module.path;
-      difference.within = unless_itself(std::move(cover), module.path);
+      difference.within = is_wrapper ? std::move(cover) : unless_itself(std::move(cover), module.path);
       if (!difference.within) ++groups_[group_of(module.path)].modules;
       add(module.path, std::move(difference));
     };
@@ -267,14 +292,14 @@ class Comparer {
       if (before.find(before[i].path) != i) continue;
       const std::size_t j = pairs_.in_after(i);
       if (j == kNone) {
-        one_sided(before[i], Change::kRemoved, cover_before(before[i].path));
+        one_sided(before[i], Change::kRemoved, cover_before(before[i].path), pairs_.is_wrapper_before(i));
       } else {
         compare_module(i, j);
       }
     }
     for (std::size_t j = 0; j < after.modules.size(); ++j) {
       if (after.find(after[j].path) == j && pairs_.in_before(j) == kNone)
-        one_sided(after[j], Change::kAdded, cover_after(after[j].path));
+        one_sided(after[j], Change::kAdded, cover_after(after[j].path), pairs_.is_wrapper_after(j));
     }
   }
 
@@ -293,12 +318,15 @@ class Comparer {
       moved.change = Change::kMoved;
       moved.subject = a.path;
       moved.other = b.path;
+      moved.before = wrapper_type(pairs_.before(), i, b.path);
+      moved.after = wrapper_type(pairs_.after(), j, a.path);
+      if (moved.before || moved.after) moved.field = "wrapper";
       add(a.path, std::move(moved));
     }
-    if (qualified(a.type) != qualified(b.type) && !a.type.empty() && !b.type.empty())
+    if (qualified_type(a.type) != qualified_type(b.type) && !a.type.empty() && !b.type.empty())
       change("type", a.type, b.type);
     if (a.status != b.status) {
-      change("status", status_text(a), status_text(b));
+      if (!is_unseen(a, b)) change("status", status_text(a), status_text(b));
     } else if (a.failure && b.failure && failure_text(*a.failure) != failure_text(*b.failure)) {
       change("failure", failure_text(*a.failure), failure_text(*b.failure));
     }
@@ -316,23 +344,61 @@ class Comparer {
     compare_attributes(a, b);
   }
 
+  // Of a module that has a wrapper around it with the path that it has on the other side.
+  std::optional<std::string> wrapper_type(const ModuleTree& tree, std::size_t module,
+                                          const std::string& other) const {
+    const std::size_t around = tree.find(other);
+    const bool is_before = &tree == &pairs_.before();
+    if (around == kNone || around == module ||
+        !(is_before ? pairs_.is_wrapper_before(around) : pairs_.is_wrapper_after(around)))
+      return std::nullopt;
+    return tree[around].type;
+  }
+
   bool is_moved_with_parent(std::size_t i, std::size_t j) const {
     const std::size_t parent = pairs_.before().parents[i];
     return parent != kNone && pairs_.in_after(parent) == pairs_.after().parents[j] &&
            QualifiedName(pairs_.before()[i].path).last() == QualifiedName(pairs_.after()[j].path).last();
   }
 
-  // Plain values.  An exported program tells of those that its operations have: others are not known.
+  // Whether the file says all plain values of its modules.  An exported program has those that its operations
+  // have; of what was traced with torch.jit.trace there are two, of every module the same.
+  static bool has_all_attributes(const GraphCollection& collection) {
+    return collection.model.kind == "torchscript" &&
+           std::ranges::any_of(collection.modules, [](const ModuleRecord& module) {
+             return std::ranges::any_of(module.attributes, [](const auto& attribute) {
+               return attribute.first != "training" && attribute.first != "_is_full_backward_hook";
+             });
+           });
+  }
+
+  // Operators take [3, 3] where modules may have 3.
+  static bool is_repeated(const Argument& number, const Argument& list) {
+    const auto* items = list.get_if<Argument::List>();
+    return items != nullptr && !items->items.empty() && number.get_if<Argument::List>() == nullptr &&
+           std::ranges::all_of(items->items,
+                               [&](const Argument& item) { return is_same_plain(number, item); });
+  }
+
+  // Plain values.  One that is on one side only is told if both sides say all that they have, and of modules
+  // of one type, since others have others; None is as good as none.
   void compare_attributes(const ModuleRecord& a, const ModuleRecord& b) {
     if (a.attributes.empty() && b.attributes.empty()) return;
     const Graph none;
     std::map<std::string_view, const Argument*> others;
     for (const auto& [name, value] : b.attributes) others.emplace(name, &value);
-    const auto has_all = [](const GraphCollection& collection) {
-      return collection.model.kind == "torchscript";
-    };
-    const bool are_known = has_all(before_) && has_all(after_);
+    const bool are_known = all_attributes_ && qualified_type(a.type) == qualified_type(b.type);
+    const bool is_exported = before_.model.kind != "torchscript" || after_.model.kind != "torchscript";
     const auto change = [&](std::string_view name, const Argument* before, const Argument* after) {
+      const auto is_none = [](const Argument* value) {
+        return value == nullptr || value->get_if<Argument::None>() != nullptr;
+      };
+      if (before == nullptr || after == nullptr ? !are_known || (is_none(before) && is_none(after))
+                                                : is_same_plain(*before, *after))
+        return;
+      if (before != nullptr && after != nullptr && is_exported &&
+          (is_repeated(*before, *after) || is_repeated(*after, *before)))
+        return;
       const auto text = [&](const Argument* value) {
         return value == nullptr ? std::nullopt : std::optional(print_argument(none, *value));
       };
@@ -341,12 +407,9 @@ class Comparer {
     };
     for (const auto& [name, value] : a.attributes) {
       const auto other = others.find(name);
-      const bool is_known = other != others.end();
-      if (is_known ? !is_same_plain(value, *other->second) : are_known)
-        change(name, &value, is_known ? other->second : nullptr);
-      if (is_known) others.erase(other);
+      change(name, &value, other == others.end() ? nullptr : other->second);
+      if (other != others.end()) others.erase(other);
     }
-    if (!are_known) return;
     for (const auto& [name, value] : others) change(name, nullptr, value);
   }
 
@@ -440,7 +503,12 @@ class Comparer {
 
   void compare_all_graphs() {
     std::unordered_map<std::string_view, const ModuleGraph*> others;
-    for (const ModuleGraph& graph : after_.graphs) others.emplace(pairs_.path_before(graph.module), &graph);
+    // The graphs of both roots belong together, also where one of these is around the other.
+    const auto key = [&](const ModuleGraph& graph) {
+      const std::string_view path = pairs_.path_before(graph.module);
+      return graph.module.empty() || path.empty() ? std::string_view(graph.module) : path;
+    };
+    for (const ModuleGraph& graph : after_.graphs) others.emplace(key(graph), &graph);
     std::unordered_set<std::string_view> seen;
     for (const ModuleGraph& graph : before_.graphs) {
       if (!seen.insert(graph.module).second) continue;
@@ -454,7 +522,7 @@ class Comparer {
       others.erase(found);
     }
     for (const ModuleGraph& graph : after_.graphs) {
-      const auto found = others.find(pairs_.path_before(graph.module));
+      const auto found = others.find(key(graph));
       if (found != others.end() && found->second == &graph) one_sided_graph(graph, Change::kAdded);
     }
   }
@@ -471,8 +539,12 @@ class Comparer {
     if (!is_after) {
       return {[](std::string_view path) { return path; }, [](const std::string& name) { return name; }};
     }
-    return {[this](std::string_view path) { return pairs_.path_before(path); },
-            [this](const std::string& name) { return pairs_.parameter_before(name); }};
+    const auto module = [this](std::string_view path) {
+      const std::size_t j = pairs_.after().find(path);
+      constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
+      return j != kNone && pairs_.is_wrapper_after(j) ? kWrapper : pairs_.path_before(path);
+    };
+    return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }};
   }
 
   void compare_with_bodies(GraphPair first) {
@@ -570,6 +642,7 @@ class Comparer {
     constexpr std::size_t kUsers = 3;
     const bool is_added = change == Change::kAdded;
     const Node& node = graph[place];
+    if (is_unseen_call(node, is_added)) return;
     Difference difference;
     difference.kind = DifferenceKind::kNodes;
     difference.change = change;
@@ -636,7 +709,10 @@ class Comparer {
     }
     now.has_changed[i] = count_changes() != changes;
     compare_meta(now, i, j);
-    if (now.before.module(i) != now.after.module(j)) {
+    const bool is_port = a.op == Opcode::kPlaceholder || a.op == Opcode::kOutput;
+    // From a module to the wrapper that is in its place now: no move.
+    const bool has_path = a.scope->module_path == b.scope->module_path;
+    if (now.before.module(i) != now.after.module(j) && !is_port && !has_path) {
       Difference moved = node_difference(now, i, DifferenceKind::kNodes);
       moved.change = Change::kMoved;
       moved.before = a.scope->module_path;
@@ -1091,6 +1167,7 @@ class Comparer {
   const GraphCollection& after_;
   const CompareOptions& options_;
   ModulePairs pairs_;
+  bool all_attributes_;
   SchemaTable schemas_;
   ModelComparison result_;
   std::vector<std::size_t> covers_before_, covers_after_;
