@@ -220,7 +220,8 @@ class Comparer {
       }
     }
     const auto add_new = [&](std::size_t place) {
-      for (const std::size_t j : new_behind[place]) groups_[group_of(after[j].path)].type = after[j].type;
+      for (const std::size_t j : new_behind[place])
+        groups_[group_of(pairs_.path_before(after[j].path))].type = after[j].type;
     };
     add_new(0);
     for (std::size_t i = 0; i < before.modules.size(); ++i) {
@@ -279,14 +280,15 @@ class Comparer {
     const ModuleTree& after = pairs_.after();
     const auto one_sided = [&](const ModuleRecord& module, Change change, std::optional<std::string> cover,
                                bool is_wrapper) {
-      if (is_wrapper) cover = module.path;  // what it is around tells of it
+      const std::string path(change == Change::kAdded ? pairs_.path_before(module.path) : module.path);
+      if (is_wrapper) cover = path;  // what it is around tells of it
       Difference difference;
       difference.kind = DifferenceKind::kModules;
       difference.change = change;
       difference.subject = module.path;
       difference.within = is_wrapper ? std::move(cover) : unless_itself(std::move(cover), module.path);
-      if (!difference.within) ++groups_[group_of(module.path)].modules;
-      add(module.path, std::move(difference));
+      if (!difference.within) ++groups_[group_of(path)].modules;
+      add(path, std::move(difference));
     };
     for (std::size_t i = 0; i < before.modules.size(); ++i) {
       if (before.find(before[i].path) != i) continue;
@@ -318,8 +320,10 @@ class Comparer {
       moved.change = Change::kMoved;
       moved.subject = a.path;
       moved.other = b.path;
-      moved.before = wrapper_type(pairs_.before(), i, b.path);
-      moved.after = wrapper_type(pairs_.after(), j, a.path);
+      const std::size_t left = pairs_.wrapper_of_before(i);
+      const std::size_t entered = pairs_.wrapper_of_after(j);
+      if (left != kNone) moved.before = pairs_.before()[left].type;
+      if (entered != kNone) moved.after = pairs_.after()[entered].type;
       if (moved.before || moved.after) moved.field = "wrapper";
       add(a.path, std::move(moved));
     }
@@ -342,17 +346,6 @@ class Comparer {
                  std::to_string(b.calls), within);
     }
     compare_attributes(a, b);
-  }
-
-  // Of a module that has a wrapper around it with the path that it has on the other side.
-  std::optional<std::string> wrapper_type(const ModuleTree& tree, std::size_t module,
-                                          const std::string& other) const {
-    const std::size_t around = tree.find(other);
-    const bool is_before = &tree == &pairs_.before();
-    if (around == kNone || around == module ||
-        !(is_before ? pairs_.is_wrapper_before(around) : pairs_.is_wrapper_after(around)))
-      return std::nullopt;
-    return tree[around].type;
   }
 
   bool is_moved_with_parent(std::size_t i, std::size_t j) const {
@@ -504,12 +497,10 @@ class Comparer {
   void compare_all_graphs() {
     std::unordered_map<std::string_view, const ModuleGraph*> others;
     // The graphs of both roots belong together, also where one of these is around the other.
-    const auto key = [&](const ModuleGraph& graph) {
-      const std::string_view path = pairs_.path_before(graph.module);
-      return graph.module.empty() || path.empty() ? std::string_view(graph.module) : path;
-    };
-    for (const ModuleGraph& graph : after_.graphs) others.emplace(key(graph), &graph);
+    for (const ModuleGraph& graph : after_.graphs)
+      others.emplace(graph.module.empty() ? "" : pairs_.path_before(graph.module), &graph);
     std::unordered_set<std::string_view> seen;
+    std::unordered_set<const ModuleGraph*> compared;
     for (const ModuleGraph& graph : before_.graphs) {
       if (!seen.insert(graph.module).second) continue;
       const auto found = others.find(graph.module);
@@ -519,11 +510,11 @@ class Comparer {
       }
       compare_with_bodies({&graph, found->second, graph.module});
       compare_execution(graph, *found->second);
+      compared.insert(found->second);
       others.erase(found);
     }
     for (const ModuleGraph& graph : after_.graphs) {
-      const auto found = others.find(key(graph));
-      if (found != others.end() && found->second == &graph) one_sided_graph(graph, Change::kAdded);
+      if (!compared.contains(&graph)) one_sided_graph(graph, Change::kAdded);
     }
   }
 

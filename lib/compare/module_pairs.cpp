@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 #include <utility>
 
 #include "support/hashing.h"
@@ -39,6 +40,8 @@ ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& a
       in_before_(after.modules.size(), ModuleTree::kNone),
       wrappers_before_(before.modules.size(), false),
       wrappers_after_(after.modules.size(), false),
+      wrapper_of_before_(before.modules.size(), ModuleTree::kNone),
+      wrapper_of_after_(after.modules.size(), ModuleTree::kNone),
       structures_before_(find_structures(before_, before)),
       structures_after_(find_structures(after_, after)) {
   join_paths();
@@ -103,15 +106,27 @@ bool ModulePairs::join_wrapped(std::size_t before, std::size_t after) {
   const std::string_view was = qualified_type(before_[before].type);
   const std::string_view is = qualified_type(after_[after].type);
   if (was.empty() || is.empty() || was == is) return false;
+  const auto note = [](const ModuleTree& tree, std::size_t wrapper, std::size_t wrapped,
+                       std::vector<bool>& wrappers, std::vector<std::size_t>& wrapper_of) {
+    for (std::size_t around = wrapped; around != wrapper;) {
+      around = tree.parents[around];
+      wrappers[around] = true;
+    }
+    wrapper_of[wrapped] = wrapper;
+  };
   std::size_t i = before;
   std::size_t j = find_wrapped(after_, structures_after_, after, before_, structures_before_, before);
   if (j != ModuleTree::kNone) {
-    wrappers_after_[after] = true;
+    for (std::size_t around = j; around != after;) {
+      around = after_.parents[around];
+      wrapped_in_after_.emplace(around, before);
+    }
+    note(after_, after, j, wrappers_after_, wrapper_of_after_);
   } else {
     j = after;
     i = find_wrapped(before_, structures_before_, before, after_, structures_after_, after);
     if (i == ModuleTree::kNone) return false;
-    wrappers_before_[before] = true;
+    note(before_, before, i, wrappers_before_, wrapper_of_before_);
   }
   in_after_[i] = j;
   in_before_[j] = i;
@@ -122,17 +137,15 @@ std::size_t ModulePairs::find_wrapped(const ModuleTree& around_tree,
                                       const std::vector<Structure>& around_structures, std::size_t around,
                                       const ModuleTree& tree, const std::vector<Structure>& structures,
                                       std::size_t module) {
-  std::unordered_map<std::string_view, std::string_view> types;  // of what is in the module
-  for (const std::size_t child : tree.children[module])
-    types.emplace(QualifiedName(tree[child].path).last(), qualified_type(tree[child].type));
+  std::unordered_set<std::string_view> names;  // of what is in the module
+  for (const std::size_t child : tree.children[module]) names.insert(QualifiedName(tree[child].path).last());
   const auto is_it = [&](std::size_t other) {
     if (qualified_type(around_tree[other].type) != qualified_type(tree[module].type)) return false;
-    if (types.empty()) return around_structures[other].loose == structures[module].loose;
+    if (names.empty()) return around_structures[other].loose == structures[module].loose;
     const auto same = std::ranges::count_if(around_tree.children[other], [&](std::size_t child) {
-      const auto found = types.find(QualifiedName(around_tree[child].path).last());
-      return found != types.end() && found->second == qualified_type(around_tree[child].type);
+      return names.contains(QualifiedName(around_tree[child].path).last());
     });
-    return 2 * static_cast<std::size_t>(same) >= types.size();
+    return 2 * static_cast<std::size_t>(same) >= names.size();
   };
   std::size_t found = ModuleTree::kNone;
   int count = 0;
@@ -244,7 +257,10 @@ void ModulePairs::join_renamed() {
 
 std::string_view ModulePairs::path_before(std::string_view path_after) const {
   const std::size_t module = after_.find(path_after);
-  if (module == ModuleTree::kNone || in_before_[module] == ModuleTree::kNone) return path_after;
+  if (module == ModuleTree::kNone) return path_after;
+  if (const auto wrapped = wrapped_in_after_.find(module); wrapped != wrapped_in_after_.end())
+    return before_[wrapped->second].path;
+  if (in_before_[module] == ModuleTree::kNone) return path_after;
   return before_[in_before_[module]].path;
 }
 

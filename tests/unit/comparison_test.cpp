@@ -140,6 +140,10 @@ TEST_CASE("compare tells arguments by their names, however they are given") {
         Lines{"arguments changed add alpha: none to 2"});
   CHECK(told(a, with("call_function[aten.add.Tensor](%y, %y)")) ==
         Lines{"arguments changed add self: %x to %y"});
+  // Whether cuDNN was enabled says nothing of a model.
+  CHECK(told(with("call_function[aten.layer_norm.default](%x, [4], %y)"),
+             with("call_function[aten.layer_norm.default](%x, [4], %y, cudnn_enable=False)"))
+            .empty());
   // A dtype as TorchScript writes it, and as exported programs do.
   CHECK(told(with("call_function[aten.sum.default](%x, dtype=6)"),
              with("call_function[aten.sum.default](%x, dtype=dtype(\"float32\"))"))
@@ -268,6 +272,27 @@ TEST_CASE("compare finds a leaf in its wrapper where only one can be meant") {
   CHECK(
       told(a, make("peft.Linear", {leaf("fc.base_layer", kLinear)})) ==
       Lines{"modules moved fc as fc.base_layer wrapper: none to peft.Linear", "modules added fc within fc"});
+  // Through more than one, in a module that moved.
+  const auto outer = [&](const std::string& prefix, const GraphCollection& inner) {
+    GraphCollection result = inner;
+    for (ModuleRecord& record : result.modules)
+      record.path = prefix + (record.path.empty() ? "" : "." + record.path);
+    result.modules.insert(result.modules.begin(), {module("", "pkg.Peft"), module("base", "pkg.Lora")});
+    for (ParameterRecord& record : result.parameters) record.name = prefix + "." + record.name;
+    result.graphs = {module_graph("", "pkg.Peft", R"(
+        %x = placeholder[x]()
+        %fc = call_module[base.net.fc.base_layer](%x)  # base.net.fc.base_layer: torch.nn.modules.linear.Linear
+        %mul = call_function[aten.mul.Tensor](%fc, 2)  # base.net.fc: peft.Linear
+        %output = output[output](%mul))")};
+    return result;
+  };
+  const auto adapted = outer("base.net", make("peft.Linear", {leaf("fc.base_layer", kLinear)}));
+  const ModelComparison comparison = compare(a, adapted);
+  CHECK(told(comparison) == Lines{"modules moved - as base.net wrapper: none to pkg.Peft",
+                                  "modules added - within ", "modules added base within ",
+                                  "modules moved fc as base.net.fc.base_layer wrapper: none to peft.Linear",
+                                  "modules added base.net.fc within fc", "nodes added mul"});
+  CHECK(comparison.modules.back().path == "fc");
   auto two = make("pkg.Head", {leaf("fc.0", kLinear), leaf("fc.1", kLinear)});
   two.parameters.push_back({"fc.0.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}});
   CHECK(told(a, two).front() == "modules changed fc type: torch.nn.modules.linear.Linear to pkg.Head");
