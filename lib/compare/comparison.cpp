@@ -870,7 +870,8 @@ class Comparer {
     const Place j = now.after.place(b);
     if (now.nodes.in_after(i) == j || now.nodes.in_before(j) == kNoPlace) return true;
     if (now.nodes.in_after(i) != kNoPlace) return false;
-    // Removed: what fed it now feeds its user.
+    // Removed: one like it is there, or what fed it now feeds its user.
+    if (now.nodes.is_same_value(i, j)) return true;
     int steps = 64;
     std::vector<Place> pending{i};
     while (!pending.empty()) {

@@ -108,6 +108,15 @@ TEST_CASE("compare tells a node that was put in or taken out as one") {
   const auto b = collection(chain({"relu", "relu", "sin", "neg", "relu", "exp"}));
   CHECK(told(a, b) == Lines{"nodes added sin_2"});
   CHECK(told(b, a) == Lines{"nodes removed sin_2"});
+  // One of two that were the same, whichever of them was left.
+  const auto twice = [](const std::string& sin, const std::string& cos, const std::string& both) {
+    return collection("%x = placeholder[x]()\n" + both + "%sin = call_function[aten.sin.default](%" + sin +
+                      ")\n%cos = call_function[aten.cos.default](%" + cos +
+                      ")\n%output = output[output](%sin, %cos)\n");
+  };
+  const std::string one = "%neg = call_function[aten.neg.default](%x)\n";
+  const auto two = twice("neg", "neg_1", one + "%neg_1 = call_function[aten.neg.default](%x)\n");
+  CHECK(told(two, twice("neg", "neg", one)).size() == 1);
   // One more of what is there already.
   const auto c = collection(chain({"relu", "relu", "relu", "neg", "relu", "exp"}));
   CHECK(told(a, c).size() == 1);
