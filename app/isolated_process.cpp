@@ -27,6 +27,7 @@ namespace fxtrace::cli {
 struct IsolatedProcess::Report {
   bool has_product = false;
   Stage stage = Stage::kFxtrace;
+  std::size_t file = 0;
   bool is_out_of_memory = false;
 };
 
@@ -109,11 +110,13 @@ void set_limits(const IsolationArguments& arguments) {
 
 class Inside : public Isolated {
  public:
-  Inside(Stage& stage, Console& console) : Isolated(true), stage_(stage), console_(console) {}
+  Inside(Stage& stage, std::size_t& file, Console& console)
+      : Isolated(true), stage_(stage), file_(file), console_(console) {}
   ~Inside() override { let_messages_out(); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
 
+  void reads(std::size_t file) override { file_ = file; }
   void begins(Stage stage) override {
     stage_ = stage;
     if (stage == Stage::kLoadLibTorch) {
@@ -160,7 +163,8 @@ class Inside : public Isolated {
     }
   }
 
-  Stage& stage_;  // for the parent
+  Stage& stage_;       // for the parent
+  std::size_t& file_;  // likewise
   Console& console_;
   Descriptor held_;    // messages while LibTorch is loaded
   Descriptor stderr_;  // as it was, while they are held back
@@ -235,7 +239,7 @@ int IsolatedProcess::run(std::vector<int> open, const Work& work, const std::fun
   set_limits(arguments_);
   is_out_of_memory_here = &report_->is_out_of_memory;
   std::set_new_handler(end_out_of_memory);
-  Inside inside(report_->stage, console_);
+  Inside inside(report_->stage, report_->file, console_);
   try {
     return run_with([&] { return work(inside); }, [&] { report_->has_product = has_product(); });
   } catch (const std::bad_alloc&) {
@@ -244,6 +248,7 @@ int IsolatedProcess::run(std::vector<int> open, const Work& work, const std::fun
 }
 
 bool IsolatedProcess::has_product() const { return report_->has_product; }
+std::size_t IsolatedProcess::file() const { return report_->file; }
 
 std::optional<Error> IsolatedProcess::failure(int status) const {
   if (report_->is_out_of_memory) return out_of_memory(arguments_);

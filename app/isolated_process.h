@@ -1,6 +1,7 @@
 // One locked process; who starts it waits for it.  See run_isolated() in isolation.h.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -44,6 +45,8 @@ class IsolatedProcess {
   pid_t id() const { return id_; }
   // Once the child has ended: whether it has written its product.
   bool has_product() const;
+  // Which file it read last, as Isolated::reads() was told; whatever number, as the child may be anyone's.
+  std::size_t file() const;
   // Why the child did not end by itself, as the model's problem; nothing if it did.  `status` is waitpid()'s.
   std::optional<Error> failure(int status) const;
   // For a child that had to be stopped.

@@ -27,9 +27,17 @@ void IsolationArguments::add_to(CLI::App& app) {
 
 namespace {
 
-// `open`: the descriptors that the work reads.
-int isolate(const IsolationArguments& arguments, const InputFile& input, const std::vector<int>& open,
-            Output& output, Console& console, const Work& work) {
+// The error with the name of what was read when it happened.
+Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
+  if (file < files.size()) return files[file]->with_display(error);
+  std::string names;
+  for (const InputFile* input : files) names += (names.empty() ? "" : " and ") + input->display();
+  return Error(error).at(names);
+}
+
+// `open`: the descriptors that the work reads; `files`: those of them that errors name.
+int isolate(const IsolationArguments& arguments, const std::vector<const InputFile*>& files,
+            const std::vector<int>& open, Output& output, Console& console, const Work& work) {
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
@@ -48,8 +56,8 @@ int isolate(const IsolationArguments& arguments, const InputFile& input, const s
   }
   messages.begin();
   const auto status = wait_for(process.id(), arguments.seconds_by_the_clock(), &messages);
-  if (!status) throw input.with_display(process.took_too_long());
-  if (const auto failure = process.failure(*status)) throw input.with_display(*failure);
+  if (!status) throw with_file(process.took_too_long(), process.file(), files);
+  if (const auto failure = process.failure(*status)) throw with_file(*failure, process.file(), files);
   if (process.has_product()) output.commit();
   return WEXITSTATUS(*status);
 }
@@ -57,9 +65,13 @@ int isolate(const IsolationArguments& arguments, const InputFile& input, const s
 }  // namespace
 
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, TraceOptions& options, const Work& work, std::vector<int> also_open) {
-  also_open.push_back(input.file().descriptor());
-  return isolate(arguments, input, also_open, output, console, [&](Isolated& isolated) {
+                 Console& console, TraceOptions& options, const Work& work,
+                 const std::vector<const InputFile*>& others) {
+  std::vector<const InputFile*> files{&input};
+  files.insert(files.end(), others.begin(), others.end());
+  std::vector<int> open;
+  for (const InputFile* file : files) open.push_back(file->file().descriptor());
+  return isolate(arguments, files, open, output, console, [&](Isolated& isolated) {
     with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
     return work(isolated);
   });
@@ -70,7 +82,7 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
                              const RunningWork& work) {
   std::vector<int> open = also_open;
   open.push_back(input.file().descriptor());
-  return isolate(arguments, input, open, output, console, [&](Isolated& isolated) {
+  return isolate(arguments, {&input}, open, output, console, [&](Isolated& isolated) {
     const FxtraceEngine* engine =
         with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
     return work(isolated, *engine);

@@ -1,6 +1,7 @@
 // Runs everything that touches the content of a model in a sandboxed child process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,11 @@ class IsolationArguments {
 // Receives the progress of the work inside the child.
 class Isolated : public Stages {
  public:
+  static constexpr std::size_t kAllFiles = SIZE_MAX;
+  // Which of the input files is read from here on: 0 is the first, as at the beginning.  An error that ends
+  // the child names it.
+  virtual void reads(std::size_t /*file*/) {}
+
   // `process_ends` says that the process ends after the work, so that memory need not be freed.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
 
@@ -67,10 +73,12 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 // child that can only read `input`, write the product and write to stderr: before the first byte is read, it
 // loses the right to open files.  The product becomes visible only after the child has succeeded.  Throws
 // Error(kInput) when the child fails: by a signal, or beyond the limits of memory or time.
-// `also_open` are further descriptors that work() reads.
+// `others` are further files that work() reads; they must outlive the call.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                 Console& console, TraceOptions& options, const Work& work, std::vector<int> also_open = {});
-// Does the same with a child that may run the model with LibTorch.
+                 Console& console, TraceOptions& options, const Work& work,
+                 const std::vector<const InputFile*>& others = {});
+// Does the same with a child that may run the model with LibTorch.  `also_open` are further descriptors that
+// work() reads.
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
                              Console& console, TraceOptions& options, const std::vector<int>& also_open,
                              const RunningWork& work);

@@ -130,7 +130,9 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
   if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
   const GraphCollection& before = read_model_or_collection(config, false, first, isolated, console);
+  isolated.reads(1);
   const GraphCollection& after = read_model_or_collection(config, false, second, isolated, console);
+  isolated.reads(Isolated::kAllFiles);
   const Arguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().format;
   ModelComparison& comparison = isolated.keep(
@@ -193,7 +195,7 @@ int run(const Arguments& arguments, Console& console) {
                       [&](Isolated& isolated) {
                         return diff(arguments, config, layout, first, second, output, isolated, console);
                       },
-                      {second.file().descriptor()});
+                      {&second});
 }
 
 }  // namespace

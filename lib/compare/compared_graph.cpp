@@ -92,7 +92,9 @@ void ComparedGraph::add_arguments(const Node& node, const Schema* schema) {
   const auto add = [&](std::string_view name, std::size_t position, const Argument& value,
                        const SchemaArgument* known) {
     if (known == nullptr) return arguments_.push_back({name, position, &value});
-    if (is_default(value, *known)) return;
+    // Which kernels compute the same; the state of a machine, not of a model.
+    const bool is_of_machine = known->name == "cudnn_enable" || known->name == "cudnn_enabled";
+    if (is_of_machine || is_default(value, *known)) return;
     const auto* number = value.get_if<std::int64_t>();
     const bool is_dtype = number != nullptr && known->type.required().name == "ScalarType";
     const Dtype dtype = is_dtype ? find_scalar_type(*number) : std::nullopt;

@@ -37,7 +37,8 @@ struct CommonNames {
 class ComparedGraph {
  public:
   // An argument by the name that the operator's schema gives it, or else by its place among the positional
-  // ones.  What is given as its default is left out, and a dtype is one, however it is written.
+  // ones.  What is given as its default is left out, and whether cuDNN is enabled; a dtype is one, however it
+  // is written.
   struct NamedArgument {
     std::string_view name;
     std::size_t position = 0;  // where there is no name

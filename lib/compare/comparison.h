@@ -1,8 +1,9 @@
 // What differs between two collections: the data of `fxtrace diff`.
 //
-// Modules belong together by their paths, and where a path is gone, by their structure where only one can be
-// meant.  Nodes belong together by what they do and what feeds them, not by their names: see node_pairs.h.
-// What does not belong to anything was added or removed; of what belongs together each field is compared.
+// Modules belong together by their paths, and where a path is gone or another module is around it, by their
+// structure where only one can be meant.  Nodes belong together by what they do and what feeds them, not by
+// their names: see node_pairs.h. What does not belong to anything was added or removed; of what belongs
+// together each field is compared.
 #pragma once
 
 #include <array>
@@ -65,7 +66,9 @@ struct Difference {
   // collection, of all else in the first.  Of costs empty.
   std::string subject;
   std::string other;  // its name in the second collection, where that is another
-  std::string field;  // which of it is another: "type", "shape", "alpha"; empty: all of it
+  // Which of it is another: "type", "shape", "alpha"; empty: all of it.  Of a module that moved into a
+  // wrapper, or out of one, "wrapper", and the type of that.
+  std::string field;
   std::optional<std::string> before, after;
   // Of a node what it does, as print_node() has it; where only a part of it is another, without its
   // arguments: %add = call_function[aten.add.Tensor](...)
@@ -109,6 +112,7 @@ struct ModelComparison {
   DifferenceKinds told;
   // By kind and change: how many there are, told or not.
   std::array<std::array<std::int64_t, kChanges>, kDifferenceKinds> counts{};
+  std::int64_t following = 0;              // of those of shapes, how many follow from others
   std::vector<ModuleDifferences> modules;  // those with differences, in the order of the models
 
   std::int64_t count(DifferenceKind kind) const;
@@ -123,8 +127,9 @@ struct CompareOptions {
   DifferenceKinds kinds = DifferenceKinds::usual();  // that are told; all are counted
 };
 
-// What is not known on one side is no difference: a shape, a cost.  Takes time and memory that grow with the
-// collections' sizes, but for a logarithm.
+// What is not known on one side is no difference: a shape, a cost, a plain value of a traced archive, a call
+// in an exported program that leaves no operation.  Takes time and memory that grow with the collections'
+// sizes, but for a logarithm.
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
                         const CompareOptions& options = {});
 

@@ -54,6 +54,7 @@ std::string common_text(const ModuleDifferences& module) {
                              std::to_string(module.nodes);
   text += counts + "\n";
   for (const Difference& difference : module.differences) {
+    if (difference.within) continue;  // is told by the counts of that
     const bool has_names =
         difference.kind == DifferenceKind::kNames || difference.kind == DifferenceKind::kOrder;
     const auto common = [&](const std::string& part) {
@@ -66,7 +67,8 @@ std::string common_text(const ModuleDifferences& module) {
     text += std::to_string(static_cast<int>(difference.kind)) + to_string(difference.change);
     const bool is_name = is_node || difference.kind == DifferenceKind::kModules;
     text += "\n" + (is_name ? common_name(subject) : common_text(subject, module.path));
-    text += "\n" + common_name(difference.other) + "\n" + difference.field;
+    text +=
+        "\n" + common_name(difference.other.empty() ? subject : difference.other) + "\n" + difference.field;
     text += "\n" + common(difference.before.value_or("-")) + "\n" + common(difference.after.value_or("-"));
     text += "\n" + common_text(difference.text, module.path) + "\n" + without_numbers(*difference.graph);
     text += "\n" + without_numbers(difference.within.value_or("-")) + (difference.follows ? "f" : "") + "\n";

@@ -35,7 +35,7 @@ class Merger {
     std::unordered_map<std::string_view, ModuleGraph*> graphs;
     for (ModuleGraph& graph : result_.collection.graphs) graphs.emplace(graph.module, &graph);
     for (const ModuleGraph& graph : before_.graphs) {
-      const auto found = graphs.find(path_after(graph.module));
+      const auto found = graphs.find(graph.module.empty() ? "" : path_after(graph.module));
       if (found != graphs.end()) add_nodes(graph, *found->second);
     }
     // Places of records are final now.
@@ -51,9 +51,14 @@ class Merger {
   std::string path_after(const std::string& path) const {
     constexpr int kMostLevels = 64;
     std::string_view above = path;
-    for (int level = 0; level < kMostLevels && !above.empty(); ++level) {
+    for (int level = 0; level < kMostLevels; ++level) {
       const auto found = moved_.find(above);
-      if (found != moved_.end()) return found->second + path.substr(above.size());
+      if (found != moved_.end()) {
+        const std::string below(path.size() == above.size() ? "" : QualifiedName(path).below(above));
+        const bool is_both = !found->second.empty() && !below.empty();
+        return found->second + (is_both ? "." : "") + below;
+      }
+      if (above.empty()) break;
       above = QualifiedName(above).parent();
     }
     return path;
@@ -65,7 +70,10 @@ class Merger {
     if (!is_of_node) {
       const bool is_whole = difference.kind == DifferenceKind::kModules &&
                             (difference.change == Change::kAdded || difference.change == Change::kRemoved);
-      if (is_whole && difference.change == Change::kRemoved) removed_.push_back(&difference.subject);
+      // A wrapper has the path of what was in it.
+      const bool is_wrapper = difference.within == difference.subject;
+      if (is_whole && difference.change == Change::kRemoved && !is_wrapper)
+        removed_.push_back(&difference.subject);
       const bool is_of_module = difference.kind == DifferenceKind::kModules ||
                                 difference.kind == DifferenceKind::kParameters ||
                                 difference.kind == DifferenceKind::kArguments;

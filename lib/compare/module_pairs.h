@@ -29,10 +29,16 @@ struct ModuleTree {
   std::vector<std::size_t> by_length;  // all that by_path has, outer ones first
 };
 
+// The type without __main__., which TorchScript does not write.
+std::string_view qualified_type(std::string_view type);
+
 class ModulePairs {
  public:
   // Those with the same path; of the others those of which one structure (types, parameters, modules below)
   // stands as often on both sides, or once in one parent when sizes are left out; and what is below these.
+  // Where a path has another type on both sides, and only one module close below has the type that it had,
+  // this one belongs there: it was wrapped, and what has its path now is the wrapper, which belongs to
+  // nothing. The same the other way round.
   ModulePairs(const GraphCollection& before, const GraphCollection& after);
 
   const ModuleTree& before() const { return before_; }
@@ -41,26 +47,47 @@ class ModulePairs {
   std::size_t in_after(std::size_t module) const { return in_after_[module]; }
   std::size_t in_before(std::size_t module) const { return in_before_[module]; }
 
+  // Whether the module is on one side only, around one that belongs to something.
+  bool is_wrapper_before(std::size_t module) const { return wrappers_before_[module]; }
+  bool is_wrapper_after(std::size_t module) const { return wrappers_after_[module]; }
+
+  // The outermost wrapper of a module; ModuleTree::kNone of others.
+  std::size_t wrapper_of_before(std::size_t module) const { return wrapper_of_before_[module]; }
+  std::size_t wrapper_of_after(std::size_t module) const { return wrapper_of_after_[module]; }
+
   // A path of the second collection as the first has it, and the other way round; itself where nothing
-  // belongs to it.
+  // belongs to it.  Of a wrapper that of what is in it.
   std::string_view path_before(std::string_view path_after) const;
   std::string_view path_after(std::string_view path_before) const;
-  // Likewise the name of a parameter of the second collection, by its module.
+  // Likewise the name of a parameter of the second collection, by its module; of a wrapper's one that the
+  // first does not have.
   std::string parameter_before(const std::string& name_after) const;
 
  private:
+  void join_paths();
+  bool join_wrapped(std::size_t before, std::size_t after);
   void join(std::size_t before, std::size_t after);
   bool join_equal(bool is_outermost);  // whether there were any
   void join_renamed();
 
   ModuleTree before_, after_;
   std::vector<std::size_t> in_after_, in_before_;
+  std::vector<bool> wrappers_before_, wrappers_after_;
+  std::unordered_map<std::size_t, std::size_t>
+      wrapped_in_after_;  // by wrapper of the second, module of the first
+  std::vector<std::size_t> wrapper_of_before_, wrapper_of_after_;
   struct Structure {
     std::uint64_t hash = 0;
     std::uint64_t loose = 0;  // without sizes and dtypes
     bool has_parameters = false;
   };
   static std::vector<Structure> find_structures(const ModuleTree& tree, const GraphCollection& collection);
+  // The one module close below `around` that is what `module` of the other tree was; kNone where there is
+  // none, or several.
+  static std::size_t find_wrapped(const ModuleTree& around_tree,
+                                  const std::vector<Structure>& around_structures, std::size_t around,
+                                  const ModuleTree& tree, const std::vector<Structure>& structures,
+                                  std::size_t module);
   std::vector<Structure> structures_before_, structures_after_;
 };
 

@@ -42,11 +42,11 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   const Keys operations = keys([](const ComparedGraph& graph, Place node) { return graph.operation(node); });
   const Keys scopes = keys([](const ComparedGraph& graph, Place node) { return graph.scope(node); });
   const Keys modules = keys([](const ComparedGraph& graph, Place node) { return graph.module(node); });
-  const Keys all_behind = behind(labels);
+  behind_ = behind(labels);
   const Keys all_ahead = ahead(labels);
   const Keys labels_here = with(scopes, labels);
 
-  join_equal(with(scopes, all_behind), Join::kAll);
+  join_equal(with(scopes, behind_), Join::kAll);
   join_equal(with(scopes, all_ahead), Join::kAll);
   spread(labels_here);
   constexpr int kRadius = 3;
@@ -70,7 +70,7 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   join_in_order(modules, labels);
   join_equal(labels_in_module, Join::kNear);
   // In another module.
-  join_equal(all_behind, Join::kOne);
+  join_equal(behind_, Join::kOne);
   join_equal(all_ahead, Join::kOne);
   spread(labels);
   join_replaced();

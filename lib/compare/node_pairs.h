@@ -20,12 +20,17 @@ class NodePairs {
   // By node of one graph its place in the other; kNoPlace where nothing belongs to it.
   Place in_after(Place node) const { return in_after_[node]; }
   Place in_before(Place node) const { return in_before_[node]; }
+  // Whether both are made in the same way, all that is behind them included.
+  bool is_same_value(Place before, Place after) const {
+    return behind_.before[before] == behind_.after[after];
+  }
 
  private:
   // A number for each node of both graphs.
   struct Keys {
     std::vector<std::uint64_t> before, after;
   };
+  Keys behind_;
   template <class F>
   Keys keys(F&& key) const;
   Keys with(const Keys& where, const Keys& what) const;

@@ -83,7 +83,11 @@ class Writer {
       json_.field("kind", to_string(difference.kind));
       json_.field("change", to_string(difference.change));
       json_.field("subject", difference.subject);
-      json_.text_or_null("subject_after", difference.other);
+      if (difference.kind == DifferenceKind::kModules && difference.change == Change::kMoved) {
+        json_.field("subject_after", difference.other);  // also the root's, which is empty
+      } else {
+        json_.text_or_null("subject_after", difference.other);
+      }
       json_.text_or_null("field", difference.field);
       json_.field("before", difference.before);
       json_.field("after", difference.after);

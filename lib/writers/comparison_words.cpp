@@ -114,7 +114,12 @@ std::string module_text(const Difference& difference, const ModuleDifferences& m
   const std::string inside = contents(module);
   if (difference.change == Change::kAdded || difference.change == Change::kRemoved)
     return std::string("module ") + to_string(difference.change) + (inside.empty() ? "" : ": " + inside);
-  if (difference.change == Change::kMoved) return "module is " + safe(difference.other) + " now";
+  if (difference.change == Change::kMoved) {
+    const std::string now = "is " + safe(path_text(difference.other)) + " now";
+    if (difference.after) return "wrapped in " + safe(*difference.after) + ", " + now;
+    if (difference.before) return "no longer wrapped in " + safe(*difference.before) + ", " + now;
+    return "module " + now;
+  }
   if (difference.field == "alias_of") {
     const auto name = [](const std::optional<std::string>& path) {
       return path ? "the same as " + safe(path_text(*path)) : std::string("a module of its own");
@@ -123,7 +128,8 @@ std::string module_text(const Difference& difference, const ModuleDifferences& m
   }
   const std::string text = safe(difference.field) + ": " + change_text(difference);
   return difference.field == "status" && module.nodes > 0
-             ? text + "; " + counted(module.nodes, "node") + " come or go with it"
+             ? text + "; " + counted(module.nodes, "node") +
+                   (module.nodes == 1 ? " comes or goes" : " come or go") + " with it"
              : text;
 }
 
@@ -241,10 +247,24 @@ Group group_of(const ModuleDifferences& module) {
   return group;
 }
 
-bool says_something(const ModuleDifferences& module) {
-  return std::ranges::any_of(module.differences,
-                             [](const Difference& difference) { return !difference.within; });
-}
+// Where nothing but shapes follows, other modules say why; of the modules that are told in any case.
+class Sayings {
+ public:
+  explicit Sayings(const ModelComparison& comparison)
+      : is_any_(std::ranges::any_of(comparison.modules, says)) {}
+  bool has(const ModuleDifferences& module) const {
+    return says(module) || (!is_any_ && std::ranges::any_of(module.differences, &is_own));
+  }
+
+ private:
+  static bool is_own(const Difference& difference) { return !difference.within; }
+  static bool says(const ModuleDifferences& module) {
+    return std::ranges::any_of(module.differences, [](const Difference& difference) {
+      return is_own(difference) && !difference.follows;
+    });
+  }
+  bool is_any_;
+};
 
 std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
 
@@ -285,12 +305,18 @@ std::vector<Line> summary(const ModelComparison& comparison) {
   };
   add_count(nodes, DifferenceKind::kArguments, "argument");
   add_count(nodes, DifferenceKind::kShapes, "shape");
+  if (comparison.told.has(DifferenceKind::kShapes) && comparison.following > 0)
+    nodes.back() += " (" + with_separators(comparison.following) +
+                    (comparison.following == 1 ? " follows" : " follow") + " from others)";
   lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), joined(nodes, ", ")));
   const bool is_known = a.macs || b.macs || a.activation_bytes || b.activation_bytes;
   std::string costs = "MACs " + sizes(a.macs, b.macs, with_separators) + ", activations " +
                       sizes(a.activation_bytes, b.activation_bytes, exact_bytes);
   if (!is_known) costs = "not known";
-  if (is_known && (a.is_partial || b.is_partial)) costs += ", without what is not known";
+  const auto is_partial = [](const ComparedModel& model) {
+    return model.is_partial && (model.macs || model.activation_bytes);
+  };
+  if (is_partial(a) || is_partial(b)) costs += ", without what is not known";
   lines.emplace_back("Costs", costs);
   std::vector<std::string> others;
   add_count(others, DifferenceKind::kOrder, "order change");
@@ -311,15 +337,18 @@ std::vector<Line> summary(const ModelComparison& comparison) {
 
 std::vector<Group> groups(const ModelComparison& comparison, std::size_t most) {
   std::vector<Group> result;
+  const Sayings sayings(comparison);
   for (const ModuleDifferences& module : comparison.modules) {
     if (result.size() == most) break;
-    if (says_something(module)) result.push_back(group_of(module));
+    if (sayings.has(module)) result.push_back(group_of(module));
   }
   return result;
 }
 
 std::size_t count_groups(const ModelComparison& comparison) {
-  return static_cast<std::size_t>(std::ranges::count_if(comparison.modules, says_something));
+  const Sayings sayings(comparison);
+  return static_cast<std::size_t>(std::ranges::count_if(
+      comparison.modules, [&](const ModuleDifferences& module) { return sayings.has(module); }));
 }
 
 char mark(Change change) {

@@ -470,6 +470,15 @@ def check_hostile(program, case, folder) -> None:
             assert json.loads(done.stdout)["equal"], told(json.loads(done.stdout))
 
 
+def test_the_file_that_needs_too_much_is_named(program, tmp_path):
+    small, large = tmp_path / "small.json", tmp_path / "large.json"
+    small.write_bytes(golden.Case.read(hostile_collections.SMALL).stdout)
+    large.write_text(json.dumps(large_collections.flat(20_000)))
+    for pair in [(small, large), (large, small)]:
+        done = program.run("diff", *map(str, pair), "--max-memory", "30")
+        assert done.returncode == 3 and done.stderr.startswith(f"fxtrace: error: {large}: it needed more than 30 MiB of memory")
+
+
 @pytest.mark.parametrize("case", list(hostile_collections.cases()), ids=lambda case: case.name)
 def test_hostile_collections(program, case, tmp_path):
     check_hostile(program, case, tmp_path)

@@ -108,6 +108,15 @@ TEST_CASE("compare tells a node that was put in or taken out as one") {
   const auto b = collection(chain({"relu", "relu", "sin", "neg", "relu", "exp"}));
   CHECK(told(a, b) == Lines{"nodes added sin_2"});
   CHECK(told(b, a) == Lines{"nodes removed sin_2"});
+  // One of two that were the same, whichever of them was left.
+  const auto twice = [](const std::string& sin, const std::string& cos, const std::string& both) {
+    return collection("%x = placeholder[x]()\n" + both + "%sin = call_function[aten.sin.default](%" + sin +
+                      ")\n%cos = call_function[aten.cos.default](%" + cos +
+                      ")\n%output = output[output](%sin, %cos)\n");
+  };
+  const std::string one = "%neg = call_function[aten.neg.default](%x)\n";
+  const auto two = twice("neg", "neg_1", one + "%neg_1 = call_function[aten.neg.default](%x)\n");
+  CHECK(told(two, twice("neg", "neg", one)).size() == 1);
   // One more of what is there already.
   const auto c = collection(chain({"relu", "relu", "relu", "neg", "relu", "exp"}));
   CHECK(told(a, c).size() == 1);
@@ -140,6 +149,10 @@ TEST_CASE("compare tells arguments by their names, however they are given") {
         Lines{"arguments changed add alpha: none to 2"});
   CHECK(told(a, with("call_function[aten.add.Tensor](%y, %y)")) ==
         Lines{"arguments changed add self: %x to %y"});
+  // Whether cuDNN was enabled says nothing of a model.
+  CHECK(told(with("call_function[aten.layer_norm.default](%x, [4], %y)"),
+             with("call_function[aten.layer_norm.default](%x, [4], %y, cudnn_enable=False)"))
+            .empty());
   // A dtype as TorchScript writes it, and as exported programs do.
   CHECK(told(with("call_function[aten.sum.default](%x, dtype=6)"),
              with("call_function[aten.sum.default](%x, dtype=dtype(\"float32\"))"))
@@ -209,6 +222,153 @@ TEST_CASE("compare tells modules that moved, and not what is in them") {
   b.modules[1].path = "a";
   b.modules[2].path = "a.l";
   CHECK(told(compare(a, b, {DifferenceKinds::all()})).front() == "modules changed a type: pkg.A to pkg.B");
+}
+
+TEST_CASE("compare tells a module that was wrapped as moved, and what the wrapper does as its own") {
+  auto a = collection(R"(
+      %x = placeholder[x]()
+      %l = call_module[l](%x)  # l: pkg.L
+      %relu = call_function[aten.relu.default](%l)
+      %output = output[output](%relu))",
+                      {module("l", "pkg.L", ModuleStatus::kLeaf)});
+  a.parameters = {{"l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+  a.modules[0].type = "__main__.Net";
+  auto b = collection(R"(
+      %x = placeholder[x]()
+      %scale = get_attr[scale]()
+      %mul = call_function[aten.mul.Tensor](%x, %scale)
+      %net_l = call_module[net.l](%mul)  # net.l: pkg.L
+      %relu = call_function[aten.relu.default](%net_l)  # net: Net
+      %relu_1 = call_function[aten.relu.default](%relu)
+      %output = output[output](%relu_1))",
+                      {module("net", "Net"), module("net.l", "pkg.L", ModuleStatus::kLeaf)});
+  b.modules[0].type = "pkg.Wrapper";
+  b.parameters = {{"scale", ParameterKind::kBuffer, {1}, "float32", {}, {}},
+                  {"net.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+  CHECK(told(a, b) == Lines{"modules moved - as net wrapper: none to pkg.Wrapper", "modules added - within ",
+                            "parameters added scale: none to float32[1]", "nodes added scale",
+                            "nodes added mul", "nodes added relu_1"});
+  CHECK(told(b, a) == Lines{"modules removed - within ", "parameters removed scale: float32[1] to none",
+                            "nodes removed scale", "nodes removed mul", "nodes removed relu_1",
+                            "modules moved net wrapper: pkg.Wrapper to none"});
+  // In the picture nothing of what moved stands twice.
+  for (const auto& [first, second] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const ModelComparison comparison = compare(*first, *second, {DifferenceKinds::all()});
+    const MergedCollection merged = merge(*first, *second, comparison, DifferenceKinds::usual());
+    CHECK(merged.collection.modules.size() == second->modules.size());
+    CHECK(merged.nodes.size() == (first == &a ? 3U : 2U));  // parameters that are gone are no boxes
+  }
+}
+
+TEST_CASE("compare finds a leaf in its wrapper where only one can be meant") {
+  const auto make = [](const std::string& type, std::vector<ModuleRecord> inside) {
+    std::string target = "fc";
+    for (const ModuleRecord& record : inside) target = record.path;
+    std::vector<ModuleRecord> modules = {
+        module("fc", type, inside.empty() ? ModuleStatus::kLeaf : ModuleStatus::kTraced)};
+    for (const ModuleRecord& record : inside) modules.push_back(record);
+    auto result = collection("%x = placeholder[x]()\n%fc = call_module[" + target + "](%x)  # " + target +
+                                 ": torch.nn.modules.linear.Linear\n%output = output[output](%fc)\n",
+                             std::move(modules));
+    result.parameters = {{target + ".weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
+    return result;
+  };
+  constexpr const char* kLinear = "torch.nn.modules.linear.Linear";
+  const auto leaf = [](const std::string& path, const std::string& type) {
+    return module(path, type, ModuleStatus::kLeaf);
+  };
+  const auto a = make(kLinear, {});
+  CHECK(
+      told(a, make("peft.Linear", {leaf("fc.base_layer", kLinear)})) ==
+      Lines{"modules moved fc as fc.base_layer wrapper: none to peft.Linear", "modules added fc within fc"});
+  // Through more than one, in a module that moved.
+  const auto outer = [&](const std::string& prefix, const GraphCollection& inner) {
+    GraphCollection result = inner;
+    for (ModuleRecord& record : result.modules)
+      record.path = prefix + (record.path.empty() ? "" : "." + record.path);
+    result.modules.insert(result.modules.begin(), {module("", "pkg.Peft"), module("base", "pkg.Lora")});
+    for (ParameterRecord& record : result.parameters) record.name = prefix + "." + record.name;
+    result.graphs = {module_graph("", "pkg.Peft", R"(
+        %x = placeholder[x]()
+        %fc = call_module[base.net.fc.base_layer](%x)  # base.net.fc.base_layer: torch.nn.modules.linear.Linear
+        %mul = call_function[aten.mul.Tensor](%fc, 2)  # base.net.fc: peft.Linear
+        %output = output[output](%mul))")};
+    return result;
+  };
+  const auto adapted = outer("base.net", make("peft.Linear", {leaf("fc.base_layer", kLinear)}));
+  const ModelComparison comparison = compare(a, adapted);
+  CHECK(told(comparison) == Lines{"modules moved - as base.net wrapper: none to pkg.Peft",
+                                  "modules added - within ", "modules added base within ",
+                                  "modules moved fc as base.net.fc.base_layer wrapper: none to peft.Linear",
+                                  "modules added base.net.fc within fc", "nodes added mul"});
+  CHECK(comparison.modules.back().path == "fc");
+  auto two = make("pkg.Head", {leaf("fc.0", kLinear), leaf("fc.1", kLinear)});
+  two.parameters.push_back({"fc.0.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}});
+  CHECK(told(a, two).front() == "modules changed fc type: torch.nn.modules.linear.Linear to pkg.Head");
+  // A name that the first model has too is that of the wrapper here.
+  auto b = collection("%x = placeholder[x]()\n%output = output[output](%x)\n",
+                      {module("l", "pkg.B"), module("net", "pkg.A"), module("net.l", "pkg.L")});
+  b.modules[0].type = "pkg.W";
+  auto c = collection("%x = placeholder[x]()\n%output = output[output](%x)\n", {module("l", "pkg.L")});
+  c.modules[0].type = "pkg.A";
+  CHECK(told(c, b) ==
+        Lines{"modules moved - as net wrapper: none to pkg.W", "modules added - within ", "modules added l"});
+}
+
+TEST_CASE("compare tells plain values that both sides know") {
+  using Values = std::vector<std::pair<std::string, Argument>>;
+  const auto make = [](const std::string& kind, Values values, const std::string& type = "pkg.L") {
+    auto result = collection(chain({"relu"}), {module("l", type)});
+    result.model.kind = kind;
+    result.modules[1].attributes = std::move(values);
+    return result;
+  };
+  const Argument three = std::int64_t{3};
+  const Argument pair = Argument::List{{three, three}};
+  const auto scripted =
+      make("torchscript", {{"training", false}, {"size", three}, {"bias", Argument::None{}}});
+  const auto traced =
+      make("torchscript", {{"training", false}, {"_is_full_backward_hook", Argument::None{}}});
+  const auto exported = make("exported_program", {{"size", pair}});
+  CHECK(told(scripted, traced).empty());
+  CHECK(told(traced, scripted).empty());
+  CHECK(told(scripted, exported).empty());
+  CHECK(told(exported, scripted).empty());
+  CHECK(told(scripted, make("torchscript", {{"training", true}, {"size", pair}, {"new", three}})) ==
+        Lines{"arguments changed l training: False to True", "arguments changed l size: 3 to [3, 3]",
+              "arguments changed l new: none to 3"});
+  CHECK(told(scripted, make("torchscript", {{"new", three}}, "pkg.M")) ==
+        Lines{"modules changed l type: pkg.L to pkg.M"});
+}
+
+TEST_CASE("compare does not tell calls that an exported program cannot show") {
+  const auto make = [](const std::string& kind, const std::string& type, bool is_called) {
+    auto result = collection(
+        is_called ? R"(
+        %x = placeholder[x]()
+        %i = call_module[i](%x)  # i: )" +
+                        type + R"(
+        %relu = call_function[aten.relu.default](%i)
+        %output = output[output](%relu))"
+                  : chain({"relu"}),
+        {module("i", is_called ? type : "", is_called ? ModuleStatus::kLeaf : ModuleStatus::kUnvisited)});
+    result.model.kind = kind;
+    return result;
+  };
+  constexpr const char* kIdentity = "torch.nn.modules.linear.Identity";
+  const auto script = make("torchscript", kIdentity, true);
+  const auto program = make("exported_program", "", false);
+  CHECK(told(script, program).empty());
+  CHECK(told(program, script).empty());
+  const auto text = [](const GraphCollection& a, const GraphCollection& b) {
+    ModelComparison comparison = compare(a, b);
+    std::ostringstream out;
+    write_comparison_text(comparison, out, {100, false});
+    return out.str();
+  };
+  CHECK(text(make("torchscript", "torch.nn.modules.activation.ReLU", true), program)
+            .find("status: leaf → unvisited; 1 node comes or goes with it\n") != std::string::npos);
+  CHECK(text(script, make("torchscript", "", false)).find("status: leaf → unvisited") != std::string::npos);
 }
 
 TEST_CASE("compare tells parameters, ties and uses") {

@@ -1,0 +1,129 @@
+#include "compare/comparer.h"
+
+#include <algorithm>
+#include <span>
+
+#include "graph/text_form.h"
+
+namespace fxtrace {
+
+void Comparer::compare_arguments(Current& now, Place i, Place j) {
+  using NamedArgument = ComparedGraph::NamedArgument;
+  const auto a = now.before.arguments(i);
+  const auto b = now.after.arguments(j);
+  if (std::ranges::equal(a, b, [](const NamedArgument& x, const NamedArgument& y) { return x.is_same(y); })) {
+    for (std::size_t k = 0; k < a.size(); ++k) compare_argument(now, i, j, &a[k], &b[k]);
+    return;
+  }
+  const auto sorted = [](std::span<const NamedArgument> arguments) {
+    std::vector<const NamedArgument*> pointers;
+    for (const NamedArgument& argument : arguments) pointers.push_back(&argument);
+    std::ranges::stable_sort(pointers, {}, [](const auto* x) { return std::pair(x->position, x->name); });
+    return pointers;
+  };
+  const auto first = sorted(a);
+  const auto second = sorted(b);
+  const auto key = [](const NamedArgument* x) { return std::pair(x->position, x->name); };
+  for (std::size_t x = 0, y = 0; x < first.size() || y < second.size();) {
+    if (y == second.size() || (x < first.size() && key(first[x]) < key(second[y]))) {
+      compare_argument(now, i, j, first[x++], nullptr);
+    } else if (x == first.size() || key(second[y]) < key(first[x])) {
+      compare_argument(now, i, j, nullptr, second[y++]);
+    } else {
+      compare_argument(now, i, j, first[x++], second[y++]);
+    }
+  }
+}
+
+void Comparer::compare_values(Current& now, Place i, Place j) {
+  const auto a = now.before.arguments(i);
+  const auto b = now.after.arguments(j);
+  bool same = a.size() == b.size();
+  for (std::size_t k = 0; same && k < a.size(); ++k) same = is_same_value(now, *a[k].value, *b[k].value);
+  if (same) return;
+  const auto text = [&](const ComparedGraph& graph, std::span<const ComparedGraph::NamedArgument> arguments) {
+    std::string result;
+    for (const auto& argument : arguments)
+      result += (result.empty() ? "" : ", ") + print_argument(graph.graph().graph, *argument.value);
+    return "(" + result + ")";
+  };
+  add_node_change(now, i, j, DifferenceKind::kArguments, "arguments", text(now.before, a),
+                  text(now.after, b));
+}
+
+void Comparer::compare_argument(Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
+                                const ComparedGraph::NamedArgument* b) {
+  if (a != nullptr && b != nullptr && is_same_value(now, *a->value, *b->value)) return;
+  if ((a == nullptr || b == nullptr) && is_gone_node(now, a, b)) return;
+  if (!options_.kinds.has(DifferenceKind::kArguments))
+    return add_node_change(now, i, j, DifferenceKind::kArguments, "", {}, {});
+  const auto text = [](const ComparedGraph& graph, const ComparedGraph::NamedArgument* argument) {
+    return argument == nullptr ? std::nullopt
+                               : std::optional(print_argument(graph.graph().graph, *argument->value));
+  };
+  add_node_change(now, i, j, DifferenceKind::kArguments, (a != nullptr ? a : b)->text(), text(now.before, a),
+                  text(now.after, b));
+}
+
+bool Comparer::is_gone_node(const Current& now, const ComparedGraph::NamedArgument* a,
+                            const ComparedGraph::NamedArgument* b) {
+  const auto* id = (a != nullptr ? a : b)->value->get_if<NodeId>();
+  if (id == nullptr) return false;
+  return a != nullptr ? now.nodes.in_after(now.before.place(*id)) == kNoPlace
+                      : now.nodes.in_before(now.after.place(*id)) == kNoPlace;
+}
+
+bool Comparer::is_same_value(Current& now, const Argument& a, const Argument& b) {
+  if (a.value.index() != b.value.index()) return false;
+  const auto all = [&](const std::vector<Argument>& x, const std::vector<Argument>& y) {
+    if (x.size() != y.size()) return false;
+    bool same = true;  // all are looked at, for the bodies
+    for (std::size_t k = 0; k < x.size(); ++k) same = is_same_value(now, x[k], y[k]) && same;
+    return same;
+  };
+  if (const auto* id = a.get_if<NodeId>()) return is_same_node(now, *id, *b.get_if<NodeId>());
+  if (const auto* body = a.get_if<Argument::GraphRef>()) {
+    now.bodies.emplace_back(body->name, b.get_if<Argument::GraphRef>()->name);
+    return true;
+  }
+  if (const auto* list = a.get_if<Argument::List>())
+    return all(list->items, b.get_if<Argument::List>()->items);
+  if (const auto* tuple = a.get_if<Argument::Tuple>())
+    return all(tuple->items, b.get_if<Argument::Tuple>()->items);
+  if (const auto* slice = a.get_if<Argument::Slice>())
+    return all(slice->parts, b.get_if<Argument::Slice>()->parts);
+  if (const auto* dict = a.get_if<Argument::Dict>()) {
+    const auto& other = b.get_if<Argument::Dict>()->items;
+    if (dict->items.size() != other.size()) return false;
+    bool same = true;
+    for (std::size_t k = 0; k < other.size(); ++k) {
+      same = is_same_value(now, dict->items[k].key, other[k].key) && same;
+      same = is_same_value(now, dict->items[k].value, other[k].value) && same;
+    }
+    return same;
+  }
+  return is_same_plain(a, b);
+}
+
+bool Comparer::is_same_node(const Current& now, NodeId a, NodeId b) {
+  const Place i = now.before.place(a);
+  const Place j = now.after.place(b);
+  if (now.nodes.in_after(i) == j || now.nodes.in_before(j) == kNoPlace) return true;
+  if (now.nodes.in_after(i) != kNoPlace) return false;
+  // Removed: one like it is there, or what fed it now feeds its user.
+  if (now.nodes.is_same_value(i, j)) return true;
+  int steps = 64;
+  std::vector<Place> pending{i};
+  while (!pending.empty()) {
+    const Place at = pending.back();
+    pending.pop_back();
+    for (const auto& feed : now.before.feeds(at)) {
+      if (steps-- == 0) return false;
+      if (now.nodes.in_after(feed.node) == j) return true;
+      if (now.nodes.in_after(feed.node) == kNoPlace) pending.push_back(feed.node);
+    }
+  }
+  return false;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,152 @@
+#include "compare/comparer.h"
+
+#include <functional>
+
+#include "graph/text_form.h"
+
+namespace fxtrace {
+
+void Comparer::compare_all_graphs() {
+  std::unordered_map<std::string_view, const ModuleGraph*> others;
+  // The graphs of both roots belong together, also where one of these is around the other.
+  for (const ModuleGraph& graph : after_.graphs)
+    others.emplace(graph.module.empty() ? "" : pairs_.path_before(graph.module), &graph);
+  std::unordered_set<std::string_view> seen;
+  std::unordered_set<const ModuleGraph*> compared;
+  for (const ModuleGraph& graph : before_.graphs) {
+    if (!seen.insert(graph.module).second) continue;
+    const auto found = others.find(graph.module);
+    if (found == others.end()) {
+      one_sided_graph(graph, Change::kRemoved);
+      continue;
+    }
+    compare_with_bodies({&graph, found->second, graph.module});
+    compare_execution(graph, *found->second);
+    compared.insert(found->second);
+    others.erase(found);
+  }
+  for (const ModuleGraph& graph : after_.graphs) {
+    if (!compared.contains(&graph)) one_sided_graph(graph, Change::kAdded);
+  }
+}
+
+void Comparer::one_sided_graph(const ModuleGraph& graph, Change change) {
+  const CommonNames names = common_names(change == Change::kAdded);
+  const ComparedGraph compared(graph, schemas_, names);
+  const Shared<std::string> name = graph.module;
+  for (Place i = 0; i < compared.size(); ++i) one_sided_node(compared, i, change, name, graph.module);
+}
+
+CommonNames Comparer::common_names(bool is_after) const {
+  if (!is_after) {
+    return {[](std::string_view path) { return path; }, [](const std::string& name) { return name; }};
+  }
+  const auto module = [this](std::string_view path) {
+    const std::size_t j = pairs_.after().find(path);
+    constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
+    return j != kNone && pairs_.is_wrapper_after(j) ? kWrapper : pairs_.path_before(path);
+  };
+  return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }};
+}
+
+void Comparer::compare_with_bodies(GraphPair first) {
+  std::vector<GraphPair> pending{std::move(first)};
+  while (!pending.empty()) {
+    const GraphPair pair = std::move(pending.back());
+    pending.pop_back();
+    compare_graphs(pair, pending);
+  }
+}
+
+void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pending) {
+  const ComparedGraph before(*pair.before, schemas_, common_names(false));
+  const ComparedGraph after(*pair.after, schemas_, common_names(true));
+  const NodePairs nodes(before, after);
+  Current now{before, after, nodes, pair.name, {}, std::vector<bool>(before.size(), false), {}};
+  find_renames(now);
+  Place next = 0;  // of the second graph: what is new before it has been told
+  const auto tell_new = [&](Place end) {
+    for (; next < end; ++next) {
+      if (nodes.in_before(next) == kNoPlace)
+        one_sided_node(after, next, Change::kAdded, pair.name, pair.after->module);
+    }
+  };
+  for (Place i = 0; i < before.size(); ++i) {
+    const Place j = nodes.in_after(i);
+    if (j == kNoPlace) {
+      one_sided_node(before, i, Change::kRemoved, pair.name, pair.before->module);
+    } else {
+      tell_new(j);
+      compare_nodes(now, i, j);
+    }
+  }
+  tell_new(after.size());
+  compare_order(now);
+  compare_guards(*pair.before, *pair.after, now.renames);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& names : now.bodies) {
+    if (!seen.insert(names).second) continue;
+    const ModuleGraph* body = pair.before->subgraphs.find(names.first);
+    const ModuleGraph* other = pair.after->subgraphs.find(names.second);
+    if (body != nullptr && other != nullptr) pending.push_back({body, other, *pair.name + ":" + names.first});
+  }
+}
+
+void Comparer::find_renames(Current& now) {
+  std::map<std::string, std::set<std::string>> names;
+  std::map<std::string, std::set<std::string>> back;
+  for (Place i = 0; i < now.before.size(); ++i) {
+    const Place j = now.nodes.in_after(i);
+    if (now.before[i].op != Opcode::kPlaceholder || j == kNoPlace) continue;
+    const auto& a = now.before[i].meta->shape;
+    const auto& b = now.after[j].meta->shape;
+    if (!a || !b || a->size() != b->size()) continue;
+    for (std::size_t d = 0; d < a->size(); ++d) {
+      const SymInt* first = (*a)[d].size();
+      const SymInt* second = (*b)[d].size();
+      const auto from = first == nullptr ? std::nullopt : first->symbol_name();
+      const auto to = second == nullptr ? std::nullopt : second->symbol_name();
+      if (!from || !to) continue;
+      names[*from].insert(*to);
+      back[*to].insert(*from);
+    }
+  }
+  for (const auto& [from, to] : names) {
+    if (to.size() > 1 || back[*to.begin()].size() > 1 || *to.begin() == from) continue;
+    now.renames.emplace(from, SymInt::symbol(*to.begin()));
+    if (!told_renames_.emplace(from, *to.begin()).second) continue;
+    Difference difference;
+    difference.kind = DifferenceKind::kNames;
+    difference.subject = from;
+    difference.other = *to.begin();
+    difference.field = "dimension";
+    add("", std::move(difference));
+  }
+  if (renames_.empty()) renames_ = now.renames;
+}
+
+void Comparer::one_sided_node(const ComparedGraph& graph, Place place, Change change,
+                              const Shared<std::string>& name, const std::string& root) {
+  constexpr std::size_t kUsers = 3;
+  const bool is_added = change == Change::kAdded;
+  const Node& node = graph[place];
+  if (is_unseen_call(node, is_added)) return;
+  Difference difference;
+  difference.kind = DifferenceKind::kNodes;
+  difference.change = change;
+  const std::string& path = node.scope->module_path.empty() ? root : node.scope->module_path;
+  difference.within = is_added ? cover_after(path) : cover_before(path);
+  if (options_.kinds.has(DifferenceKind::kNodes)) {
+    difference.subject = node.name;
+    difference.text = print_node(graph.graph().graph, node);
+    difference.graph = name;
+    difference.source = *node.source;
+    for (const NodeId user : node.users) {
+      if (difference.users.size() == kUsers) break;
+      difference.users.push_back(graph.graph().graph.node(user).name);
+    }
+  }
+  add(is_added ? pairs_.path_before(path) : std::string_view(path), std::move(difference));
+}
+
+}  // namespace fxtrace

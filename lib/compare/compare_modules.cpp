@@ -1,0 +1,170 @@
+#include "compare/comparer.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/text_form.h"
+#include "operators/modules.h"
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+std::string failure_text(const Failure& failure) {
+  return std::string(to_string(failure.kind)) + ": " + failure.message;
+}
+
+std::string status_text(const ModuleRecord& module) {
+  std::string text = to_string(module.status);
+  if (module.status == ModuleStatus::kFailed && module.failure) text += ": " + module.failure->message;
+  return text;
+}
+
+}  // namespace
+
+bool Comparer::is_unseen(const ModuleRecord& called, const ModuleRecord& other,
+                         const GraphCollection& others) {
+  return others.model.kind != "torchscript" && called.status == ModuleStatus::kLeaf &&
+         other.status == ModuleStatus::kUnvisited &&
+         (traits_of_module(called.type) & module_traits::kIdentity) != 0;
+}
+
+bool Comparer::is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
+  return is_unseen(a, b, after_) || is_unseen(b, a, before_);
+}
+
+bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
+  if (node.op != Opcode::kCallModule) return false;
+  const std::size_t called = (is_added ? pairs_.after() : pairs_.before()).find(*node.target);
+  if (called == kNone) return false;
+  const std::size_t other = is_added ? pairs_.in_before(called) : pairs_.in_after(called);
+  if (other == kNone) return false;
+  return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], before_)
+                  : is_unseen(pairs_.before()[called], pairs_.after()[other], after_);
+}
+
+void Comparer::compare_modules() {
+  const ModuleTree& before = pairs_.before();
+  const ModuleTree& after = pairs_.after();
+  const auto one_sided = [&](const ModuleRecord& module, Change change, std::optional<std::string> cover,
+                             bool is_wrapper) {
+    const std::string path(change == Change::kAdded ? pairs_.path_before(module.path) : module.path);
+    if (is_wrapper) cover = path;  // what it is around tells of it
+    Difference difference;
+    difference.kind = DifferenceKind::kModules;
+    difference.change = change;
+    difference.subject = module.path;
+    difference.within = is_wrapper ? std::move(cover) : unless_itself(std::move(cover), module.path);
+    if (!difference.within) ++groups_[group_of(path)].modules;
+    add(path, std::move(difference));
+  };
+  for (std::size_t i = 0; i < before.modules.size(); ++i) {
+    if (before.find(before[i].path) != i) continue;
+    const std::size_t j = pairs_.in_after(i);
+    if (j == kNone) {
+      one_sided(before[i], Change::kRemoved, cover_before(before[i].path), pairs_.is_wrapper_before(i));
+    } else {
+      compare_module(i, j);
+    }
+  }
+  for (std::size_t j = 0; j < after.modules.size(); ++j) {
+    if (after.find(after[j].path) == j && pairs_.in_before(j) == kNone)
+      one_sided(after[j], Change::kAdded, cover_after(after[j].path), pairs_.is_wrapper_after(j));
+  }
+}
+
+void Comparer::compare_module(std::size_t i, std::size_t j) {
+  const ModuleRecord& a = pairs_.before()[i];
+  const ModuleRecord& b = pairs_.after()[j];
+  const auto within = unless_itself(cover_before(a.path), a.path);
+  const auto change = [&](const char* field, std::optional<std::string> before,
+                          std::optional<std::string> after) {
+    add_change(a.path, DifferenceKind::kModules, a.path, field, std::move(before), std::move(after), within);
+  };
+  if (a.path != b.path && !is_moved_with_parent(i, j)) {
+    Difference moved;
+    moved.kind = DifferenceKind::kModules;
+    moved.change = Change::kMoved;
+    moved.subject = a.path;
+    moved.other = b.path;
+    const std::size_t left = pairs_.wrapper_of_before(i);
+    const std::size_t entered = pairs_.wrapper_of_after(j);
+    if (left != kNone) moved.before = pairs_.before()[left].type;
+    if (entered != kNone) moved.after = pairs_.after()[entered].type;
+    if (moved.before || moved.after) moved.field = "wrapper";
+    add(a.path, std::move(moved));
+  }
+  if (qualified_type(a.type) != qualified_type(b.type) && !a.type.empty() && !b.type.empty())
+    change("type", a.type, b.type);
+  if (a.status != b.status) {
+    if (!is_unseen(a, b)) change("status", status_text(a), status_text(b));
+  } else if (a.failure && b.failure && failure_text(*a.failure) != failure_text(*b.failure)) {
+    change("failure", failure_text(*a.failure), failure_text(*b.failure));
+  }
+  std::optional<std::string> alias = b.alias_of;
+  if (alias) alias = std::string(pairs_.path_before(*alias));
+  if (a.alias_of != alias) change("alias_of", a.alias_of, b.alias_of);
+  const std::size_t parent = pairs_.before().parents[i];
+  const std::size_t parent_after = parent == kNone ? kNone : pairs_.in_after(parent);
+  const bool follows_parent =
+      parent_after != kNone && pairs_.before()[parent].calls != pairs_.after()[parent_after].calls;
+  if (a.calls != b.calls && a.status == b.status && !follows_parent) {
+    add_change(a.path, DifferenceKind::kOrder, a.path, "calls", std::to_string(a.calls),
+               std::to_string(b.calls), within);
+  }
+  compare_attributes(a, b);
+}
+
+bool Comparer::is_moved_with_parent(std::size_t i, std::size_t j) const {
+  const std::size_t parent = pairs_.before().parents[i];
+  return parent != kNone && pairs_.in_after(parent) == pairs_.after().parents[j] &&
+         QualifiedName(pairs_.before()[i].path).last() == QualifiedName(pairs_.after()[j].path).last();
+}
+
+bool Comparer::has_all_attributes(const GraphCollection& collection) {
+  return collection.model.kind == "torchscript" &&
+         std::ranges::any_of(collection.modules, [](const ModuleRecord& module) {
+           return std::ranges::any_of(module.attributes, [](const auto& attribute) {
+             return attribute.first != "training" && attribute.first != "_is_full_backward_hook";
+           });
+         });
+}
+
+bool Comparer::is_repeated(const Argument& number, const Argument& list) {
+  const auto* items = list.get_if<Argument::List>();
+  return items != nullptr && !items->items.empty() && number.get_if<Argument::List>() == nullptr &&
+         std::ranges::all_of(items->items, [&](const Argument& item) { return is_same_plain(number, item); });
+}
+
+void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) {
+  if (a.attributes.empty() && b.attributes.empty()) return;
+  const Graph none;
+  std::map<std::string_view, const Argument*> others;
+  for (const auto& [name, value] : b.attributes) others.emplace(name, &value);
+  const bool are_known = all_attributes_ && qualified_type(a.type) == qualified_type(b.type);
+  const bool is_exported = before_.model.kind != "torchscript" || after_.model.kind != "torchscript";
+  const auto change = [&](std::string_view name, const Argument* before, const Argument* after) {
+    const auto is_none = [](const Argument* value) {
+      return value == nullptr || value->get_if<Argument::None>() != nullptr;
+    };
+    if (before == nullptr || after == nullptr ? !are_known || (is_none(before) && is_none(after))
+                                              : is_same_plain(*before, *after))
+      return;
+    if (before != nullptr && after != nullptr && is_exported &&
+        (is_repeated(*before, *after) || is_repeated(*after, *before)))
+      return;
+    const auto text = [&](const Argument* value) {
+      return value == nullptr ? std::nullopt : std::optional(print_argument(none, *value));
+    };
+    resized_.insert(a.path);
+    add_change(a.path, DifferenceKind::kArguments, a.path, std::string(name), text(before), text(after));
+  };
+  for (const auto& [name, value] : a.attributes) {
+    const auto other = others.find(name);
+    change(name, &value, other == others.end() ? nullptr : other->second);
+    if (other != others.end()) others.erase(other);
+  }
+  for (const auto& [name, value] : others) change(name, nullptr, value);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,151 @@
+#include "compare/comparer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "support/qualified_name.h"
+
+namespace fxtrace {
+
+std::vector<Comparer::Moved> Comparer::find_moved(const std::vector<Place>& numbers) {
+  const std::vector<bool> stays = longest_increasing(numbers);
+  std::vector<Moved> moved;
+  if (std::ranges::all_of(stays, std::identity{})) return moved;
+  std::vector<std::size_t> by_number(numbers.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) by_number[i] = i;
+  std::ranges::sort(by_number, {}, [&](std::size_t i) { return numbers[i]; });
+  std::vector<std::size_t> previous(numbers.size(), kNone);
+  for (std::size_t k = 1; k < by_number.size(); ++k) previous[by_number[k]] = by_number[k - 1];
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!stays[i]) moved.push_back({i, i == 0 ? kNone : i - 1, previous[i]});
+  }
+  return moved;
+}
+
+void Comparer::compare_order(const Current& now) {
+  std::unordered_map<std::uint64_t, std::vector<Place>> by_scope;  // nodes of the first
+  std::vector<std::uint64_t> scopes;
+  for (Place i = 0; i < now.before.size(); ++i) {
+    const Place j = now.nodes.in_after(i);
+    // Where a parameter is read says nothing; its uses do.
+    if (j == kNoPlace || now.before[i].op == Opcode::kGetAttr) continue;
+    if (now.before.scope(i) != now.after.scope(j)) continue;
+    auto& nodes = by_scope[now.before.scope(i)];
+    if (nodes.empty()) scopes.push_back(now.before.scope(i));
+    nodes.push_back(i);
+  }
+  for (const std::uint64_t scope : scopes) {
+    const std::vector<Place>& nodes = by_scope[scope];
+    std::vector<Place> numbers;
+    numbers.reserve(nodes.size());
+    for (const Place i : nodes) numbers.push_back(now.nodes.in_after(i));
+    for (const Moved& moved : find_moved(numbers)) {
+      const Place i = nodes[moved.item];
+      Difference difference = node_difference(now, i, DifferenceKind::kOrder);
+      difference.change = Change::kMoved;
+      if (moved.before != kNone) difference.before = now.before[nodes[moved.before]].name;
+      if (moved.after != kNone) difference.after = now.after[now.nodes.in_after(nodes[moved.after])].name;
+      difference.text = short_text(now.before[i]);
+      add(path_of(now, i), std::move(difference));
+    }
+  }
+}
+
+template <class F>
+void Comparer::compare_sequences(const std::vector<std::string>& a, const std::vector<std::string>& b,
+                                 F&& f) {
+  struct Item {
+    std::string_view name;
+    Place number;
+  };
+  std::unordered_map<std::string_view, std::vector<Place>> places;
+  for (Place j = 0; j < b.size(); ++j) places[b[j]].push_back(j);
+  std::unordered_map<std::string_view, std::size_t> counts;
+  std::vector<Item> items;
+  for (const std::string& name : a) {
+    const auto found = places.find(name);
+    const std::size_t n = counts[name]++;
+    if (found != places.end() && n < found->second.size()) items.push_back({name, found->second[n]});
+  }
+  std::vector<Place> numbers;
+  for (const Item& item : items) numbers.push_back(item.number);
+  std::unordered_set<std::string_view> told;
+  for (const Moved& moved : find_moved(numbers)) {
+    const std::string_view name = items[moved.item].name;
+    if (!told.insert(name).second) continue;
+    const auto text = [&](std::size_t item) {
+      return item == kNone ? std::nullopt : std::optional(std::string(items[item].name));
+    };
+    f(name, text(moved.before), text(moved.after));
+  }
+}
+
+void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
+  if (!a.execution || !b.execution) return;
+  std::vector<std::string> modules;
+  for (const std::string& path : b.execution->module_forward_order)
+    modules.emplace_back(pairs_.path_before(path));
+  std::set<std::string, std::less<>> moved;
+  const auto is_moved = [&](std::string_view path) {
+    for (std::size_t i = pairs_.before().find(path); i != kNone; i = pairs_.before().parents[i]) {
+      if (moved.contains(pairs_.before()[i].path)) return true;
+    }
+    return false;
+  };
+  const auto tell = [&](std::string_view path, std::string_view subject, std::optional<std::string> before,
+                        std::optional<std::string> after) {
+    Difference difference;
+    difference.kind = DifferenceKind::kOrder;
+    difference.change = Change::kMoved;
+    difference.subject = std::string(subject);
+    difference.before = std::move(before);
+    difference.after = std::move(after);
+    difference.graph = a.module;
+    add(path, std::move(difference));
+  };
+  compare_sequences(a.execution->module_forward_order, modules,
+                    [&](std::string_view path, auto before, auto after) {
+                      const bool is_told = is_moved(path);
+                      moved.emplace(path);
+                      if (!is_told)
+                        tell(path, path_text(std::string(path)), std::move(before), std::move(after));
+                    });
+  std::vector<std::string> parameters;
+  for (const std::string& name : b.execution->param_forward_order)
+    parameters.push_back(pairs_.parameter_before(name));
+  compare_sequences(a.execution->param_forward_order, parameters,
+                    [&](std::string_view name, auto before, auto after) {
+                      const std::string_view path = QualifiedName(name).parent();
+                      if (!is_moved(path)) tell(path, name, std::move(before), std::move(after));
+                    });
+}
+
+void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames) {
+  std::map<std::string, std::int64_t> left;  // of the second
+  for (const Guard& guard : b.guards) ++left[guard.expr.text()];
+  const auto tell = [&](const Guard& guard, Change change) {
+    Difference difference;
+    difference.kind = DifferenceKind::kGuards;
+    difference.change = change;
+    difference.subject = guard.expr.text();
+    difference.graph = a.module;
+    difference.source = guard.source;
+    add(a.module, std::move(difference));
+  };
+  for (const Guard& guard : a.guards) {
+    const auto found = left.find(renamed(guard.expr, renames).text());
+    if (found == left.end() || found->second == 0) {
+      tell(guard, Change::kRemoved);
+    } else {
+      --found->second;
+    }
+  }
+  for (const Guard& guard : b.guards) {
+    std::int64_t& count = left[guard.expr.text()];
+    if (count == 0) continue;
+    --count;
+    tell(guard, Change::kAdded);
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,196 @@
+#include "compare/comparer.h"
+
+#include <algorithm>
+
+#include "graph/collection_summary.h"
+#include "graph/text_form.h"
+#include "support/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+ComparedModel describe(const GraphCollection& collection, const ModelSummary& model) {
+  const Summary summary = summarize(collection);
+  ComparedModel described;
+  described.model = collection.model;
+  described.modules = model.modules;
+  described.nodes = summary.nodes;
+  described.failed = static_cast<std::int64_t>(model.failed.size());
+  described.parameters = model.parameters;
+  described.buffers = model.buffers;
+  if (model.has_costs()) {
+    described.macs = model.macs;
+    described.activation_bytes = model.activation_bytes;
+    described.peak_bytes = model.peak_bytes;
+  }
+  described.is_partial = model.unsized > 0 || !model.unknown.empty() || model.has_closed();
+  return described;
+}
+
+}  // namespace
+
+std::optional<SymInt> renamed(const SymInt& size, const Renames& renames) {
+  try {
+    return size.substitute(renames);
+  } catch (const SymbolicError&) {
+    return std::nullopt;
+  }
+}
+
+Expression renamed(const Expression& expression, const Renames& renames) {
+  if (renames.empty()) return expression;
+  return expression.map_sizes([&](const SymInt& size) { return renamed(size, renames).value_or(size); });
+}
+
+bool is_same_plain(const Argument& a, const Argument& b) {
+  if (a == b) return true;
+  const Graph none;
+  return a.value.index() == b.value.index() && print_argument(none, a) == print_argument(none, b);
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (const auto size : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
+  return text + "]";
+}
+
+std::string short_text(const Node& node) {
+  constexpr std::size_t kLongest = 500;
+  return "%" + node.name + " = " + to_string(node.op) + "[" + cut(*node.target, kLongest) + "](...)";
+}
+
+Comparer::Comparer(const GraphCollection& before, const GraphCollection& after, const CompareOptions& options)
+    : before_(before),
+      after_(after),
+      options_(options),
+      pairs_(before, after),
+      all_attributes_(has_all_attributes(before) && has_all_attributes(after)) {}
+
+ModelComparison Comparer::run() {
+  result_.told = options_.kinds;
+  find_covers();
+  make_groups();
+  compare_modules();
+  compare_parameters();
+  compare_all_graphs();
+  const ModelSummary before = summarize_model(before_);
+  const ModelSummary after = summarize_model(after_);
+  result_.before = describe(before_, before);
+  result_.after = describe(after_, after);
+  compare_costs(before, after);
+  for (ModuleDifferences& group : groups_) {
+    if (!group.differences.empty()) result_.modules.push_back(std::move(group));
+  }
+  return std::move(result_);
+}
+
+bool Comparer::is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b) {
+  const auto is_on_one_side = [&](ModuleStatus status) {
+    return (a.status == status) != (b.status == status);
+  };
+  return is_on_one_side(ModuleStatus::kTraced) || is_on_one_side(ModuleStatus::kUnvisited);
+}
+
+void Comparer::find_covers() {
+  const auto find = [](const ModuleTree& tree, auto&& is_cover) {
+    std::vector<std::size_t> covers(tree.modules.size(), kNone);
+    for (const std::size_t i : tree.by_length) {
+      const std::size_t parent = tree.parents[i];
+      covers[i] = parent == kNone ? kNone : covers[parent];
+      if (covers[i] == kNone && is_cover(i)) covers[i] = i;
+    }
+    return covers;
+  };
+  const ModuleTree& before = pairs_.before();
+  const ModuleTree& after = pairs_.after();
+  covers_before_ = find(before, [&](std::size_t i) {
+    const std::size_t j = pairs_.in_after(i);
+    return j == kNone ? !pairs_.is_wrapper_before(i) : is_known_on_one_side(before[i], after[j]);
+  });
+  covers_after_ = find(after, [&](std::size_t j) {
+    const std::size_t i = pairs_.in_before(j);
+    return i == kNone ? !pairs_.is_wrapper_after(j) : is_known_on_one_side(before[i], after[j]);
+  });
+}
+
+std::optional<std::string> Comparer::cover_before(std::string_view path) const {
+  const std::size_t i = pairs_.before().find(path);
+  if (i == kNone || covers_before_[i] == kNone) return std::nullopt;
+  return pairs_.before()[covers_before_[i]].path;
+}
+
+std::optional<std::string> Comparer::cover_after(std::string_view path) const {
+  const std::size_t j = pairs_.after().find(path);
+  if (j == kNone || covers_after_[j] == kNone) return std::nullopt;
+  return std::string(pairs_.path_before(pairs_.after()[covers_after_[j]].path));
+}
+
+void Comparer::make_groups() {
+  const ModuleTree& before = pairs_.before();
+  const ModuleTree& after = pairs_.after();
+  std::vector<std::vector<std::size_t>> new_behind(before.modules.size() + 1);
+  std::size_t behind = 0;
+  for (std::size_t j = 0; j < after.modules.size(); ++j) {
+    if (after.find(after[j].path) != j) continue;
+    if (pairs_.in_before(j) != kNone) {
+      behind = pairs_.in_before(j) + 1;
+    } else {
+      new_behind[behind].push_back(j);
+    }
+  }
+  const auto add_new = [&](std::size_t place) {
+    for (const std::size_t j : new_behind[place])
+      groups_[group_of(pairs_.path_before(after[j].path))].type = after[j].type;
+  };
+  add_new(0);
+  for (std::size_t i = 0; i < before.modules.size(); ++i) {
+    if (before.find(before[i].path) == i) {
+      ModuleDifferences& group = groups_[group_of(before[i].path)];
+      const std::size_t j = pairs_.in_after(i);
+      group.type = j == kNone || after[j].type.empty() ? before[i].type : after[j].type;
+      if (j != kNone && after[j].path != before[i].path) group.other = after[j].path;
+    }
+    add_new(i + 1);
+  }
+}
+
+Comparer::Group Comparer::group_of(std::string_view path) {
+  const auto found = group_by_path_.find(path);
+  if (found != group_by_path_.end()) return found->second;
+  groups_.emplace_back().path = std::string(path);
+  group_by_path_.emplace(groups_.back().path, groups_.size() - 1);
+  return groups_.size() - 1;
+}
+
+void Comparer::add(std::string_view path, Difference difference) {
+  if (difference.follows) ++result_.following;
+  ++result_.counts[static_cast<std::size_t>(difference.kind)][static_cast<std::size_t>(difference.change)];
+  const bool is_one_sided = difference.change == Change::kAdded || difference.change == Change::kRemoved;
+  if (is_one_sided && difference.within) {
+    ModuleDifferences& around = groups_[group_of(*difference.within)];
+    if (difference.kind == DifferenceKind::kModules) ++around.modules;
+    if (difference.kind == DifferenceKind::kNodes) ++around.nodes;
+  }
+  if (options_.kinds.has(difference.kind))
+    groups_[group_of(path)].differences.push_back(std::move(difference));
+}
+
+void Comparer::add_change(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
+                          std::optional<std::string> before, std::optional<std::string> after,
+                          std::optional<std::string> within) {
+  Difference difference;
+  difference.kind = kind;
+  difference.subject = std::move(subject);
+  difference.field = std::move(field);
+  difference.before = std::move(before);
+  difference.after = std::move(after);
+  difference.within = std::move(within);
+  add(path, std::move(difference));
+}
+
+std::optional<std::string> Comparer::unless_itself(std::optional<std::string> cover, std::string_view path) {
+  if (cover && *cover == path) return std::nullopt;
+  return cover;
+}
+
+}  // namespace fxtrace
