@@ -122,16 +122,24 @@ Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
   const TensorInfo& input = args.tensor("qx");
   const AbstractValue::Sequence parts =
       parts_of(args, args.given("packed_weight") ? "packed_weight" : "weight", 6);
-  const TensorInfo weight = *parts[0].tensor();
+  TensorInfo weight = *parts[0].tensor();
+  // Packed, a convolution over one dimension is one over two, the first of which has size 1.
+  const bool is_one_of_two = input.dim() == 3 && weight.dim() == 4 && is_one(weight.sizes[2]);
+  if (is_one_of_two) weight.sizes.erase(weight.sizes.begin() + 2);
   if (weight.sizes.size() < 3 || input.dim() != weight.dim()) throw CannotTell{};
   const SymInt in_groups = spread(sizes_of(parts[4]), 1)[0];
   require(args.dimensions, Relation::kEqual, input.sizes[1],
           transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
           "channels of the input are not what the weight takes");
   const std::size_t count = weight.sizes.size() - 2;
-  const Sizes stride = spread(sizes_of(parts[1]), count), padding = spread(sizes_of(parts[2]), count),
-              dilation = spread(sizes_of(parts[3]), count), groups = spread(sizes_of(parts[4]), 1);
-  const Sizes extra = transposed ? spread(sizes_of(parts[5]), count) : Sizes();
+  const auto numbers = [&](const AbstractValue& part) {
+    Sizes sizes = sizes_of(part);
+    if (is_one_of_two && sizes.size() == 2) sizes.erase(sizes.begin());
+    return spread(sizes, count);
+  };
+  const Sizes stride = numbers(parts[1]), padding = numbers(parts[2]), dilation = numbers(parts[3]);
+  const Sizes groups = spread(sizes_of(parts[4]), 1);
+  const Sizes extra = transposed ? numbers(parts[5]) : Sizes();
   Sizes sizes = {input.sizes[0], transposed ? weight.sizes[1] * groups[0] : weight.sizes[0]};
   for (std::size_t i = 0; i < count; ++i) {
     const SymInt &size = input.sizes[2 + i], &kernel = weight.sizes[2 + i];

@@ -188,6 +188,7 @@ std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left,
 }
 
 std::optional<double> number_named(std::string_view name) {
+  if (name == "-inf") return -std::numeric_limits<double>::infinity();
   if (name == "inf") return std::numeric_limits<double>::infinity();
   if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
   return std::nullopt;
@@ -281,6 +282,8 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
     case Syntax::kUnary:
       if (expression.token == TokenKind::kMinus) {
         const Constant value = constant(expression.part(0), type);
+        const auto* whole = value.get_if<std::int64_t>();
+        if (whole != nullptr && *whole != std::numeric_limits<std::int64_t>::min()) return Constant(-*whole);
         if (const auto* number = value.get_if<double>()) return Constant(-*number);
         if (const auto* number = value.get_if<std::complex<double>>()) return Constant(-*number);
       }

@@ -14,6 +14,39 @@ constexpr std::size_t kMaxValues = std::size_t{1} << 16;
 // Whoever holds too many others: nothing is known of it.
 struct TooMany {};
 
+// Of packed parameters what they were packed from, as the shape rules of their operators take it
+// (lib/families/quantized.cpp); unknown of others.  Those of a linear layer are saved as (weight, bias),
+// those of a convolution as ("2", [numbers, weight], [bias]), where the numbers are the count of dimensions,
+// for each of them stride, padding, dilation and output padding, then groups, and whether it is transposed.
+AbstractValue packed_from(const Value& state) {
+  const auto tensor = [](const Value& value) -> AbstractValue {
+    if (!value.is_tensor()) return {};
+    auto info = tensor_info(value.to_tensor());
+    return info ? AbstractValue{std::move(*info)} : AbstractValue{};
+  };
+  if (!state.is_tuple() || state.items().empty()) return {};
+  const auto& items = state.items();
+  if (items[0].is_tensor()) return {AbstractValue::Sequence{tensor(items[0])}};
+  if (items.size() != 3 || !items[0].is_string() || items[0].to_string() != "2" || !items[1].is_list())
+    return {};
+  const auto& tensors = items[1].to_list().items;
+  if (tensors.size() != 2 || !tensors[0].is_tensor()) return {};
+  const TensorValue& numbers = tensors[0].to_tensor();
+  if (!numbers.elements || numbers.dtype != ScalarType::kInt16 || numbers.dim() != 1 || numbers.numel() < 7)
+    return {};
+  const std::int64_t dims = numbers.element(0).integer;
+  if (dims < 1 || dims > 3 || numbers.numel() != 3 + 4 * dims) return {};
+  const auto sizes = [&](std::int64_t begin, std::int64_t count) {
+    AbstractValue::Sequence result;
+    for (std::int64_t i = 0; i < count; ++i) result.push_back({SymInt(numbers.element(begin + i).integer)});
+    return AbstractValue{std::move(result)};
+  };
+  const bool is_transposed = numbers.element(2 + 4 * dims).integer != 0;
+  return {AbstractValue::Sequence{tensor(tensors[1]), sizes(1, dims), sizes(1 + dims, dims),
+                                  sizes(1 + 2 * dims, dims), sizes(1 + 4 * dims, 1),
+                                  is_transposed ? sizes(1 + 3 * dims, dims) : sizes(0, 0)}};
+}
+
 // With literals the value is an argument of a call.  Without, it is what the interpreter remembers of values
 // that depend on inputs: sizes, tensors and what they are in.
 AbstractValue converted(const Value& value, bool with_literals, int depth, std::size_t& room) {
@@ -44,12 +77,8 @@ AbstractValue converted(const Value& value, bool with_literals, int depth, std::
     }
     return {std::move(dict)};
   }
-  if (value.is_object() && class_of(value.to_object()).is_torchbind()) {
-    // Of packed parameters the weight is known that they are packed from.
-    const Value& state = value.to_object().state;
-    if (!state.is_tuple() || state.items().empty() || !state.items()[0].is_tensor()) return {};
-    return {AbstractValue::Sequence{converted(state.items()[0], with_literals, depth + 1, room)}};
-  }
+  if (value.is_object() && class_of(value.to_object()).is_torchbind())
+    return packed_from(value.to_object().state);
   if (value.is_object() && !value.to_object().type->is_module()) {
     return sequence(value.to_object().slots);
   }

@@ -88,6 +88,19 @@ bool only_guards(const IrValue* value) {
   });
 }
 
+// Whether nothing but this `if` asks for its condition: not the caller of a function that takes it, and no
+// other turn of a loop around it.
+bool is_the_only_one_to_ask(const IrNode* node) {
+  const IrValue* condition = node->input(0);
+  return condition->node()->kind() == Symbol::kAtenBool &&
+         condition->node()->owning_block() == node->owning_block() && condition->uses().size() == 1;
+}
+
+bool is_question(const fxtrace::Node& node) {
+  return node.target == "builtins.bool" && node.args.size() == 1 && node.args[0].is<NodeId>() &&
+         node.users.empty();
+}
+
 bool has_nodes(const Graph& graph) {
   return graph.last().valid() && graph.node(graph.last()).op != Opcode::kPlaceholder;
 }
@@ -109,8 +122,13 @@ void Branches::run(const IrNode* node) {
   if (condition.is_bool()) return choose(node, condition.to_bool());
   if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
-  if (const Value* answer = run_.knowledge.find_answer(condition); answer != nullptr && answer->is_bool())
-    return choose(node, answer->to_bool());
+  if (const Value* answer = run_.knowledge.find_answer(condition); answer != nullptr && answer->is_bool()) {
+    const bool branch = answer->to_bool();
+    const NodeId asked = run_.tracer->use(find_proxy(condition)->ref);
+    if (is_the_only_one_to_ask(node) && is_question(run_.tracer->graph().node(asked)))
+      run_.tracer->erase(asked);
+    return choose(node, branch);
+  }
   run_.conditions.ask(condition);
   if (run_.mode == Mode::kAbstract && run_both(node)) return;
   if (run_.makes_subgraphs() && !run_.conditions.asks_for_none(condition)) return record(node, condition);
@@ -280,9 +298,7 @@ Value Branches::combined(const Value& first, const Value& second, const std::str
 Argument Branches::predicate(const IrNode* node, const Value& condition) {
   const NodeId asked = run_.tracer->use(find_proxy(condition)->ref);
   const fxtrace::Node& question = run_.tracer->graph().node(asked);
-  const bool is_question =
-      question.target == "builtins.bool" && question.args.size() == 1 && question.args[0].is<NodeId>();
-  if (!is_question || !question.users.empty() || node->input(0)->uses().size() != 1) return asked;
+  if (!is_question(question) || !is_the_only_one_to_ask(node)) return asked;
   const NodeId tensor = *question.args[0].get_if<NodeId>();
   const fxtrace::Node& made_by = run_.tracer->graph().node(tensor);
   const bool gives_bool =

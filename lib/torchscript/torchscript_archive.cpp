@@ -151,18 +151,31 @@ void TorchScriptArchive::load() {
   constants_ = constants.items();
   script::set_constants(*program_, constants_);
   for (Value& constant : constants_) {
+    if (constant.is_object() && class_of(constant.to_object()).is_torchbind()) {
+      // Packed parameters of a convolution: a tensor has its stride, padding and the like.
+      const Value& state = constant.to_object().state;
+      if (!state.is_tuple() || state.items().size() != 3 || !state.items()[1].is_list()) continue;
+      for (Value& part : state.items()[1].to_list().items) read_small(part);
+    }
     if (!constant.is_tensor()) continue;
     const TensorValue& tensor = constant.to_tensor();
     if (tensor.storage && tensor.storage->device.type == "meta")
       throw input_error("a constant of its code is on the device meta: it has no values");
-    const bool is_small = tensor.layout == TensorLayout::kStrided && !tensor.quantization && tensor.storage &&
-                          tensor.numel() <= script::kMaxKnownElements && !foreign_byte_order_;
-    if (!is_small) continue;
-    if (TensorRef known = script::with_elements(tensor, bytes_of(tensor.storage->record))) constant = known;
+    read_small(constant);
   }
   const Value root = read_pickle("data");
   if (!root.is_object()) throw input_error("data.pkl holds no module");
   module_ = Ref<ObjectValue>(&root.to_object());
+}
+
+void TorchScriptArchive::read_small(Value& value) const {
+  if (!value.is_tensor()) return;
+  const TensorValue& tensor = value.to_tensor();
+  const bool is_small = tensor.layout == TensorLayout::kStrided && !tensor.quantization && tensor.storage &&
+                        tensor.storage->device.type != "meta" &&
+                        tensor.numel() <= script::kMaxKnownElements && !foreign_byte_order_;
+  if (!is_small) return;
+  if (TensorRef known = script::with_elements(tensor, bytes_of(tensor.storage->record))) value = known;
 }
 
 const Value* TorchScriptArchive::find_state(const ObjectValue* object) {

@@ -88,6 +88,8 @@ class TorchScriptArchive {
   std::string read_record(const std::string& name) const;
   std::string read_code(const std::string& name) const;
   void read_constant_types();
+  // Gives a small tensor its elements.
+  void read_small(script::Value& value) const;
   Value read_pickle(const std::string& name);
   const std::string& bytes_of(const std::string& record) const;
 

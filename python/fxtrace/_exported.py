@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import logging
 import operator
 import os
@@ -22,7 +23,7 @@ from ._builder import Builder
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions
-from ._leaf import ARGUMENTS, Leaf, State, nodes_by_name
+from ._leaf import ARGUMENTS, Leaf, State, identity, nodes_by_name
 from ._tree import add_state, tensor_of_constant
 from ._values import NodeRef
 
@@ -88,6 +89,50 @@ class Archive:
         return content
 
 
+class Pairs:
+    """Which node of a program each node of a graph stands for, told in the graph's order: of those that call the same
+    with the same values, the first that no other node stands for."""
+
+    def __init__(self, source: fx.GraphModule):
+        self.by_name = nodes_by_name(source)
+        self.program_nodes: dict[fx.Node, fx.Node | None] = {}  # of each node of the graph
+        self._calls: dict[Any, list[fx.Node]] = {}  # last one first
+        self._identities: dict[fx.Node, fx.Node] = {}
+        for node in reversed(source.graph.nodes):
+            if node.op == "call_function":
+                inputs = [self._identity(other) for other in node.all_input_nodes if other.op != "get_attr"]
+                self._calls.setdefault(self._call(node, inputs), []).append(node)
+
+    @property
+    def count(self) -> int:
+        return len(self.program_nodes)
+
+    def _identity(self, node: fx.Node) -> fx.Node:
+        if node not in self._identities:
+            self._identities[node] = identity(node)
+        return self._identities[node]
+
+    @staticmethod
+    def _call(node: fx.Node, inputs: list[fx.Node]) -> Any:
+        numbers = [value for value in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(value, (int, float))]
+        return node.target, tuple(dict.fromkeys(inputs)), repr(numbers)
+
+    def find(self, new: fx.Node) -> fx.Node | None:
+        if new.op != "call_function":
+            return None
+        inputs = [self.program_nodes[other] for other in new.all_input_nodes if other in self.program_nodes]
+        if all(inputs):
+            found = self._calls.get(self._call(new, [self._identity(node) for node in inputs if node is not None]))
+            if found:
+                return found.pop()
+        # With other numbers, where an option has fixed a size; or behind what a pass has changed.
+        same = self.by_name.get(new.name)
+        return same if same is not None and same.target == new.target else None
+
+    def add(self, new: fx.Node, stands_for: fx.Node | None) -> None:
+        self.program_nodes[new] = stands_for
+
+
 class ProgramBuilder(Builder):
     """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
@@ -106,6 +151,7 @@ class ProgramBuilder(Builder):
         self._is_body = body is not None
         self._state = state or State.of_program(program)
         self._leaves: dict[str, Leaf] = {}
+        self._known_pairs: Pairs | None = None
         self.functions = functions or ModelFunctions(None)
 
     def is_state(self, name: str) -> bool:
@@ -168,12 +214,13 @@ class ProgramBuilder(Builder):
         )
         given = [name for _, name in node.input_places()]
         if leaf.module_type in ARGUMENTS and leaf.signature is None:
-            known = {node.name for node in self._source.graph.nodes}
             tensors = [node for node in leaf.entering if isinstance(node.meta["val"], torch.Tensor)]
-            if len(given) == len(tensors) == 1 and given[0] not in known:  # a node that a pass has made
+            if len(given) == len(tensors) == 1 and self._program_node(given[0]) is None:  # a node that a pass has made
                 leaf.reorder(tensors)
             else:
                 leaf.reorder(self._entering(given, tensors))
+        if leaf.signature is None and not leaf.has_own_operator():
+            self._name_parts(leaf, node)
         self._leaves[node.name] = leaf
         results = len(leaf.leaving)
         positions = [user.args[1] for user in self._parts_of(node)]
@@ -187,10 +234,29 @@ class ProgramBuilder(Builder):
             if user.target == "operator.getitem" and user.args[0] == NodeRef(node.name):
                 yield user
 
+    def _name_parts(self, leaf: Leaf, node: Node) -> None:
+        """The graph says which part of the result each value is: its parts stand in the order of the program's."""
+        parts = list(self._leaf_parts(node, ()))
+        order = {part.name: i for i, part in enumerate(self.graph)}
+        parts.sort(key=lambda part: order[part[0].name])
+        if len(parts) != len(leaf.leaving) or not all(_fits(part, value) for (part, _), value in zip(parts, leaf.leaving)):
+            raise RebuildError(f"which results the parts {[part.name for part, _ in parts]} are cannot be told, of {leaf.leaving}")
+        leaf.parts = [path for _, path in parts]
+
+    def _leaf_parts(self, node: Node, path: tuple[int, ...]) -> Iterator[tuple[Node, tuple[int, ...]]]:
+        """The tensors that a graph takes out of the result of a node."""
+        for part in self._parts_of(node):
+            here = (*path, part.args[1])
+            if part.shape is None:
+                yield from self._leaf_parts(part, here)
+            else:
+                yield part, here
+
     def _entering(self, given: list[str], tensors: list[fx.Node]) -> list[fx.Node]:
         """The nodes of the program that arguments of a leaf stand for, of those that enter it."""
         found = [self._program_node(name) for name in given]
-        left = [node for node in tensors if node not in found]
+        known = {identity(node) for node in found if node is not None}
+        left = [node for node in tensors if identity(node) not in known]
         for i, name in enumerate(given):
             if found[i] is not None:
                 continue
@@ -201,23 +267,36 @@ class ProgramBuilder(Builder):
             left.remove(fitting[0])
         return [node for node in found if node is not None]
 
-    def _program_node(self, name: str) -> fx.Node | None:
-        """The node of the program that a node of the graph stands for; None for what another leaf gives to a part."""
-        node = self.graph[name]
-        if node.op == "get_attr":
-            name = next(key for key, target in self._state.names.items() if target == node.target)
-        path: tuple[int, ...] = ()
-        while node.target == "operator.getitem":
-            path = (node.args[1], *path)
-            node = self.graph[node.args[0].name]
-        if node.op == "placeholder" and node.program_nodes:
-            is_one = len(node.program_nodes) == 1 and not path
-            return nodes_by_name(self._source).get(node.program_nodes[0]) if is_one else None
-        if node.op != "call_module":
-            return nodes_by_name(self._source)[name]
-        leaf = self._leaves[node.name]
-        return next(node for node, where in leaf.result_paths().items() if where == path)
+    @property
+    def _pairs(self) -> Pairs:
+        if self._known_pairs is None:
+            self._known_pairs = Pairs(self._source)
+        return self._known_pairs
 
+    def _program_node(self, name: str) -> fx.Node | None:
+        """The node of the program that a node of the graph stands for; None where nothing tells, as of one that a pass
+        has made.  Not by name: a module called as a node of the program has given that node another name."""
+        for node in itertools.islice(self.graph, self._pairs.count, len(self._nodes)):
+            new = self._nodes[node.name]
+            self._pairs.add(new, self._given_node(node) or self._pairs.find(new))
+        return self._pairs.program_nodes[self._nodes[name]]
+
+    def _given_node(self, node: Node) -> fx.Node | None:
+        """Of an input, a parameter, a leaf or a part of what a leaf gives: the node of the program."""
+        if node.op == "get_attr":
+            return next((self._pairs.by_name[key] for key, target in self._state.names.items() if target == node.target), None)
+        path: tuple[int, ...] = ()
+        made_by = node
+        while made_by.target == "operator.getitem" and isinstance(made_by.args[0], NodeRef):
+            path = (made_by.args[1], *path)
+            made_by = self.graph[made_by.args[0].name]
+        if made_by.op == "placeholder":
+            is_one = len(made_by.program_nodes) <= 1 and not path
+            return self._pairs.by_name.get((*made_by.program_nodes, made_by.name)[0]) if is_one else None
+        if made_by.op == "call_module":
+            paths = self._leaves[made_by.name].result_paths()
+            return next((value for value, where in paths.items() if where == path), None)
+        return None
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
         if self._is_body:

@@ -214,6 +214,7 @@ class Leaf:
         self.state = state
         self.signature = signature
         paths = self._paths(path)
+        self.parts: list[tuple[int, ...]] | None = None  # of the result, in the order of `leaving`, where given
         self.entering = list(dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside, paths)))
         self.writes = []
         used = []
@@ -268,6 +269,8 @@ class Leaf:
 
     def result_paths(self) -> dict[fx.Node, tuple[int, ...]]:
         """Where in the result of the module's forward each leaving node is."""
+        if self.parts is not None:
+            return dict(zip(self.leaving, self.parts))
         if self.module_type in RESULTS:
             return {node: RESULTS[self.module_type](node) for node in self.leaving}
         if len(self.leaving) == 1:
@@ -287,6 +290,12 @@ class Leaf:
         if len(self.entering) != len(given):
             raise RebuildError(f"of the arguments {given} only {self.entering} enter")
         self.sizes = list(entering.values())
+
+    def has_own_operator(self) -> bool:
+        """Whether one operator computes what the module returns; False of a recurrent module, decomposed into steps."""
+        return self.module_type not in RECURRENT or any(
+            getattr(node.target, "_opname", "") in RECURRENT_OPERATORS for node in self.nodes
+        )
 
     def build(self, call: Node) -> fx.GraphModule:
         """The module, for a call of it with these arguments."""
@@ -445,6 +454,8 @@ RESULTS: dict[str, Callable[[fx.Node], tuple[int, ...]]] = {
     **{f"{kind}MaxPool{dims}d": pool_path for kind in ("", "Adaptive") for dims in (1, 2, 3)},
     "MultiheadAttention": lambda node: (int("softmax" in str(behind_views(node).target)),),
 }
+RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell")
+RECURRENT_OPERATORS = ("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell")
 ARGUMENTS = {
     *RESULTS,
     *("GRUCell", "RNNCell", "Bilinear", "CosineSimilarity", "PairwiseDistance", "EmbeddingBag", "Transformer"),

@@ -297,6 +297,20 @@ class Transformers(nn.Module):
         return self.whole(memory, x, tgt_mask=scores, tgt_is_causal=False, **masks)
 
 
+class Renamed(nn.Module):
+    """Leaves called as nodes of the program, which get other names in the graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.mul_1, self.mul_2 = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.bilinear, self.gru = nn.Bilinear(4, 4, 4), nn.GRU(4, 4)
+
+    def forward(self, x):
+        y = self.mul_2(self.mul_1(x) * 2) * 3
+        z = y * 4
+        return self.bilinear(z * 5, z), self.gru(z * 6, z[:1])
+
+
 class Pairs(nn.Module):
     def __init__(self):
         super().__init__()
@@ -324,5 +338,6 @@ CASES += [
         ["first", "normed", "encoder", "layer", "decoder", "whole"],
         not_for=OTHER_BITS,
     ),
+    Case(Renamed, [(3, 2, 4)], ["mul_1", "mul_2", "bilinear", "gru"], not_for=OTHER_BITS),
     Case(Pairs, [(2, 4, 8), (2, 4, 8)], ["bilinear", "similarity", "triplet", "unpool", "bag"], not_for=OTHER_BITS),
 ]

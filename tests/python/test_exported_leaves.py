@@ -55,7 +55,7 @@ def test_eager_modules_are_the_leaves(program, tmp_path, case, mode):
     assert text is None, f"{text}\n{rebuilt.code}"
 
 
-DECOMPOSED = [case for case in leaf_modules.CASES if case.name in ("Recurrent", "Layered", "Transformers")]
+DECOMPOSED = [case for case in leaf_modules.CASES if case.name in ("Recurrent", "Layered", "Renamed", "Transformers")]
 
 
 @pytest.mark.parametrize("case", tiers.one_in(4, DECOMPOSED), ids=lambda case: case.name)
@@ -67,6 +67,7 @@ def test_eager_modules_take_the_calls_of_decomposed_programs(program, tmp_path, 
     graph = program.trace(path, *case.options)["graphs"][0]
     leaves = {node["target"] for node in graph["nodes"] if node["op"] == "call_module"}
     assert set(case.leaves) <= leaves
+    harness.ExportedRun(path, _exported.load(path), case.args(), case.kwargs).compare(graph)
     rebuilt = harness.rebuild_eager(path, graph, model)
     with torch.no_grad():
         actual = rebuilt(*case.args(), **case.kwargs)

@@ -93,6 +93,31 @@ def static_quantized():
     return quantization.convert(model, inplace=True)
 
 
+class Convolutions(nn.Module):
+    """Their packed parameters are constants once the model is frozen."""
+
+    def __init__(self):
+        super().__init__()
+        self.quant, self.dequant = quantization.QuantStub(), quantization.DeQuantStub()
+        self.one = nn.Conv1d(4, 8, 3, stride=2, padding=1, groups=2)
+        self.two = nn.Conv2d(2, 6, (1, 3), dilation=2)
+        self.three = nn.Conv3d(1, 2, (1, 2, 3), stride=(1, 2, 1))
+        self.join = torch.ao.nn.quantized.FloatFunctional()
+
+    def forward(self, x: Tensor):
+        x = self.one(self.quant(x)).unflatten(1, (2, 4))
+        x = self.join.cat([x, x], 2)
+        return self.dequant(self.three(self.two(x).unsqueeze(1)))
+
+
+def frozen_quantized():
+    model = Convolutions().eval()
+    model.qconfig = quantization.default_qconfig
+    quantization.prepare(model, inplace=True)
+    model(torch.rand(2, 4, 17))
+    return quantization.convert(model, inplace=True)
+
+
 def dynamic_quantized():
     return quantization.quantize_dynamic(Tagger().eval(), {nn.Linear, nn.LSTM, nn.GRU}, dtype=torch.qint8)
 
@@ -106,6 +131,7 @@ MODELS = {
     "where": (Where, lambda: (torch.randn(3, 4),)),
     "experts": (Experts, lambda: (torch.rand(12, 16).bfloat16(), torch.tensor([4, 8, 12], dtype=torch.int32))),
     "static_quantized": (static_quantized, lambda: (torch.rand(2, 3, 8, 8),)),
+    "frozen_quantized": (frozen_quantized, lambda: (torch.rand(2, 4, 17),)),
     "dynamic_quantized": (dynamic_quantized, lambda: (torch.rand(2, 7, 4),)),
 }
 
@@ -120,6 +146,8 @@ def test_shapes_are_those_of_a_run(program, tmp_path, name, way):
         warnings.simplefilter("ignore")
         model, inputs = make().eval(), make_inputs()
         archive = torch.jit.script(model) if way == "scripted" else torch.jit.trace(model, copy.deepcopy(inputs))
+        if make is frozen_quantized:
+            archive = torch.jit.freeze(archive.eval())
     path = str(tmp_path / "model.pt")
     archive.save(path)
     collection = json.loads(program.stdout("trace", path, "--no-default-leaves", *test_shapes.options_for(inputs)))

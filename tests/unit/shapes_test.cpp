@@ -511,6 +511,9 @@ TEST_CASE("shape rules: quantized tensors and packed parameters", "[shapes]") {
        "raises: features of the input are not what the weight takes: 9 != 8"},
       {"quantized::conv2d.new(quint8[n,3,8,8], [float32[16,3,3,3],[1,1],[0,0],[1,1],[1],[]], 0.1, 0)",
        "quint8[n,16,6,6]"},
+      {"quantized::conv1d(quint8[n,3,8], [float32[16,3,1,3],[1,2],[0,1],[1,1],[1],[]], 0.1, 0)",
+       "quint8[n,16,4]"},
+      {"quantized::conv1d(quint8[n,3,8], [float32[16,3,2,3],[1,2],[0,1],[1,1],[1],[]], 0.1, 0)", "?"},
       {"quantized::linear_dynamic(float32[n,8], [float32[16,8]])", "float32[n,16]"},
   };
   check_rules(kCases);

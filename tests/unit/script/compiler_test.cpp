@@ -65,14 +65,17 @@ def f(x: Tensor, y: Tensor=CONSTANTS.c0, n: int=7 - 2 * 3) -> Tensor:
 
 TEST_CASE("script compiler: numbers without a literal are defaults of arguments") {
   const auto program = program_of(
-      "def f(a: float=-inf, b: float=float(\"inf\"), c: complex=-infj, d: float=-nan) -> int:\n  return 1\n");
+      "def f(a: float=-inf, b: float=float(\"inf\"), c: complex=-infj, d: float=-nan, "
+      "e: int=-(3), f: float=float(\"-inf\")) -> int:\n  return 1\n");
   const FunctionSchema& schema = program->find_function("__torch__.f")->schema();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  REQUIRE(schema.arguments.size() == 4);
+  REQUIRE(schema.arguments.size() == 6);
   CHECK(schema.arguments[0].default_value == Constant(-kInfinity));
   CHECK(schema.arguments[1].default_value == Constant(kInfinity));
   CHECK(schema.arguments[2].default_value == Constant(std::complex<double>(-0.0, -kInfinity)));
   CHECK(std::isnan(*schema.arguments[3].default_value->get_if<double>()));
+  CHECK(schema.arguments[4].default_value == Constant(std::int64_t{-3}));
+  CHECK(schema.arguments[5].default_value == Constant(-kInfinity));
 }
 
 TEST_CASE("script compiler: branches and loops") {
