@@ -151,6 +151,23 @@ def test_objects_among_the_constants(program, tmp_path, dynamic):
     assert "_constant_object(archive, " in program.stdout("trace", path, "-f", "fx").decode()
 
 
+class Packed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        weight = torch.quantize_per_tensor(torch.randn(3, 8), 0.1, 0, torch.qint8)
+        self.packed = torch.ops.quantized.linear_prepack(weight, None)
+
+    def forward(self, x):
+        weight, _ = torch.ops.quantized.linear_unpack(self.packed)
+        return torch.ops.quantized.linear_dynamic(x, self.packed), weight.dequantize()
+
+
+def test_objects_among_the_attributes(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.save(torch.jit.script(Packed()), path)
+    fx_source.compare_scripted(program, path, (torch.randn(2, 8),), {})
+
+
 def test_a_wrong_file_is_noticed(program):
     """The comparison of these tests: another operator, another argument."""
     sample = SCRIPTED["nested_scripted"]

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 
+import fx_source
 import harness
 import hostile
 import pytest
@@ -168,6 +169,7 @@ def test_objects_of_a_library(program, tmp_path):
     ]  # fmt: skip
     torch.ops.load_library(library)
     harness.compare_runs(path, graph, "forward", (torch.ones(2, 3),), {})
+    fx_source.compare_scripted(program, path, (torch.ones(2, 3),), {}, "--op-library", library)
 
 
 @pytest.mark.volume
