@@ -297,6 +297,7 @@ class ProgramBuilder(Builder):
             paths = self._leaves[made_by.name].result_paths()
             return next((value for value, where in paths.items() if where == path), None)
         return None
+
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
         if self._is_body:
