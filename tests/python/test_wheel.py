@@ -4,6 +4,7 @@ built for, with another one."""
 import glob
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import venv
@@ -40,6 +41,14 @@ def succeed(*command) -> str:
     return done.stdout
 
 
+def unity_options() -> dict[str, str]:
+    """How the preset dev compiles: on CI several files at a time, which ccache takes for others than each by itself."""
+    cache = pathlib.Path(harness.ROOT, "build", "dev", "CMakeCache.txt")
+    lines = cache.read_text().splitlines() if cache.exists() else []
+    values = [re.split(":[A-Z]+=", line) for line in lines if line.startswith("CMAKE_UNITY_BUILD")]
+    return {f"cmake.define.{name}": value for name, value in values}
+
+
 def build_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
     """By that Python, with the options of the preset dev, so that ccache knows most of it."""
     settings = {
@@ -48,6 +57,7 @@ def build_wheel(folder: pathlib.Path, python: pathlib.Path) -> str:
         "cmake.define.CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1",
         "cmake.define.FXTRACE_WERROR": "ON",
         "install.strip": "true",
+        **unity_options(),
     }
     options = [part for key, value in settings.items() for part in ("-C", f"{key}={value}")]
     build = ["wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), *options, harness.ROOT]
