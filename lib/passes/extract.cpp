@@ -673,9 +673,12 @@ class Extraction {
     }
   }
 
-  // First names of tied parameters that are not kept become the first that is.
+  // First names of tied parameters that are not kept become the first that is.  A collection that contradicts
+  // itself may name some that no node of the part can use.
   template <class Name>
   void rename(std::vector<Name>& names) const {
+    std::erase_if(
+        names, [&](const Name& name) { return !first_name_.contains(name) && !parameters_.contains(name); });
     for (Name& name : names) {
       if (const auto first = first_name_.find(name); first != first_name_.end()) name = first->second;
     }
