@@ -222,7 +222,8 @@ void lint(const Graph& graph) {
       throw lint_error(node.name + " is not in its place");
     }
     for_each_input(node, [&](NodeId input) {
-      if (node.op == Opcode::kPlaceholder) throw lint_error("placeholder " + node.name + " uses a node");
+      if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr)
+        throw lint_error(std::string(to_string(node.op)) + " " + node.name + " uses a node");
       const auto found = users.find(input.index);
       if (found == users.end()) throw lint_error(node.name + " uses a node that is not defined before it");
       if (found->second.empty() || found->second.back() != id) found->second.push_back(id);
