@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "pictures/plumbing.h"
 #include "support/qualified_name.h"
+#include "support/remove_repeated.h"
 
 namespace fxtrace {
 namespace {
@@ -328,14 +328,6 @@ class Builder {
   Outline& outline_;
   ModuleNames names_;
 };
-
-// Keeps the first of equal values.
-template <class T, class Key>
-void remove_repeated(std::vector<T>& values, const Key& key) {
-  if (values.size() < 2) return;
-  std::set<decltype(key(values[0]))> seen;
-  std::erase_if(values, [&](const T& value) { return !seen.insert(key(value)).second; });
-}
 
 }  // namespace
 

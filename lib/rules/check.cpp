@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,6 +13,7 @@
 #include "summaries/model_summary.h"
 #include "support/columns.h"
 #include "support/qualified_name.h"
+#include "support/remove_repeated.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -120,12 +120,6 @@ bool is_registered_by_torch(std::string_view name) {
       kOwn, [&](std::string_view own) { return name.substr(kClasses.size()).starts_with(own); });
 }
 
-// A node can break a rule several times, by each of its users.
-void leave_one_of_equals(std::vector<OffencePlace>& places) {
-  std::set<OffencePlace> seen;
-  std::erase_if(places, [&](const OffencePlace& place) { return !seen.insert(place).second; });
-}
-
 class Checker {
  public:
   Checker(std::vector<Rule> rules, const CheckedModel& model) : model_(model) {
@@ -160,7 +154,8 @@ class Checker {
           limited(rule);
       }
     }
-    for (Offence& offence : report_.offences) leave_one_of_equals(offence.places);
+    // A node can break a rule several times, by each of its users.
+    for (Offence& offence : report_.offences) remove_repeated(offence.places);
     return std::move(report_);
   }
 

@@ -1,12 +1,12 @@
 #include "writers/check_sarif.h"
 
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "support/json_emitter.h"
 #include "support/qualified_name.h"
+#include "support/remove_repeated.h"
 #include "writers/check_words.h"
 
 namespace fxtrace {
@@ -54,8 +54,7 @@ void write_rule(JsonEmitter& json, const Rule& rule) {
 // Each once, as SARIF wants them: nodes of two graphs may have the same module and name.
 void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places) {
   for (OffencePlace& place : places) place.graph.reset();
-  std::set<OffencePlace> written;
-  std::erase_if(places, [&](const OffencePlace& place) { return !written.insert(place).second; });
+  remove_repeated(places);
   json.key("logicalLocations").list(places, [&](const OffencePlace& place) {
     json.object([&] {
       json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
