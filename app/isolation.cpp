@@ -8,6 +8,7 @@
 #include "app/child_process.h"
 #include "app/isolated_process.h"
 #include "app/model.h"
+#include "support/words.h"
 
 namespace fxtrace::cli {
 
@@ -30,14 +31,13 @@ namespace {
 // The error with the name of what was read when it happened.
 Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
   if (file < files.size()) return files[file]->with_display(error);
-  std::string names;
-  for (const InputFile* input : files) names += (names.empty() ? "" : " and ") + input->display();
-  return Error(error).at(names);
+  return Error(error).at(joined(files, &InputFile::display, " and "));
 }
 
-// `open`: the descriptors that the work reads; `files`: those of them that errors name.
-int isolate(const IsolationArguments& arguments, const std::vector<const InputFile*>& files,
-            const std::vector<int>& open, Output& output, Console& console, const Work& work) {
+int isolate(const IsolationArguments& arguments, const InputFile& input,
+            const std::vector<const InputFile*>& others, Output& output, Console& console, const Work& work) {
+  std::vector<const InputFile*> files{&input};
+  files.insert(files.end(), others.begin(), others.end());
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
@@ -50,8 +50,8 @@ int isolate(const IsolationArguments& arguments, const std::vector<const InputFi
   IsolatedProcess process(arguments, console);
   if (process.start()) {
     messages.become_stderr();
-    std::vector<int> kept = open;
-    kept.push_back(product);
+    std::vector<int> kept{product};
+    for (const InputFile* file : files) kept.push_back(file->file().descriptor());
     return process.run(std::move(kept), work, [&] { return output.is_written(); });
   }
   messages.begin();
@@ -67,22 +67,16 @@ int isolate(const IsolationArguments& arguments, const std::vector<const InputFi
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others) {
-  std::vector<const InputFile*> files{&input};
-  files.insert(files.end(), others.begin(), others.end());
-  std::vector<int> open;
-  for (const InputFile* file : files) open.push_back(file->file().descriptor());
-  return isolate(arguments, files, open, output, console, [&](Isolated& isolated) {
+  return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
     with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
     return work(isolated);
   });
 }
 
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                             Console& console, TraceOptions& options, const std::vector<int>& also_open,
-                             const RunningWork& work) {
-  std::vector<int> open = also_open;
-  open.push_back(input.file().descriptor());
-  return isolate(arguments, {&input}, open, output, console, [&](Isolated& isolated) {
+                             Console& console, TraceOptions& options, const RunningWork& work,
+                             const std::vector<const InputFile*>& others) {
+  return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
     const FxtraceEngine* engine =
         with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
     return work(isolated, *engine);

@@ -77,10 +77,9 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others = {});
-// Does the same with a child that may run the model with LibTorch.  `also_open` are further descriptors that
-// work() reads.
+// Does the same with a child that may run the model with LibTorch.
 int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
-                             Console& console, TraceOptions& options, const std::vector<int>& also_open,
-                             const RunningWork& work);
+                             Console& console, TraceOptions& options, const RunningWork& work,
+                             const std::vector<const InputFile*>& others = {});
 
 }  // namespace fxtrace::cli

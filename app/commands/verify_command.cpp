@@ -160,22 +160,18 @@ int run(const Arguments& arguments, Console& console) {
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   const InputFile input(arguments.model, console.in());
   Files files;
-  std::vector<int> also_open;
-  if (arguments.collection) {
-    files.collection.emplace(*arguments.collection, console.in());
-    also_open.push_back(files.collection->file().descriptor());
-  }
-  for (const std::string& name : arguments.inputs) {
-    files.inputs.emplace_back(name, console.in());
-    also_open.push_back(files.inputs.back().file().descriptor());
-  }
+  std::vector<const InputFile*> others;
+  if (arguments.collection) others.push_back(&files.collection.emplace(*arguments.collection, console.in()));
+  for (const std::string& name : arguments.inputs) files.inputs.emplace_back(name, console.in());
+  for (const InputFile& file : files.inputs) others.push_back(&file);
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated_with_engine(arguments.isolation, input, output, console, config.options, also_open,
-                                  [&](Isolated& isolated, const FxtraceEngine& engine) {
-                                    return verify_model(arguments, config, input, files, layout, output,
-                                                        isolated, console, engine);
-                                  });
+  return run_isolated_with_engine(
+      arguments.isolation, input, output, console, config.options,
+      [&](Isolated& isolated, const FxtraceEngine& engine) {
+        return verify_model(arguments, config, input, files, layout, output, isolated, console, engine);
+      },
+      others);
 }
 
 }  // namespace
