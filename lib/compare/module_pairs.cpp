@@ -38,10 +38,8 @@ ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& a
       after_(after),
       in_after_(before.modules.size(), ModuleTree::kNone),
       in_before_(after.modules.size(), ModuleTree::kNone),
-      wrappers_before_(before.modules.size(), false),
-      wrappers_after_(after.modules.size(), false),
-      wrapper_of_before_(before.modules.size(), ModuleTree::kNone),
-      wrapper_of_after_(after.modules.size(), ModuleTree::kNone),
+      wrapped_before_(before.modules.size(), ModuleTree::kNone),
+      wrapped_after_(after.modules.size(), ModuleTree::kNone),
       structures_before_(find_structures(before_, before)),
       structures_after_(find_structures(after_, after)) {
   join_paths();
@@ -87,15 +85,15 @@ void ModulePairs::join_paths() {
     const std::size_t parent = before_.parents[i];
     std::size_t same = ModuleTree::kNone;
     if (parent == ModuleTree::kNone ||
-        (in_after_[parent] == ModuleTree::kNone && !wrappers_before_[parent])) {
+        (in_after_[parent] == ModuleTree::kNone && !is_wrapper_before(parent))) {
       same = after_.find(path);
-    } else if (!wrappers_before_[parent]) {
+    } else if (!is_wrapper_before(parent)) {
       const std::string& around = after_[in_after_[parent]].path;
       const std::string_view name = QualifiedName(path).last();
       same = after_.find(around.empty() ? std::string(name) : around + "." + std::string(name));
     }
     if (in_after_[i] != ModuleTree::kNone || same == ModuleTree::kNone ||
-        in_before_[same] != ModuleTree::kNone || wrappers_after_[same] || join_wrapped(i, same))
+        in_before_[same] != ModuleTree::kNone || is_wrapper_after(same) || join_wrapped(i, same))
       continue;
     in_after_[i] = same;
     in_before_[same] = i;
@@ -106,31 +104,34 @@ bool ModulePairs::join_wrapped(std::size_t before, std::size_t after) {
   const std::string_view was = qualified_type(before_[before].type);
   const std::string_view is = qualified_type(after_[after].type);
   if (was.empty() || is.empty() || was == is) return false;
-  const auto note = [](const ModuleTree& tree, std::size_t wrapper, std::size_t wrapped,
-                       std::vector<bool>& wrappers, std::vector<std::size_t>& wrapper_of) {
-    for (std::size_t around = wrapped; around != wrapper;) {
+  const auto note = [](const ModuleTree& tree, std::size_t wrapper, std::size_t module, Wrapped& wrapped) {
+    for (std::size_t around = module; around != wrapper;) {
       around = tree.parents[around];
-      wrappers[around] = true;
+      wrapped[around] = module;
     }
-    wrapper_of[wrapped] = wrapper;
   };
   std::size_t i = before;
   std::size_t j = find_wrapped(after_, structures_after_, after, before_, structures_before_, before);
   if (j != ModuleTree::kNone) {
-    for (std::size_t around = j; around != after;) {
-      around = after_.parents[around];
-      wrapped_in_after_.emplace(around, before);
-    }
-    note(after_, after, j, wrappers_after_, wrapper_of_after_);
+    note(after_, after, j, wrapped_after_);
   } else {
     j = after;
     i = find_wrapped(before_, structures_before_, before, after_, structures_after_, after);
     if (i == ModuleTree::kNone) return false;
-    note(before_, before, i, wrappers_before_, wrapper_of_before_);
+    note(before_, before, i, wrapped_before_);
   }
   in_after_[i] = j;
   in_before_[j] = i;
   return true;
+}
+
+std::size_t ModulePairs::outermost_wrapper(const ModuleTree& tree, const Wrapped& wrapped,
+                                           std::size_t module) {
+  std::size_t found = ModuleTree::kNone;
+  for (std::size_t around = tree.parents[module]; around != ModuleTree::kNone && wrapped[around] == module;
+       around = tree.parents[around])
+    found = around;
+  return found;
 }
 
 std::size_t ModulePairs::find_wrapped(const ModuleTree& around_tree,
@@ -171,12 +172,12 @@ void ModulePairs::join(std::size_t before, std::size_t after) {
     in_before_[j] = i;
     std::unordered_map<std::string_view, std::size_t> by_name;
     for (const std::size_t child : after_.children[j]) {
-      if (in_before_[child] == ModuleTree::kNone && !wrappers_after_[child])
+      if (in_before_[child] == ModuleTree::kNone && !is_wrapper_after(child))
         by_name.emplace(QualifiedName(after_[child].path).last(), child);
     }
     for (const std::size_t child : before_.children[i]) {
       const auto found = by_name.find(QualifiedName(before_[child].path).last());
-      if (found != by_name.end() && in_after_[child] == ModuleTree::kNone && !wrappers_before_[child])
+      if (found != by_name.end() && in_after_[child] == ModuleTree::kNone && !is_wrapper_before(child))
         pending.emplace_back(child, found->second);
     }
   }
@@ -190,21 +191,21 @@ bool ModulePairs::join_equal(bool is_outermost) {
   };
   std::map<std::uint64_t, Candidates> candidates;
   const auto is_candidate = [&](const ModuleTree& tree, const std::vector<std::size_t>& others,
-                                const std::vector<bool>& wrappers, std::size_t module) {
-    if (others[module] != ModuleTree::kNone || wrappers[module]) return false;
+                                const Wrapped& wrapped, std::size_t module) {
+    if (others[module] != ModuleTree::kNone || is_wrapper(wrapped, module)) return false;
     const std::size_t parent = tree.parents[module];
     return !is_outermost || parent == ModuleTree::kNone || others[parent] != ModuleTree::kNone ||
-           wrappers[parent];
+           is_wrapper(wrapped, parent);
   };
   const auto key = [&](const Structure& structure, std::string_view parent_before) {
     return structure.has_parameters ? structure.hash : mix(structure.hash, text_hash(parent_before));
   };
   for (const std::size_t i : before_.by_length) {
-    if (is_candidate(before_, in_after_, wrappers_before_, i))
+    if (is_candidate(before_, in_after_, wrapped_before_, i))
       candidates[key(structures_before_[i], QualifiedName(before_[i].path).parent())].before.push_back(i);
   }
   for (const std::size_t j : after_.by_length) {
-    if (!is_candidate(after_, in_before_, wrappers_after_, j)) continue;
+    if (!is_candidate(after_, in_before_, wrapped_after_, j)) continue;
     const std::string_view parent = path_before(QualifiedName(after_[j].path).parent());
     candidates[key(structures_after_[j], parent)].after.push_back(j);
   }
@@ -237,14 +238,14 @@ void ModulePairs::join_renamed() {
   for (const std::size_t i : before_.by_length) {
     const std::size_t parent = before_.parents[i];
     if (in_after_[i] != ModuleTree::kNone || parent == ModuleTree::kNone || before_[i].type.empty() ||
-        wrappers_before_[i])
+        is_wrapper_before(i))
       continue;
     Found& entry = found[{parent, structures_before_[i].loose}];
     note(entry.before, entry.is_one, i);
   }
   for (const std::size_t j : after_.by_length) {
     const std::size_t parent = after_.parents[j];
-    if (in_before_[j] != ModuleTree::kNone || parent == ModuleTree::kNone || wrappers_after_[j]) continue;
+    if (in_before_[j] != ModuleTree::kNone || parent == ModuleTree::kNone || is_wrapper_after(j)) continue;
     const auto entry = found.find({in_before_[parent], structures_after_[j].loose});
     if (entry != found.end()) note(entry->second.after, entry->second.is_one, j);
   }
@@ -258,8 +259,7 @@ void ModulePairs::join_renamed() {
 std::string_view ModulePairs::path_before(std::string_view path_after) const {
   const std::size_t module = after_.find(path_after);
   if (module == ModuleTree::kNone) return path_after;
-  if (const auto wrapped = wrapped_in_after_.find(module); wrapped != wrapped_in_after_.end())
-    return before_[wrapped->second].path;
+  if (is_wrapper_after(module)) return before_[in_before_[wrapped_after_[module]]].path;
   if (in_before_[module] == ModuleTree::kNone) return path_after;
   return before_[in_before_[module]].path;
 }
@@ -274,7 +274,7 @@ std::string ModulePairs::parameter_before(const std::string& name_after) const {
   const QualifiedName name(name_after);
   const std::string_view parent = name.parent();
   const std::size_t module = after_.find(parent);
-  if (module != ModuleTree::kNone && wrappers_after_[module]) return std::string(1, '\0') + name_after;
+  if (module != ModuleTree::kNone && is_wrapper_after(module)) return std::string(1, '\0') + name_after;
   const std::string_view before = path_before(parent);
   if (before == parent) return name_after;
   return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());

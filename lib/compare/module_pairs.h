@@ -48,12 +48,16 @@ class ModulePairs {
   std::size_t in_before(std::size_t module) const { return in_before_[module]; }
 
   // Whether the module is on one side only, around one that belongs to something.
-  bool is_wrapper_before(std::size_t module) const { return wrappers_before_[module]; }
-  bool is_wrapper_after(std::size_t module) const { return wrappers_after_[module]; }
+  bool is_wrapper_before(std::size_t module) const { return is_wrapper(wrapped_before_, module); }
+  bool is_wrapper_after(std::size_t module) const { return is_wrapper(wrapped_after_, module); }
 
   // The outermost wrapper of a module; ModuleTree::kNone of others.
-  std::size_t wrapper_of_before(std::size_t module) const { return wrapper_of_before_[module]; }
-  std::size_t wrapper_of_after(std::size_t module) const { return wrapper_of_after_[module]; }
+  std::size_t wrapper_of_before(std::size_t module) const {
+    return outermost_wrapper(before_, wrapped_before_, module);
+  }
+  std::size_t wrapper_of_after(std::size_t module) const {
+    return outermost_wrapper(after_, wrapped_after_, module);
+  }
 
   // A path of the second collection as the first has it, and the other way round; itself where nothing
   // belongs to it.  Of a wrapper that of what is in it.
@@ -72,10 +76,13 @@ class ModulePairs {
 
   ModuleTree before_, after_;
   std::vector<std::size_t> in_after_, in_before_;
-  std::vector<bool> wrappers_before_, wrappers_after_;
-  std::unordered_map<std::size_t, std::size_t>
-      wrapped_in_after_;  // by wrapper of the second, module of the first
-  std::vector<std::size_t> wrapper_of_before_, wrapper_of_after_;
+  // By module, of a wrapper what is in it; kNone of others.
+  using Wrapped = std::vector<std::size_t>;
+  static bool is_wrapper(const Wrapped& wrapped, std::size_t module) {
+    return wrapped[module] != ModuleTree::kNone;
+  }
+  static std::size_t outermost_wrapper(const ModuleTree& tree, const Wrapped& wrapped, std::size_t module);
+  Wrapped wrapped_before_, wrapped_after_;
   struct Structure {
     std::uint64_t hash = 0;
     std::uint64_t loose = 0;  // without sizes and dtypes
