@@ -146,9 +146,10 @@ std::vector<std::string> programs_of(const Config& config, const InputFile& inpu
 // Of a collection, a model, or each program of an archive.
 void write_rows(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
                 std::ostream& out) {
+  FileInfo info;
   std::vector<std::string> programs;
   write_or_tell("", out, [&](catalog::RowWriter& rows) {
-    const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
+    info = with_input(input, [&] { return identify_file(input.file()); });
     if (may_be_collection(input, info)) return write_collection(config, input, isolated, console, rows);
     if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
     programs = programs_of(config, input, info);
@@ -158,7 +159,7 @@ void write_rows(const Config& config, const InputFile& input, Isolated& isolated
     write_or_tell(program, out, [&](catalog::RowWriter& rows) {
       Config own = config;
       own.options.model = program;
-      write_traced(own, input, identify_file(input.file()), program, isolated, console, rows);
+      write_traced(own, input, info, program, isolated, console, rows);
     });
   }
 }

@@ -5,6 +5,7 @@
 #include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "support/utf8.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -49,9 +50,7 @@ bool is_same_plain(const Argument& a, const Argument& b) {
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (const auto size : shape) text += (text.size() == 1 ? "" : ", ") + std::to_string(size);
-  return text + "]";
+  return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::string short_text(const Node& node) {

@@ -58,15 +58,9 @@ void ExecutionLog::visit(const std::vector<std::size_t>& parameters) {
 }
 
 Execution ExecutionLog::take() {
-  const auto names = [&](const std::vector<std::size_t>& parameters) {
-    std::vector<std::string> result;
-    result.reserve(parameters.size());
-    for (const std::size_t index : parameters) result.push_back(facts_.parameter_name(index));
-    return result;
-  };
   // Modules within one another use the same parameters.
   std::vector<Shared<std::string>> shared;
-  const auto shared_names = [&](const std::vector<std::size_t>& parameters) {
+  const auto names = [&](const std::vector<std::size_t>& parameters) {
     std::vector<Shared<std::string>> result;
     result.reserve(parameters.size());
     for (const std::size_t index : parameters) {
@@ -79,11 +73,12 @@ Execution ExecutionLog::take() {
   Execution execution;
   for (const ModuleId module : module_order_)
     execution.module_forward_order.push_back(facts_.info(module).path);
-  execution.param_forward_order = names(parameter_order_);
+  for (const std::size_t index : parameter_order_)
+    execution.param_forward_order.push_back(facts_.parameter_name(index));
   for (const ModuleId module : first_calls_) {
     Execution::ModuleUses uses{facts_.info(module).path, {}};
     for (const auto& [used, parameters] : uses_[module.index]) {
-      uses.uses.push_back({facts_.info(used).path, shared_names(parameters)});
+      uses.uses.push_back({facts_.info(used).path, names(parameters)});
     }
     execution.module_param_usage.push_back(std::move(uses));
   }
