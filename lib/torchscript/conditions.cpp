@@ -1,8 +1,9 @@
 #include "torchscript/conditions.h"
 
-#include <algorithm>
 #include <set>
 #include <vector>
+
+#include "support/utf8.h"
 
 namespace fxtrace::torchscript {
 namespace {
@@ -21,16 +22,18 @@ std::string explained(const Value& value, const ShapeEnv& dimensions) {
   } else {
     return "";
   }
+  constexpr std::size_t kMaxText = 160;
+  constexpr std::size_t kMaxRanges = 8;
   std::string ranges;
-  std::vector<std::string> told;
+  std::set<std::string> told;
   for (const SymInt& part : parts) {
     for (const std::string& name : part.symbols()) {
-      if (std::find(told.begin(), told.end(), name) != told.end()) continue;
-      told.push_back(name);
+      if (!told.insert(name).second || told.size() > kMaxRanges) continue;
       ranges += (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(dimensions.range(name));
     }
   }
-  return " (" + text + ranges + ")";
+  if (told.size() > kMaxRanges) ranges += " and " + std::to_string(told.size() - kMaxRanges) + " more";
+  return " (" + cut(text, kMaxText) + ranges + ")";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "script/pickle_values.h"
 #include "support/error.h"
+#include "support/utf8.h"
 #include "torchscript/names.h"
 
 namespace fxtrace::torchscript {
@@ -27,14 +28,6 @@ constexpr std::size_t kMaxShortPieces = 64;
 constexpr std::size_t kMaxLine = 1000;
 // Of a stack.
 constexpr std::size_t kMaxStack = 20'000;
-
-std::string cut(std::string text) {
-  if (text.size() <= kMaxLine) return text;
-  std::size_t size = kMaxLine;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
-  text.resize(size);
-  return text + "\u2026";
-}
 
 // torch.jit.trace keeps Python's stack as text instead: "net.py(12): forward" and so on, innermost first.
 bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& number, std::string& function) {
@@ -89,7 +82,7 @@ DebugRecords::Source DebugRecords::read_source(const Value& value, std::vector<s
     if (file >= 0) source.file = strings.at(static_cast<std::size_t>(file));
   }
   source.first_line = fields.at(2).to_int();
-  source.file = cut(std::move(source.file));
+  source.file = cut(source.file, kMaxLine);
   return source;
 }
 
@@ -160,8 +153,8 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
   SourceLocation result{source.file, 0, "", ""};
   if (source.file.empty()) {
     parse_stack_line(beginning(source, kMaxStack, true), result.file, result.line, result.function);
-    result.file = cut(std::move(result.file));
-    result.function = cut(std::move(result.function));
+    result.file = cut(result.file, kMaxLine);
+    result.function = cut(result.function, kMaxLine);
     return result;
   }
   Text built;
@@ -175,12 +168,12 @@ SourceLocation DebugRecords::Table::location(Source& source, std::size_t start) 
   std::int64_t number = 0;
   if (parse_stack_line(line, file, number, result.function) && file == source.file) {
     result.line = number;
-    result.function = cut(std::move(result.function));
+    result.function = cut(result.function, kMaxLine);
     return result;
   }
   result.function.clear();
   result.line = source.first_line + (after - line_starts.begin()) - 1;
-  result.text = cut(trimmed(line));
+  result.text = cut(trimmed(line), kMaxLine);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <queue>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "operators/python_functions.h"
 #include "operators/target.h"
 #include "support/identifier.h"
+#include "support/utf8.h"
 
 namespace fxtrace {
 namespace {
@@ -288,11 +290,21 @@ class Builder {
     if (node.target == "builtins.getattr" && count == 2 && node.args[1].is<std::string>()) {
       return Expression::attribute(argument(0), *node.args[1].get_if<std::string>());
     }
+    if (const Argument* counted = count == 1 ? counted_of_two(node) : nullptr) return of(*counted, depth + 1);
     constexpr std::string_view kBuiltins = "builtins.";
     const std::string_view name = node.target->starts_with(kBuiltins)
                                       ? std::string_view(*node.target).substr(kBuiltins.size())
                                       : *node.target;
     return Expression::call(dotted(name), arguments(node, 0, depth));
+  }
+
+  // TorchScript goes through enumerate(x) as through zip(count, x), whose length is min([the largest integer,
+  // len(x)]).
+  static const Argument* counted_of_two(const Node& node) {
+    const auto* list = node.target == "builtins.min" ? node.args[0].get_if<Argument::List>() : nullptr;
+    if (list == nullptr || list->items.size() != 2) return nullptr;
+    const auto* first = list->items[0].get_if<std::int64_t>();
+    return first != nullptr && *first == std::numeric_limits<std::int64_t>::max() ? &list->items[1] : nullptr;
   }
 
   static Expression joined(std::string symbol, Expression left, Expression right) {
@@ -321,14 +333,7 @@ Expression guard_expression(const Graph& graph, const Argument& value, GuardSize
 }
 
 std::string description(const Graph& graph, const Argument& value) {
-  std::string text = Builder(graph, Style::kMessage).whole(value).text();
-  if (text.size() > kMaxMessageLength) {
-    std::size_t end = kMaxMessageLength;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-    text.resize(end);
-    text += "...";
-  }
-  return text;
+  return cut(Builder(graph, Style::kMessage).whole(value).text(), kMaxMessageLength);
 }
 
 std::string_view what_decides(const Graph& graph, NodeId node) {

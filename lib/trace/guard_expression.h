@@ -21,7 +21,7 @@ Expression guard_expression(const Graph& graph, const Argument& value, GuardSize
 inline constexpr int kMaxGuardDepth = 40;
 
 // Returns the value in words for messages: results of modules and attributes by name, every operator as a
-// method; long texts end in "...".
+// method; long texts are cut.
 std::string description(const Graph& graph, const Argument& value);
 
 // Names what the value of a node depends on, for messages: "an input"; else "a parameter" (its elements, or a
