@@ -138,24 +138,26 @@ def misnamed_passes(root):
             yield f"lib/passes/pass.cpp: {name} is to be {expected}() in lib/passes/{expected}.cpp"
 
 
-UNITY_OFF = re.compile(r"set_target_properties\(([^)]*?)\s+PROPERTIES UNITY_BUILD OFF\)")
+BY_ITSELF = re.compile(r"set_source_files_properties\(([^)]*?)\s+PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON\)")
 # A function, class or variable at the beginning of a line, as clang-format has them.
-DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\(|\{| = |;)")
+DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\[\w*\])?(?:\(|\{| = |;)")
 
 
 def same_names(root):
     """Yields names that two files of a library that is compiled some files at a time have for themselves: which of two
     functions is called would depend on how it is built."""
-    lists = root / "lib" / "CMakeLists.txt"
-    off = UNITY_OFF.findall(lists.read_text(encoding="utf-8")) if lists.exists() else []
-    off = {name.removeprefix("fxtrace_") for match in off for name in match.split()}
     for folder in [path.parent for path in sorted(root.glob("lib/*/CMakeLists.txt"))] + [root / "app"]:
-        first = {}
-        for path in sorted(folder.glob("**/*.cpp")) if folder.name not in off else []:
-            if path.parent.name in {"commands", "documents"}:  # compiled by themselves
+        first, aliases = {}, {}
+        lists = folder / "CMakeLists.txt"
+        by_itself = {name for match in BY_ITSELF.findall(lists.read_text(encoding="utf-8")) for name in match.split()} if lists.exists() else set()
+        for path in sorted(folder.glob("**/*.cpp")):
+            if path.name in by_itself or path.parent.name in {"commands", "documents"}:
                 continue
             own = re.findall(r"^namespace \{$(.*?)^\}  // namespace$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
             for line in "".join(own).splitlines():
+                alias = re.match(r"using (\w+) = (.*)", line)
+                if alias and aliases.setdefault(alias[1], alias[2]) != alias[2]:
+                    yield f"{path.relative_to(root)}: {alias[1]} is {aliases[alias[1]]} in another file: a unity build has both"
                 match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "}", "/", "#", "return")) else None
                 if match and first.setdefault(match[1] or match[2], path) != path:
                     name = match[1] or match[2]
@@ -187,10 +189,11 @@ def self_test():
         "app/CMakeLists.txt": "add_executable(fxtrace main.cpp)",
         "app/commands/forgotten.cpp": "",
         "app/main.cpp": '#include "execute/plugin.h"\n',
-        "lib/CMakeLists.txt": "set_target_properties(fxtrace_shapes fxtrace_graph\n  PROPERTIES UNITY_BUILD OFF)\n",
-        "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp)",
+        "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp c.cpp)\n"
+        "set_source_files_properties(c.cpp\n  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)",
         "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\n}  // namespace\n",
         "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\n}  // namespace\nint public_name(int a);\n",
+        "lib/writers/c.cpp": "namespace {\nint joined = 1;\n}  // namespace\n",
         "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
         "lib/fxtrace/loader.cpp": '#include "execute/plugin.h"\n#include "execute/inner.h"\n',
     }

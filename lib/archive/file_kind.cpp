@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "archive/little_endian.h"
 #include "archive/pickle_scan.h"
 #include "archive/zip_archive.h"
 
@@ -21,13 +22,6 @@ constexpr std::size_t kPickleSize = 4'000'000;  // of a pickle in an archive; th
 constexpr std::size_t kMaxCandidates = 100;     // folders in a zip that might be an archive's root
 
 const char kSaveModel[] = "use torch.export.save or torch.jit.save";
-
-std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
-  std::uint64_t value = 0;
-  for (int i = size - 1; i >= 0; --i)
-    value = (value << 8) | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
-  return value;
-}
 
 bool has_at(std::string_view bytes, std::size_t at, std::string_view magic) {
   return bytes.size() >= at + magic.size() && bytes.substr(at, magic.size()) == magic;

@@ -10,16 +10,16 @@ namespace {
 using Kind = PickleScan::Kind;
 using Id = PickleMachine::Id;
 
-constexpr std::size_t kMaxOpcodes = 400'000;
-constexpr std::size_t kMaxText = 120;
+constexpr std::size_t kMaxScanned = 400'000;
+constexpr std::size_t kMaxGlobal = 120;
 
 // What a call makes, told by the name of what is called: "pkg.Net".
 std::string type_of_call(const PickleMachine& machine, Id call) {
   const auto parts = machine.parts(call);
-  std::string name = machine.global_name(parts[0], kMaxText);
+  std::string name = machine.global_name(parts[0], kMaxGlobal);
   if (name == "copy_reg._reconstructor" || name == "copyreg._reconstructor" || name == "copyreg.__newobj__") {
     const auto arguments = machine.parts(parts[1]);
-    if (!arguments.empty()) name = machine.global_name(arguments[0], kMaxText);
+    if (!arguments.empty()) name = machine.global_name(arguments[0], kMaxGlobal);
   }
   if (name.find("reduce_graph_module") != std::string::npos ||
       name.find("reduce_package_graph_module") != std::string::npos) {
@@ -41,7 +41,7 @@ Kind kind_of(const PickleMachine& machine, Id id) {
     case PickleMachine::Kind::kDict:
       return Kind::kDict;
     case PickleMachine::Kind::kCall: {
-      const std::string type = machine.global_name(machine.parts(id)[0], kMaxText);
+      const std::string type = machine.global_name(machine.parts(id)[0], kMaxGlobal);
       const bool is_tensor =
           type.starts_with("torch._utils._rebuild_") || type.starts_with("torch._tensor._rebuild_");
       return is_tensor ? Kind::kTensor : Kind::kObject;
@@ -77,7 +77,7 @@ bool has_key(const PickleScan& scan, std::string_view key) {
 
 PickleScan scan_pickle(std::string_view bytes, std::size_t start) {
   PickleMachine machine(bytes, std::min(start, bytes.size()));
-  const auto end = machine.run(kMaxOpcodes);
+  const auto end = machine.run(kMaxScanned);
   PickleScan scan;
   scan.valid = end != PickleMachine::End::kUnknown;
   scan.complete = end == PickleMachine::End::kStop;
@@ -89,12 +89,12 @@ PickleScan scan_pickle(std::string_view bytes, std::size_t start) {
   }
   scan.kind = kind_of(machine, *result);
   if (scan.kind == Kind::kObject) scan.type = type_of_call(machine, *result);
-  if (scan.kind == Kind::kGlobal) scan.type = machine.global_name(*result, kMaxText);
+  if (scan.kind == Kind::kGlobal) scan.type = machine.global_name(*result, kMaxGlobal);
   if (scan.kind == Kind::kTensor) return scan;
   for (const auto& [key, item] : machine.items(*result)) {
     const auto& name = machine.value(key);
     if (name.kind != PickleMachine::Kind::kString) continue;
-    scan.items.emplace_back(name.text.substr(0, kMaxText), kind_of(machine, item));
+    scan.items.emplace_back(name.text.substr(0, kMaxGlobal), kind_of(machine, item));
   }
   return scan;
 }

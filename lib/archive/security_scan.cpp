@@ -18,13 +18,13 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kHead = 1'024;              // of a record: tells machine code
-constexpr std::size_t kMaxPickle = 256'000'000;   // bytes of a pickle
-constexpr std::size_t kMaxText = 1'000'000'000;   // of code or JSON that is searched for names
+constexpr std::size_t kHead = 1'024;                 // of a record: tells machine code
+constexpr std::size_t kMaxPickle = 256'000'000;      // bytes of a pickle
+constexpr std::size_t kMaxSearched = 1'000'000'000;  // of code or JSON that is searched for names
 constexpr std::size_t kMaxChecked = 256'000'000;  // of a compressed record that is unpacked to see its size
 constexpr std::size_t kMaxName = 200;             // of what a message repeats
 constexpr std::size_t kMaxFindings = 10'000;
-constexpr int kMaxNesting = 3;                             // of archives in archives
+constexpr int kMaxArchives = 3;                            // of archives in archives
 constexpr std::size_t kMaxNested = 1'000;                  // of those, in all
 constexpr std::uint64_t kMuchLarger = 100;                 // times what is stored
 constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;  // bytes that may grow from little
@@ -197,10 +197,10 @@ class Scan {
       add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
       return;
     }
-    if (name.ends_with(".py")) return searched(archive.read(entry, kMaxText), record, "ops.");
+    if (name.ends_with(".py")) return searched(archive.read(entry, kMaxSearched), record, "ops.");
     const bool is_program = name.ends_with(".json") && (name.find("models/") != std::string_view::npos ||
                                                         name.ends_with("serialized_exported_program.json"));
-    if (is_program) searched(archive.read(entry, kMaxText), record, "torch.ops.");
+    if (is_program) searched(archive.read(entry, kMaxSearched), record, "torch.ops.");
   }
 
   void sizes(const ZipArchive& archive, const ZipArchive::Entry& entry, const std::string& record) {
@@ -225,7 +225,7 @@ class Scan {
 
   void nested(const ZipArchive& archive, const ZipArchive::Entry& entry, const std::string& record,
               int nesting) {
-    if (nesting == kMaxNesting || ++nested_ > kMaxNested)
+    if (nesting == kMaxArchives || ++nested_ > kMaxNested)
       return add(SecurityKind::kSize, record, "",
                  "too many archives within archives: it was not looked into");
     const ZipArchive inner(archive, entry.name);

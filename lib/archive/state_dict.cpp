@@ -15,11 +15,11 @@ namespace fxtrace {
 namespace {
 
 using Id = PickleMachine::Id;
-using Kind = PickleMachine::Kind;
+using PickleKind = PickleMachine::Kind;
 
 // A tensor takes some 35 opcodes and 200 bytes.
-constexpr std::size_t kMaxPickle = 64'000'000;
-constexpr std::size_t kMaxOpcodes = 8'000'000;
+constexpr std::size_t kMaxStatePickle = 64'000'000;
+constexpr std::size_t kMaxStateOpcodes = 8'000'000;
 constexpr std::size_t kMaxTensors = 200'000;
 // One value can be used again and again at no cost to the file, so what is copied for each tensor is short.
 constexpr std::size_t kMaxDimensions = 64;
@@ -53,7 +53,7 @@ class Reader {
 
   // All but the name; absent for what is no plain tensor.
   std::optional<StoredTensor> find_tensor(Id id, int wrappers = 0) const {
-    if (machine_.value(id).kind != Kind::kCall) return std::nullopt;
+    if (machine_.value(id).kind != PickleKind::kCall) return std::nullopt;
     return find_made(machine_.parts(id)[0], machine_.parts(id)[1], wrappers);
   }
 
@@ -88,7 +88,7 @@ class Reader {
     constexpr std::size_t kDtype = 6;
     if (arguments.size() < (with_dtype ? kDtype + 1 : 4)) return std::nullopt;
     // The storage stands outside of the pickle: ("storage", type, key, location, size).
-    if (machine_.value(arguments[0]).kind != Kind::kPersistent) return std::nullopt;
+    if (machine_.value(arguments[0]).kind != PickleKind::kPersistent) return std::nullopt;
     const auto storage = machine_.parts(machine_.parts(arguments[0])[0]);
     if (storage.size() < 5 || machine_.value(storage[0]).text != "storage") return std::nullopt;
     const auto& key = machine_.value(storage[2]);
@@ -96,8 +96,8 @@ class Reader {
     auto sizes = find_integers(arguments[2]);
     auto strides = find_integers(arguments[3]);
     auto dtype = with_dtype ? find_dtype(arguments[kDtype]) : find_storage_dtype(storage[1]);
-    if (key.kind != Kind::kString || key.text.size() > kMaxStorageKey || offset.kind != Kind::kInteger ||
-        !sizes || !strides || !dtype) {
+    if (key.kind != PickleKind::kString || key.text.size() > kMaxStorageKey ||
+        offset.kind != PickleKind::kInteger || !sizes || !strides || !dtype) {
       return std::nullopt;
     }
     return StoredTensor{{},
@@ -112,10 +112,11 @@ class Reader {
 
   std::optional<std::vector<std::int64_t>> find_integers(Id tuple) const {
     const auto parts = machine_.parts(tuple);
-    if (machine_.value(tuple).kind != Kind::kTuple || parts.size() > kMaxDimensions) return std::nullopt;
+    if (machine_.value(tuple).kind != PickleKind::kTuple || parts.size() > kMaxDimensions)
+      return std::nullopt;
     std::vector<std::int64_t> integers;
     for (const Id part : parts) {
-      if (machine_.value(part).kind != Kind::kInteger) return std::nullopt;
+      if (machine_.value(part).kind != PickleKind::kInteger) return std::nullopt;
       integers.push_back(machine_.value(part).number);
     }
     return integers;
@@ -131,7 +132,7 @@ class Reader {
   // Of a global such as torch.float8_e4m3fn.
   std::optional<std::string_view> find_dtype(Id dtype) const {
     constexpr std::size_t kMaxDtype = 32;
-    if (machine_.value(dtype).kind != Kind::kGlobal) return std::nullopt;
+    if (machine_.value(dtype).kind != PickleKind::kGlobal) return std::nullopt;
     const auto names = machine_.parts(dtype);
     const std::string_view name = machine_.value(names[1]).text;
     if (machine_.value(names[0]).text != "torch" || name.size() > kMaxDtype) return std::nullopt;
@@ -154,19 +155,19 @@ std::string find_pickle(const ZipArchive& saved) {
 }
 
 std::string read_pickle(const ZipArchive& saved, const std::string& name) {
-  std::string pickle = saved.read(name, kMaxPickle + 1);
-  if (pickle.size() <= kMaxPickle) return pickle;
-  throw input_error("refusing its pickle: more than " + std::to_string(kMaxPickle) + " bytes");
+  std::string pickle = saved.read(name, kMaxStatePickle + 1);
+  if (pickle.size() <= kMaxStatePickle) return pickle;
+  throw input_error("refusing its pickle: more than " + std::to_string(kMaxStatePickle) + " bytes");
 }
 
 std::vector<StoredTensor> read_tensors(std::string_view pickle) {
   PickleMachine machine(pickle);
-  const auto end = machine.run(kMaxOpcodes);
+  const auto end = machine.run(kMaxStateOpcodes);
   if (end == PickleMachine::End::kLimit) {
-    throw input_error("refusing its pickle: more than " + std::to_string(kMaxOpcodes) + " steps");
+    throw input_error("refusing its pickle: more than " + std::to_string(kMaxStateOpcodes) + " steps");
   }
   const auto dict = machine.find_result();
-  if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != Kind::kDict) {
+  if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != PickleKind::kDict) {
     throw input_error("the pickle is damaged or is not a dict of tensors");
   }
   const Reader reader(machine);
@@ -175,7 +176,7 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle) {
   std::unordered_map<Id, std::size_t> by_key;
   std::unordered_map<std::string_view, std::size_t> by_name;
   for (const auto& [key, value] : machine.items(*dict)) {
-    if (machine.value(key).kind != Kind::kString) continue;
+    if (machine.value(key).kind != PickleKind::kString) continue;
     auto [found, is_new] = by_key.try_emplace(key, 0);
     if (is_new) {
       const std::string_view name = machine.value(key).text;

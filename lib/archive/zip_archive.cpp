@@ -7,6 +7,7 @@
 
 #include <zip.h>
 
+#include "archive/little_endian.h"
 #include "support/error.h"
 
 namespace fxtrace {
@@ -17,13 +18,6 @@ constexpr std::size_t kMaxComment = 65'535;
 constexpr std::size_t kZip64LocatorSize = 20;
 constexpr std::size_t kZip64EndSize = 56;
 constexpr std::size_t kDirectoryEntrySize = 46;
-
-std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
-  std::uint64_t value = 0;
-  for (int i = size - 1; i >= 0; --i)
-    value = (value << 8) | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
-  return value;
-}
 
 // The bytes of an archive: of a file, of a part of a file, or in memory.
 class Bytes {

@@ -66,7 +66,7 @@ enum class Layout : std::uint8_t {
   kLengthFirst,  // (batch, length, heads, features)
 };
 
-struct Names {
+struct ArgumentNames {
   std::string_view query = "query", key = "key", value = "value";
 };
 
@@ -75,7 +75,7 @@ struct Extent {
   SymInt queries, keys, key_features, value_features;
 };
 
-Extent extent_of(const RuleArguments& args, Layout layout, const Names& names = {}) {
+Extent extent_of(const RuleArguments& args, Layout layout, const ArgumentNames& names = {}) {
   const TensorInfo &query = operand(args, names.query), &key = operand(args, names.key),
                    &value = operand(args, names.value);
   const std::size_t length = layout == Layout::kHeadsFirst ? 2 : 3;
@@ -85,12 +85,12 @@ Extent extent_of(const RuleArguments& args, Layout layout, const Names& names = 
           same_size(from_back(query.sizes, 1), from_back(key.sizes, 1)), from_back(value.sizes, 1)};
 }
 
-SymInt forward(const Extent& extent) {
+SymInt attention_forward(const Extent& extent) {
   return extent.queries * extent.keys * (extent.key_features + extent.value_features);
 }
 
 // sdpa_backward_flop_count(): weights again, then the gradients of values and weights, queries and keys.
-SymInt backward(const Extent& extent) {
+SymInt attention_backward(const Extent& extent) {
   return extent.queries * extent.keys * (3 * extent.key_features + 2 * extent.value_features);
 }
 
@@ -107,34 +107,34 @@ SymInt attention(const RuleArguments& args, const Results& results) {
   // In front, queries, keys and values broadcast.
   if (!results.empty() && results[0].tensor() != nullptr)
     extent.queries = product(without_last(first_result(results).sizes, 1));
-  return forward(extent);
+  return attention_forward(extent);
 }
 
 SymInt attention_backward(const RuleArguments& args, const Results&) {
-  return backward(extent_of(args, Layout::kHeadsFirst));
+  return attention_backward(extent_of(args, Layout::kHeadsFirst));
 }
 
 SymInt cudnn_attention(const RuleArguments& args, const Results&) {
   require_whole(args);
-  return forward(extent_of(args, Layout::kHeadsFirst));
+  return attention_forward(extent_of(args, Layout::kHeadsFirst));
 }
 
 SymInt cudnn_attention_backward(const RuleArguments& args, const Results&) {
   // The lengths are there in any case, as tensors without elements where there is one sequence.
   for (const std::string_view name : {"cum_seq_q", "cum_seq_k"})
     if (args.given(name) && !is_number(product(operand(args, name).sizes), 0)) throw CannotTell{};
-  return backward(extent_of(args, Layout::kHeadsFirst));
+  return attention_backward(extent_of(args, Layout::kHeadsFirst));
 }
 
 // ATen/native/transformers/cuda/attention.cu.  (torch.utils.flop_counter takes heads and lengths the other
 // way round, as if it were the operator above.)
 SymInt length_first(const RuleArguments& args, const Results&) {
   require_whole(args);
-  return forward(extent_of(args, Layout::kLengthFirst));
+  return attention_forward(extent_of(args, Layout::kLengthFirst));
 }
 
 SymInt triton_attention(const RuleArguments& args, const Results&) {
-  return forward(extent_of(args, Layout::kHeadsFirst, {.query = "q", .key = "k", .value = "v"}));
+  return attention_forward(extent_of(args, Layout::kHeadsFirst, {.query = "q", .key = "k", .value = "v"}));
 }
 
 // ---- Layers: (batch, length, features) ----
@@ -159,7 +159,7 @@ SymInt encoder_layer(const RuleArguments& args, const Results&) {
   return rows * weights + 2 * rows * input.sizes[1] * width;
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kAttentionRows[] = {
     {"_cudnn_attention_backward", {.macs = cudnn_attention_backward}},
     {"_cudnn_attention_forward", {.macs = cudnn_attention}},
     {"_efficient_attention_forward _flash_attention_forward "
@@ -187,6 +187,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family attention_family() { return kRows; }
+Family attention_family() { return kAttentionRows; }
 
 }  // namespace fxtrace

@@ -32,7 +32,7 @@ Results roi_pool(const RuleArguments& args) { return pool_boxes(args, false); }
 
 Results ps_roi_pool(const RuleArguments& args) { return pool_boxes(args, true); }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kBoxesRows[] = {
     {"torchvision::box_iou_rotated", {.traits = kNoMacs}},
     {"torchvision::nms torchvision::qnms", {.traits = kNoMacs, .shape = nms}},
     {"torchvision::ps_roi_align torchvision::ps_roi_pool", {.traits = kNoMacs, .shape = ps_roi_pool}},
@@ -41,6 +41,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family boxes_family() { return kRows; }
+Family boxes_family() { return kBoxesRows; }
 
 }  // namespace fxtrace

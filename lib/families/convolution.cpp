@@ -130,16 +130,16 @@ void check_unfold(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-SymInt forward(const SymInt& places, const RuleArguments& args) {
+SymInt convolution_forward(const SymInt& places, const RuleArguments& args) {
   return places * weights_of_channel(operand(args, "weight"));
 }
 
 SymInt conv(const RuleArguments& args, const Results& results) {
-  return forward(product(first_result(results).sizes), args);
+  return convolution_forward(product(first_result(results).sizes), args);
 }
 
 SymInt conv_transpose(const RuleArguments& args, const Results&) {
-  return forward(product(first_operand(args).sizes), args);
+  return convolution_forward(product(first_operand(args).sizes), args);
 }
 
 SymInt either(const RuleArguments& args, const Results& results) {
@@ -148,7 +148,7 @@ SymInt either(const RuleArguments& args, const Results& results) {
 
 // The gradients of input and weight each take what the call itself takes.  (torch.utils.flop_counter counts
 // that of the weight as if there were no groups.)
-SymInt backward(const RuleArguments& args, const Results&) {
+SymInt convolution_backward(const RuleArguments& args, const Results&) {
   const AbstractValue::Sequence* mask = args.value("output_mask").sequence();
   if (mask == nullptr || mask->size() != 3) throw CannotTell{};
   SymInt gradients = 0;
@@ -158,7 +158,8 @@ SymInt backward(const RuleArguments& args, const Results&) {
     if (*wanted) gradients = gradients + 1;
   }
   return gradients *
-         forward(product(operand(args, args.flag("transposed") ? "input" : "grad_output").sizes), args);
+         convolution_forward(product(operand(args, args.flag("transposed") ? "input" : "grad_output").sizes),
+                             args);
 }
 
 // (time, batch, channels) by (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
@@ -194,7 +195,7 @@ SymInt pointwise_conv_transpose(const RuleArguments& args, const Results&) {
   return reordered(args, product(operand(args, "X").sizes), "X", "W");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kConvolutionRows[] = {
     {"_conv_depthwise2d _convolution_mode _nnpack_spatial_convolution _slow_conv2d_forward "
      "conv_depthwise3d cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
      "slow_conv3d slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d thnn_conv2d",
@@ -226,7 +227,7 @@ constexpr OperatorRow kRows[] = {
       .macs = either,
       .batch = {BatchForm::kConvolution},
       .example = {ExampleForm::kImages, 1, 8, 6}}},
-    {"convolution_backward convolution_backward_overrideable", {.macs = backward}},
+    {"convolution_backward convolution_backward_overrideable", {.macs = convolution_backward}},
     {"convolution_overrideable", {.shape = convolution, .macs = either}},
     {"cudnn_convolution_transpose slow_conv_transpose2d slow_conv_transpose3d",
      {.shape = transposed_convolution, .macs = conv_transpose}},
@@ -243,6 +244,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family convolution_family() { return kRows; }
+Family convolution_family() { return kConvolutionRows; }
 
 }  // namespace fxtrace

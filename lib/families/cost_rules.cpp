@@ -20,8 +20,8 @@ CostRule find_in_rows(std::string_view base_name) {
 // ---- What traits and schemas tell ----
 
 // Neither a tensor nor what one may be in: an object, or a value of any type.
-bool is_plain(const SchemaType& type) {
-  if (!type.parts.empty()) return std::ranges::all_of(type.parts, is_plain);
+bool is_plain_type(const SchemaType& type) {
+  if (!type.parts.empty()) return std::ranges::all_of(type.parts, is_plain_type);
   static constexpr std::array<std::string_view, 18> kPlain{
       "int",     "SymInt",  "float",      "bool",     "str",          "Scalar",
       "complex", "Device",  "ScalarType", "Layout",   "MemoryFormat", "Generator",
@@ -31,7 +31,7 @@ bool is_plain(const SchemaType& type) {
 
 bool takes_no_tensor(const Schema& schema) {
   return !schema.is_variadic && std::ranges::all_of(schema.arguments, [](const SchemaArgument& argument) {
-    return is_plain(argument.type);
+    return is_plain_type(argument.type);
   });
 }
 

@@ -227,7 +227,7 @@ void check_multinomial(const RuleArguments& args) {
           "more samples than there are categories");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kCreationRows[] = {
     {"_dim_arange _dirichlet_grad _efficientzerotensor _fused_dropout "
      "_new_zeros_with_same_feature_meta _no_grad_normal_ _no_grad_uniform_ _philox_key_fold_in "
      "_philox_key_split _philox_normal _philox_uniform _sample_dirichlet _sobol_engine_draw "
@@ -278,6 +278,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family creation_family() { return kRows; }
+Family creation_family() { return kCreationRows; }
 
 }  // namespace fxtrace

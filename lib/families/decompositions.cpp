@@ -374,7 +374,7 @@ SymInt matrix_power(const RuleArguments& args, const Results&) {
   return product(sizes) * from_back(sizes, 1) * products;
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kDecompositionsRows[] = {
     {"_lu_with_info", {.shape = lu_factors}},
     {"cholesky", {.traits = kNotForIntegers | kNotForHalf, .shape = cholesky}},
     {"cholesky_inverse", {.traits = kNotForIntegers | kNotForHalf, .shape = same_square}},
@@ -439,6 +439,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family decompositions_family() { return kRows; }
+Family decompositions_family() { return kDecompositionsRows; }
 
 }  // namespace fxtrace

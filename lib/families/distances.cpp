@@ -67,7 +67,7 @@ SymInt distances(const RuleArguments& args, const Results& results) {
   return as_product ? euclidean(args, results) : SymInt(0);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kDistancesRows[] = {
     {"_cdist_forward", {.traits = kNoMacs, .shape = distances}},
     {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {BatchForm::kEqual}}},
     {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
@@ -78,6 +78,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family distances_family() { return kRows; }
+Family distances_family() { return kDistancesRows; }
 
 }  // namespace fxtrace

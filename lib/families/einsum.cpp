@@ -195,13 +195,13 @@ SymInt einsum(const RuleArguments& args, const Results&) {
   return macs;
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kEinsumRows[] = {
     {"einsum", {.shape = einsum, .macs = einsum, .hidden_alias = {{0, 1}}}},
     {"einsum.", {.batch = {BatchForm::kEinsum}}},
 };
 
 }  // namespace
 
-Family einsum_family() { return kRows; }
+Family einsum_family() { return kEinsumRows; }
 
 }  // namespace fxtrace

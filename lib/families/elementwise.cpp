@@ -266,7 +266,7 @@ void check_round(const RuleArguments& args) {
   if (args.given("decimals")) check_floating(args);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kElementwiseRows[] = {
     {"__and__", {.traits = kPlain, .shape = binary, .on_values = "operator.and_"}},
     {"__and__.Scalar __or__.Scalar fill.Scalar where.Scalar", {.batch = {BatchForm::kLeading}}},
     {"__and__.Tensor __or__.Tensor divide.Tensor floor_divide. greater.Tensor "
@@ -535,6 +535,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family elementwise_family() { return kRows; }
+Family elementwise_family() { return kElementwiseRows; }
 
 }  // namespace fxtrace

@@ -42,7 +42,7 @@ void check_indices(const RuleArguments& args) {
   check_integer(args, "offsets");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kEmbeddingRows[] = {
     {"_embedding_bag _embedding_bag_forward_only", {.traits = kNoMacs, .shape = embedding_bag}},
     {"_embedding_bag_dense _embedding_bag_per_sample_weights _embedding_bag_sparse "
      "_rowwise_prune embedding_dense embedding_sparse",
@@ -59,6 +59,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family embedding_family() { return kRows; }
+Family embedding_family() { return kEmbeddingRows; }
 
 }  // namespace fxtrace

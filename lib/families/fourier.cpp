@@ -281,7 +281,7 @@ SymInt inverse_short_time(const RuleArguments& args, const Results&) {
   return frames(product(without_last(input.sizes, 2)) * input.sizes.back(), args, is_real);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kFourierRows[] = {
     {"_fft_c2c", {.shape = fourier_step, .macs = complex_to_complex}},
     {"_fft_c2r", {.shape = fourier_step_from_half, .macs = complex_to_real}},
     {"_fft_r2c", {.shape = fourier_step_to_half, .macs = real_to_complex}},
@@ -302,6 +302,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family fourier_family() { return kRows; }
+Family fourier_family() { return kFourierRows; }
 
 }  // namespace fxtrace

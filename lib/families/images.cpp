@@ -145,7 +145,7 @@ SymInt affine_grid(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * from_back(operand(args, "theta").sizes, 1);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kImagesRows[] = {
     {"__interpolate __upsample __upsample_bilinear __upsample_nearest",
      {.traits = kNoMacs, .shape = interpolate}},
     {"_grid_sampler_2d_cpu_fallback cudnn_grid_sampler grid_sampler_2d grid_sampler_3d",
@@ -178,6 +178,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family images_family() { return kRows; }
+Family images_family() { return kImagesRows; }
 
 }  // namespace fxtrace

@@ -300,7 +300,7 @@ void check_put(const RuleArguments& args) {
           "numbers of elements of 'index' and 'source' differ");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kIndexingRows[] = {
     {"_index_put_impl", {.traits = kNoMacs | kKeepsDtype, .shape = index_put}},
     {"_unique _unique2 unique_consecutive unique_dim unique_dim_consecutive",
      {.traits = kNoMacs, .shape = unique_elements}},
@@ -346,6 +346,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family indexing_family() { return kRows; }
+Family indexing_family() { return kIndexingRows; }
 
 }  // namespace fxtrace

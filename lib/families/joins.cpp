@@ -145,7 +145,7 @@ Results block_diag(const RuleArguments& args) {
   return make({rows, columns}, promoted_list(tensors));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kJoinsRows[] = {
     {"block_diag", {.traits = kNoMacs, .shape = block_diag}},
     {"broadcast_tensors",
      {.traits = kSmallTensors | kMayBeArgument,
@@ -169,6 +169,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family joins_family() { return kRows; }
+Family joins_family() { return kJoinsRows; }
 
 }  // namespace fxtrace

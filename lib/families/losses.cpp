@@ -253,7 +253,7 @@ void check_multilabel(const RuleArguments& args) {
           "sizes of input and target differ");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kLossesRows[] = {
     {"_ctc_loss", {.traits = kNoMacs, .shape = unreduced_ctc_loss}},
     {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
      "multilabel_margin_loss_forward",
@@ -286,6 +286,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family losses_family() { return kRows; }
+Family losses_family() { return kLossesRows; }
 
 }  // namespace fxtrace

@@ -140,7 +140,7 @@ void check_layer_norm(const RuleArguments& args) {
   check_mixed(args, "input", "bias");
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kNormalizationRows[] = {
     {"_batch_norm_impl_index cudnn_batch_norm miopen_batch_norm",
      {.traits = kNoMacs | kHiddenWrite, .shape = like_first}},
     {"_batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit "
@@ -183,6 +183,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family normalization_family() { return kRows; }
+Family normalization_family() { return kNormalizationRows; }
 
 }  // namespace fxtrace

@@ -6,7 +6,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kOthersRows[] = {
     {"_c10d_functional::all_gather_into_tensor "
      "_c10d_functional::all_gather_into_tensor_coalesced _c10d_functional::all_reduce "
      "_c10d_functional::all_reduce_coalesced _c10d_functional::all_to_all_single "
@@ -38,6 +38,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family others_family() { return kRows; }
+Family others_family() { return kOthersRows; }
 
 }  // namespace fxtrace

@@ -340,7 +340,7 @@ void check_equal_parts(const RuleArguments& args) {
   }
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPartsRows[] = {
     {"_grad_sum_to_size", {.traits = kMayBeArgument | kMayCopy}},
     {"_reshape_alias",
      {.traits = kReadsLayout,
@@ -420,6 +420,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family parts_family() { return kRows; }
+Family parts_family() { return kPartsRows; }
 
 }  // namespace fxtrace

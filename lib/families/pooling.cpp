@@ -42,7 +42,7 @@ Results pool(const RuleArguments& args) {
 
 // The sizes of the result are an argument.
 template <std::size_t Count>
-Results resize(const RuleArguments& args) {
+Results resize_spatial(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);
   require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
   if (Count > 1) require_image(args, first_tensor(args), Count);
@@ -58,26 +58,30 @@ Results resize(const RuleArguments& args) {
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kPoolingRows[] = {
     {"_adaptive_avg_pool2d",
-     {.traits = kNoMacs, .shape = resize<2>, .batch = {.form = BatchForm::kPool, .spatial = 2}}},
-    {"_adaptive_avg_pool3d", {.traits = kNoMacs, .shape = resize<3>}},
+     {.traits = kNoMacs, .shape = resize_spatial<2>, .batch = {.form = BatchForm::kPool, .spatial = 2}}},
+    {"_adaptive_avg_pool3d", {.traits = kNoMacs, .shape = resize_spatial<3>}},
     {"adaptive_avg_pool1d",
      {.traits = kNoMacs | kKeepsRank | kForFloats,
-      .shape = resize<1>,
+      .shape = resize_spatial<1>,
       .batch = {.form = BatchForm::kPool, .spatial = 1}}},
     {"adaptive_avg_pool2d",
      {.traits = kNoMacs | kKeepsRank | kForFloats,
-      .shape = resize<2>,
+      .shape = resize_spatial<2>,
       .batch = {.form = BatchForm::kPool, .spatial = 2}}},
     {"adaptive_avg_pool3d",
-     {.traits = kNoMacs | kKeepsRank, .shape = resize<3>, .batch = {.form = BatchForm::kPool, .spatial = 3}}},
+     {.traits = kNoMacs | kKeepsRank,
+      .shape = resize_spatial<3>,
+      .batch = {.form = BatchForm::kPool, .spatial = 3}}},
     {"adaptive_max_pool1d",
-     {.traits = kNoMacs, .shape = resize<1>, .batch = {.form = BatchForm::kPool, .spatial = 1}}},
+     {.traits = kNoMacs, .shape = resize_spatial<1>, .batch = {.form = BatchForm::kPool, .spatial = 1}}},
     {"adaptive_max_pool2d",
-     {.traits = kNoMacs | kForFloats, .shape = resize<2>, .batch = {.form = BatchForm::kPool, .spatial = 2}}},
+     {.traits = kNoMacs | kForFloats,
+      .shape = resize_spatial<2>,
+      .batch = {.form = BatchForm::kPool, .spatial = 2}}},
     {"adaptive_max_pool3d",
-     {.traits = kNoMacs, .shape = resize<3>, .batch = {.form = BatchForm::kPool, .spatial = 3}}},
+     {.traits = kNoMacs, .shape = resize_spatial<3>, .batch = {.form = BatchForm::kPool, .spatial = 3}}},
     {"avg_pool1d",
      {.traits = kNoMacs | kKeepsRank, .shape = pool<1>, .batch = {.form = BatchForm::kPool, .spatial = 1}}},
     {"avg_pool2d max_pool2d",
@@ -85,9 +89,9 @@ constexpr OperatorRow kRows[] = {
     {"avg_pool3d max_pool3d",
      {.traits = kNoMacs | kKeepsRank, .shape = pool<3>, .batch = {.form = BatchForm::kPool, .spatial = 3}}},
     {"fractional_max_pool2d",
-     {.traits = kNoMacs | kForFloats, .shape = resize<2>, .same_dtype = {"self", "random_samples"}}},
+     {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>, .same_dtype = {"self", "random_samples"}}},
     {"fractional_max_pool3d",
-     {.traits = kNoMacs | kForFloats, .shape = resize<3>, .same_dtype = {"self", "random_samples"}}},
+     {.traits = kNoMacs | kForFloats, .shape = resize_spatial<3>, .same_dtype = {"self", "random_samples"}}},
     {"max_pool1d",
      {.traits = kNoMacs | kKeepsRank | kForFloats,
       .shape = pool<1>,
@@ -98,9 +102,9 @@ constexpr OperatorRow kRows[] = {
      {.traits = kNoMacs, .shape = pool<2>, .batch = {.form = BatchForm::kPool, .spatial = 2}}},
     {"max_pool3d_with_indices",
      {.traits = kNoMacs, .shape = pool<3>, .batch = {.form = BatchForm::kPool, .spatial = 3}}},
-    {"max_unpool2d", {.traits = kNoMacs | kForFloats, .shape = resize<2>}},
-    {"max_unpool3d", {.traits = kNoMacs | kForFloats, .shape = resize<3>}},
-    {"mkldnn_adaptive_avg_pool2d", {.traits = kNoMacs, .shape = resize<2>}},
+    {"max_unpool2d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<2>}},
+    {"max_unpool3d", {.traits = kNoMacs | kForFloats, .shape = resize_spatial<3>}},
+    {"mkldnn_adaptive_avg_pool2d", {.traits = kNoMacs, .shape = resize_spatial<2>}},
     {"mkldnn_max_pool2d quantized::max_pool2d quantized_max_pool2d", {.traits = kNoMacs, .shape = pool<2>}},
     {"mkldnn_max_pool3d quantized_max_pool3d", {.traits = kNoMacs, .shape = pool<3>}},
     {"quantized::max_pool1d quantized_max_pool1d", {.traits = kNoMacs, .shape = pool<1>}},
@@ -108,6 +112,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family pooling_family() { return kRows; }
+Family pooling_family() { return kPoolingRows; }
 
 }  // namespace fxtrace

@@ -473,7 +473,7 @@ SymInt trilinear(const RuleArguments& args, const Results&) {
   return turns * (pair_macs(first, second, early) + pair_macs(both, third, late));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kProductsRows[] = {
     {"_addmm_activation", {.macs = addmm}},
     {"_dyn_quant_matmul_4bit", {.macs = linear_out_features}},
     {"_foreach_mm", {.macs = each_product}},
@@ -560,6 +560,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family products_family() { return kRows; }
+Family products_family() { return kProductsRows; }
 
 }  // namespace fxtrace

@@ -46,13 +46,13 @@ Results fake_quantize_with_mask(const RuleArguments& args) {
 
 // ---- Operators on quantized tensors ----
 
-Results binary(const RuleArguments& args) {
+Results quantized_binary(const RuleArguments& args) {
   const TensorInfo& a = args.tensor("qa");
   if (!args.is_tensor("qb")) return make(a);  // a number
   return make(broadcast(a.sizes, args.tensor("qb").sizes, args.dimensions), a.dtype);
 }
 
-Results matmul(const RuleArguments& args) {
+Results quantized_matmul(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("qa"), &b = args.tensor("qb");
   if (a.dim() < 2 || a.dim() != b.dim()) throw CannotTell{};
   Sizes sizes = a.sizes;
@@ -60,7 +60,7 @@ Results matmul(const RuleArguments& args) {
   return make(std::move(sizes), a.dtype);
 }
 
-Results cat(const RuleArguments& args) {
+Results quantized_cat(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("qx");
   if (tensors.empty()) throw CannotTell{};
   TensorInfo result = tensors[0];
@@ -114,7 +114,7 @@ Results linear_of(const RuleArguments& args, bool gives_float) {
   return make(std::move(result));
 }
 
-Results linear(const RuleArguments& args) { return linear_of(args, false); }
+Results quantized_linear(const RuleArguments& args) { return linear_of(args, false); }
 
 Results linear_dynamic(const RuleArguments& args) { return linear_of(args, true); }
 
@@ -150,11 +150,11 @@ Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
   return make(std::move(sizes), gives_float ? Dtype(ScalarType::kFloat32) : input.dtype);
 }
 
-Results conv(const RuleArguments& args) { return conv_of(args, false, false); }
+Results quantized_conv(const RuleArguments& args) { return conv_of(args, false, false); }
 
 Results conv_dynamic(const RuleArguments& args) { return conv_of(args, false, true); }
 
-Results conv_transpose(const RuleArguments& args) { return conv_of(args, true, false); }
+Results quantized_conv_transpose(const RuleArguments& args) { return conv_of(args, true, false); }
 
 Results conv_transpose_dynamic(const RuleArguments& args) { return conv_of(args, true, true); }
 
@@ -188,7 +188,7 @@ SymInt packed_linear(const RuleArguments& args, const Results& results) {
   return product(first_operand(args).sizes) * weight.sizes[0];
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuantizedRows[] = {
     {"_choose_qparams_per_tensor _convert_weight_to_int4pack "
      "_convert_weight_to_int4pack_for_cpu _cslt_compress _dyn_quant_pack_4bit_weight "
      "_empty_affine_quantized _empty_per_channel_affine_quantized "
@@ -261,12 +261,12 @@ constexpr OperatorRow kRows[] = {
      {.traits = kNoMacs, .shape = quantize}},
     {"quantized::add quantized::add_relu quantized::add_scalar quantized::add_scalar_relu "
      "quantized::mul quantized::mul_relu quantized::mul_scalar quantized::mul_scalar_relu",
-     {.traits = kNoMacs, .shape = binary}},
-    {"quantized::cat quantized::cat_relu", {.traits = kNoMacs, .shape = cat}},
+     {.traits = kNoMacs, .shape = quantized_binary}},
+    {"quantized::cat quantized::cat_relu", {.traits = kNoMacs, .shape = quantized_cat}},
     {"quantized::conv1d quantized::conv1d_relu quantized::conv2d quantized::conv2d_add "
      "quantized::conv2d_add_relu quantized::conv2d_relu quantized::conv3d "
      "quantized::conv3d_relu",
-     {.shape = conv, .macs = packed_conv}},
+     {.shape = quantized_conv, .macs = packed_conv}},
     {"quantized::conv1d_dynamic quantized::conv2d_dynamic quantized::conv3d_dynamic",
      {.shape = conv_dynamic, .macs = packed_conv}},
     {"quantized::conv1d_prepack quantized::conv2d_prepack quantized::conv3d_prepack "
@@ -274,13 +274,13 @@ constexpr OperatorRow kRows[] = {
      "quantized::conv_transpose2d_prepack quantized::conv_transpose3d_prepack",
      {.traits = kNoMacs, .shape = conv_prepack}},
     {"quantized::conv_transpose1d quantized::conv_transpose2d quantized::conv_transpose3d",
-     {.shape = conv_transpose, .macs = packed_conv_transpose}},
+     {.shape = quantized_conv_transpose, .macs = packed_conv_transpose}},
     {"quantized::conv_transpose1d_dynamic quantized::conv_transpose2d_dynamic "
      "quantized::conv_transpose3d_dynamic",
      {.shape = conv_transpose_dynamic, .macs = packed_conv_transpose}},
     {"quantized::linear quantized::linear_leaky_relu quantized::linear_relu "
      "quantized::linear_tanh",
-     {.shape = linear, .macs = packed_linear}},
+     {.shape = quantized_linear, .macs = packed_linear}},
     {"quantized::linear_dynamic quantized::linear_dynamic_fp16 quantized::linear_relu_dynamic "
      "quantized::linear_relu_dynamic_fp16 "
      "quantized::linear_with_input_q_dq_qweight_dq_output_fp32 "
@@ -288,11 +288,11 @@ constexpr OperatorRow kRows[] = {
      {.shape = linear_dynamic, .macs = packed_linear}},
     {"quantized::linear_prepack quantized::linear_prepack_fp16",
      {.traits = kNoMacs, .shape = linear_prepack}},
-    {"quantized::matmul", {.shape = matmul, .macs = quantized_matmul}},
+    {"quantized::matmul", {.shape = quantized_matmul, .macs = quantized_matmul}},
 };
 
 }  // namespace
 
-Family quantized_family() { return kRows; }
+Family quantized_family() { return kQuantizedRows; }
 
 }  // namespace fxtrace

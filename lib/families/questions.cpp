@@ -6,7 +6,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kQuestionsRows[] = {
     {"_add_batch_dim _debug_has_internal_overlap _dimI _dimV _functional_sym_constrain_range "
      "_functional_sym_constrain_range_for_size _has_compatible_shallow_copy_type "
      "_has_same_storage_numel _is_zerotensor _linalg_check_errors _nnz _remove_batch_dim "
@@ -55,6 +55,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family questions_family() { return kRows; }
+Family questions_family() { return kQuestionsRows; }
 
 }  // namespace fxtrace

@@ -148,7 +148,7 @@ SymInt cell(const RuleArguments& args, const Results&) {
   return steps_of(input) * gates_of(args.name()) * hidden * (from_back(input.sizes, 1) + hidden);
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kRecurrentRows[] = {
     {"_cudnn_init_dropout_state _cudnn_rnn_flatten_weight _pack_sequence "
      "_thnn_differentiable_gru_cell _thnn_differentiable_lstm_cell _thnn_fused_gru_cell "
      "_thnn_fused_lstm_cell _thnn_fused_lstm_cell_backward_impl",
@@ -170,6 +170,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family recurrent_family() { return kRows; }
+Family recurrent_family() { return kRecurrentRows; }
 
 }  // namespace fxtrace

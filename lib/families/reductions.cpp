@@ -331,7 +331,7 @@ SymInt matrix_norm(const RuleArguments& args, const Results&) {
   return 0;
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kReductionsRows[] = {
     {"_aminmax _amp_foreach_non_finite_check_and_unscale _amp_update_scale _cdist "
      "_cummax_helper _cummin_helper _foreach_norm _foreach_powsum _histogramdd_bin_edges "
      "_histogramdd_from_bin_cts _histogramdd_from_bin_tensors _is_all_true _is_any_true "
@@ -414,6 +414,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family reductions_family() { return kRows; }
+Family reductions_family() { return kReductionsRows; }
 
 }  // namespace fxtrace

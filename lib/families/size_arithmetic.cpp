@@ -50,23 +50,23 @@ bool is_float(const AbstractValue& value) {
 }
 
 Evaluated plain(AbstractValue value) { return {std::move(value), {}}; }
-Evaluated known(AbstractValue value) { return {std::nullopt, std::move(value)}; }
+Evaluated known_value(AbstractValue value) { return {std::nullopt, std::move(value)}; }
 
-Evaluated integer(const SymInt& value) { return value.is_number() ? plain({value}) : known({value}); }
+Evaluated integer(const SymInt& value) { return value.is_number() ? plain({value}) : known_value({value}); }
 
 Evaluated ratio(const SymInt& numerator, std::int64_t denominator) {
   if (const auto number = numerator.number()) {
     return plain({static_cast<double>(*number) / static_cast<double>(denominator)});
   }
   // Python rounds at 53 bits; a product of sizes does not get there.
-  return known({Ratio{numerator, denominator}});
+  return known_value({Ratio{numerator, denominator}});
 }
 
 Evaluated boolean(bool value) { return plain({value}); }
 
 Evaluated compare(Relation relation, const SymInt& left, const SymInt& right, const ShapeEnv& dimensions) {
   if (const auto decided = dimensions.decide(relation, left, right)) return boolean(*decided);
-  return known({Condition{relation, left, right}});
+  return known_value({Condition{relation, left, right}});
 }
 
 std::optional<std::vector<SymInt>> as_integers(const AbstractValue& value) {
@@ -94,7 +94,7 @@ Evaluated compare_lists(bool equal, const Values& values, const ShapeEnv& dimens
   }
   if (open.empty()) return boolean(equal);
   if (open.size() > 1) return {};
-  return known(
+  return known_value(
       {Condition{equal ? Relation::kEqual : Relation::kNotEqual, (*left)[open[0]], (*right)[open[0]]}});
 }
 
@@ -140,7 +140,8 @@ std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, cons
 
 constexpr std::size_t kMostElements = 10'000;  // of a list that is remembered
 
-std::optional<AbstractValue::Sequence> joined(const AbstractValue& first, const AbstractValue& second) {
+std::optional<AbstractValue::Sequence> joined_sequences(const AbstractValue& first,
+                                                        const AbstractValue& second) {
   const auto *items = first.sequence(), *more = second.sequence();
   if (items == nullptr || more == nullptr || items->size() + more->size() > kMostElements)
     return std::nullopt;
@@ -149,7 +150,7 @@ std::optional<AbstractValue::Sequence> joined(const AbstractValue& first, const 
   return sequence;
 }
 
-Evaluated sum(const Ratio& a, const Ratio& b, bool is_integer) {
+Evaluated sum_of(const Ratio& a, const Ratio& b, bool is_integer) {
   if (is_integer) return integer(a.numerator + b.numerator);
   if (a.denominator == b.denominator) return ratio(a.numerator + b.numerator, a.denominator);
   return ratio(a.numerator * b.denominator + b.numerator * a.denominator,
@@ -161,13 +162,13 @@ Evaluated add_values(const Values& values, const ShapeEnv&) {
   // The number that the second is multiplied by belongs to tensors.
   if (values.size() != 2) return {};
   if (Sign > 0) {
-    if (auto list = joined(values[0], values[1])) return known({std::move(*list)});
+    if (auto list = joined_sequences(values[0], values[1])) return known_value({std::move(*list)});
   }
   const auto left = as_ratio(values[0]);
   auto right = as_ratio(values[1]);
   if (!left || !right) return {};
   if (Sign < 0) right->numerator = -right->numerator;
-  return sum(*left, *right, !is_float(values[0]) && !is_float(values[1]));
+  return sum_of(*left, *right, !is_float(values[0]) && !is_float(values[1]));
 }
 
 Evaluated multiply(const Values& values, const ShapeEnv&) {
@@ -179,7 +180,7 @@ Evaluated multiply(const Values& values, const ShapeEnv&) {
   return ratio(product, (SymInt(left->denominator) * right->denominator).number().value());
 }
 
-Evaluated divide(const Values& values, const ShapeEnv&) {
+Evaluated quotient(const Values& values, const ShapeEnv&) {
   if (values.size() != 2) return {};
   const auto left = as_ratio(values[0]);
   const auto right = as_ratio(values[1]);
@@ -228,7 +229,7 @@ Evaluated absolute(const Values& values, const ShapeEnv& dimensions) {
 Evaluated invert(const Values& values, const ShapeEnv&) {
   const auto* condition = values[0].get_if<Condition>();
   if (condition == nullptr) return {};
-  return known({Condition{negated(condition->relation), condition->left, condition->right}});
+  return known_value({Condition{negated(condition->relation), condition->left, condition->right}});
 }
 
 Evaluated round_down(const Values& values, const ShapeEnv&) {
@@ -310,11 +311,11 @@ Evaluated element(const Values& values, const ShapeEnv&) {
   const auto* sequence = values[0].sequence();
   if (sequence == nullptr) return {};
   const auto index = position(values, static_cast<std::int64_t>(sequence->size()));
-  return index ? known((*sequence)[*index]) : Evaluated{};
+  return index ? known_value((*sequence)[*index]) : Evaluated{};
 }
 
 // Of a list; of a tensor it is no business of this file.
-Evaluated slice(const Values& values, const ShapeEnv&) {
+Evaluated part_of_list(const Values& values, const ShapeEnv&) {
   if (values.size() != 4 || !literal_integer(values, 3)) return {};
   const auto* sequence = values[0].sequence();
   if (sequence == nullptr) return {};
@@ -322,13 +323,13 @@ Evaluated slice(const Values& values, const ShapeEnv&) {
   if (!positions) return {};
   AbstractValue::Sequence part;
   for (const std::size_t place : *positions) part.push_back((*sequence)[place]);
-  return known({std::move(part)});
+  return known_value({std::move(part)});
 }
 
 // list(xs), xs.copy()
 Evaluated same_list(const Values& values, const ShapeEnv&) {
   const bool is_list = values.size() == 1 && values[0].sequence() != nullptr;
-  return is_list ? known(values[0]) : Evaluated{};
+  return is_list ? known_value(values[0]) : Evaluated{};
 }
 
 Evaluated dtype(const Values& values, const ShapeEnv&) {
@@ -340,7 +341,7 @@ Evaluated dtype(const Values& values, const ShapeEnv&) {
 // A node all the same, so that the graph can run on another device; only questions about it are answered.
 Evaluated device(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
-  return info != nullptr ? known({info->device}) : Evaluated{};
+  return info != nullptr ? known_value({info->device}) : Evaluated{};
 }
 
 // With the order of memory format: only that of the dimensions is known.
@@ -386,7 +387,7 @@ Evaluated layout(const Values& values, const ShapeEnv&) {
   return integer(info->sparse_dim ? kSparseLayout : kStridedLayout);
 }
 
-Evaluated is_sparse(const Values& values, const ShapeEnv&) {
+Evaluated asks_if_sparse(const Values& values, const ShapeEnv&) {
   const TensorInfo* info = values[0].tensor();
   return info != nullptr ? boolean(info->sparse_dim.has_value()) : Evaluated{};
 }
@@ -504,7 +505,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::all", among<false>},
       {"prim::is_quantized", ask_dtype<is_quantized>},
       {"prim::is_nested", is_dense},
-      {"prim::is_sparse", is_sparse},
+      {"prim::is_sparse", asks_if_sparse},
       {"prim::is_sparse_csr", is_dense},
       {"prim::is_mkldnn", is_dense},
       {"prim::is_cuda", is_on<0>},
@@ -520,8 +521,8 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::add", add_values<1>},
       {"aten::sub", add_values<-1>},
       {"aten::mul", multiply},
-      {"aten::div", divide},
-      {"aten::truediv", divide},
+      {"aten::div", quotient},
+      {"aten::truediv", quotient},
       {"aten::floordiv", two_integers<floordiv_of>},
       {"aten::remainder", two_integers<mod_of>},
       {"prim::min", extremum<min_of>},
@@ -545,7 +546,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::ge", compare_values<Relation::kGreaterEqual>},
       {"aten::__range_length", range_length},
       {"aten::__getitem__", element},
-      {"aten::slice", slice},
+      {"aten::slice", part_of_list},
       {"aten::list", same_list},
       {"aten::copy", same_list},
   };
@@ -628,7 +629,7 @@ std::optional<ChangedList> changed_list(std::string_view name, const Values& val
   } else if (name == "aten::append" && values.size() == 2 && list.size() < kMostElements) {
     list.push_back(values[1]);
   } else if ((name == "aten::extend" || name == "aten::add_") && values.size() == 2) {
-    auto all = joined(values[0], values[1]);
+    auto all = joined_sequences(values[0], values[1]);
     if (!all) return std::nullopt;
     list = std::move(*all);
   } else if (name == "aten::insert" && values.size() == 3 && list.size() < kMostElements) {

@@ -59,7 +59,7 @@ Results transposed(const RuleArguments& args, std::int64_t dim0, std::int64_t di
 }
 
 // A sparse matrix with a dense one, a vector, or another sparse matrix.
-Results multiplied(const RuleArguments& args, std::string_view left, std::string_view right) {
+Results sparse_product(const RuleArguments& args, std::string_view left, std::string_view right) {
   const TensorInfo &a = args.tensor(left), &b = args.tensor(right);
   if (!a.sparse_dim || a.dim() != 2 || b.dim() < 1 || b.dim() > 2) throw CannotTell{};
   require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
@@ -118,20 +118,20 @@ Results matrix_transpose(const RuleArguments& args) {
   return transposed(args, 0, 1);
 }
 
-Results sparse_mm(const RuleArguments& args) { return multiplied(args, "sparse", "dense"); }
+Results sparse_mm(const RuleArguments& args) { return sparse_product(args, "sparse", "dense"); }
 
 Results matmul(const RuleArguments& args) {
-  return multiplied(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
+  return sparse_product(args, "self", args.given("mat2") ? "mat2" : args.given("vec") ? "vec" : "other");
 }
 
 Results addmm(const RuleArguments& args) {
   if (args.tensor("self").sparse_dim || args.tensor("mat2").sparse_dim) throw CannotTell{};
-  return multiplied(args, "mat1", "mat2");
+  return sparse_product(args, "mat1", "mat2");
 }
 
 // Sparse, whatever the second factor is.
 Results smm(const RuleArguments& args) {
-  Results results = multiplied(args, "self", "mat2");
+  Results results = sparse_product(args, "self", "mat2");
   const TensorInfo& product = *results.at(0).tensor();
   return make_sparse(product.sizes, product.dtype, 2);
 }
@@ -179,7 +179,7 @@ Results sum_of_two(const RuleArguments& args) {
 
 namespace {
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kSparseRows[] = {
     {"_coalesce _coalesced _sparse_log_softmax _sparse_softmax",
      {.traits = kNoMacs, .of_sparse = same_as_first}},
     {"_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo _gather_sparse "
@@ -221,6 +221,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family sparse_family() { return kRows; }
+Family sparse_family() { return kSparseRows; }
 
 }  // namespace fxtrace

@@ -6,7 +6,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kValuesRows[] = {
     {"Bool", {.traits = kReadsData | kPlain, .python = "builtins.bool"}},
     {"Complex ComplexImplicit", {.traits = kReadsData | kPlain, .python = "builtins.complex"}},
     {"Delete", {.traits = kPlain | kMovesElements, .on_values = "operator.delitem"}},
@@ -64,6 +64,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family values_family() { return kRows; }
+Family values_family() { return kValuesRows; }
 
 }  // namespace fxtrace

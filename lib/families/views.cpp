@@ -300,7 +300,7 @@ Results view_as_complex(const RuleArguments& args) {
   return make(std::move(self.sizes), complex_dtype(self.dtype));
 }
 
-constexpr OperatorRow kRows[] = {
+constexpr OperatorRow kViewsRows[] = {
     {"matrix_H numpy_T t_copy", {.shape = reverse_dimensions}},
     {"_chunk_cat _copy_from _copy_from_and_resize _mkldnn_reshape _mkldnn_transpose "
      "_no_grad_fill_ _no_grad_zero_ _pin_memory _propagate_xla_data _reshape_copy "
@@ -447,6 +447,6 @@ constexpr OperatorRow kRows[] = {
 
 }  // namespace
 
-Family views_family() { return kRows; }
+Family views_family() { return kViewsRows; }
 
 }  // namespace fxtrace

@@ -38,6 +38,11 @@ std::vector<Picture::Index> seen_in(const Picture& picture, Picture::Index item)
 // Arranges several graphs in a few columns of about equal height.
 std::vector<std::vector<Picture::Index>> graph_columns(const Picture& picture);
 
+// Lines of a failure's reason.
+inline constexpr std::size_t kReasonLines = 3;
+// Title and details that are together no longer stand in one line.
+inline constexpr std::size_t kShortLine = 26;
+
 // Breaks a sentence at spaces into at most `max_lines` lines of at most `limit` bytes, where possible; the
 // last line takes the rest.  0 means no limit.
 std::vector<std::string_view> break_lines(std::string_view text, std::size_t limit, std::size_t max_lines);

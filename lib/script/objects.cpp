@@ -27,8 +27,6 @@ namespace {
 // What values take in memory, at least.
 constexpr std::size_t kSizeOfSlot = 16, kSizeOfObject = 128, kSizeOfTensor = 400;
 
-[[noreturn]] void damaged(const std::string& why) { throw input_error("its pickle is damaged: " + why); }
-
 // What a name in a pickle stands for, until it is called.
 struct Global : Handle {
   enum class Form : std::uint8_t {
@@ -83,7 +81,7 @@ constexpr std::array<std::string_view, 5> kQuantizationSchemes{
     "per_channel_affine_float_qparams"};
 
 // What a member of an enum may be.
-std::optional<Constant> constant_of(const Value& value) {
+std::optional<Constant> attribute_constant(const Value& value) {
   if (value.is_int()) return Constant(value.to_int());
   if (value.is_double()) return Constant(value.to_double());
   return value.is_string() ? std::optional(Constant(value.to_string())) : std::nullopt;
@@ -155,11 +153,11 @@ class Reader final : public PickleValues::Host {
     if (global.form == Global::Form::kEnum) return make_enum(global.meaning, arguments);
     if (global.form == Global::Form::kClass) return build(callable, arguments);
     if (global.form == Global::Form::kIntList) return typed_list(int_type(), arguments);
-    if (!arguments.is_tuple()) damaged("the arguments of a call are no tuple");
+    if (!arguments.is_tuple()) pickle_is_damaged("the arguments of a call are no tuple");
     const TupleValue& tuple = arguments.to_tuple();
     switch (global.form) {
       case Global::Form::kTypedList:
-        if (tuple.items.size() != 1) damaged("a list is made of something else");
+        if (tuple.items.size() != 1) pickle_is_damaged("a list is made of something else");
         return typed_list(global.meaning, tuple.items[0]);
       case Global::Form::kTypeTag:
         return with_tag(tuple);
@@ -185,7 +183,7 @@ class Reader final : public PickleValues::Host {
       case Global::Form::kIntList:
         break;
     }
-    damaged("it calls a class");
+    pickle_is_damaged("it calls a class");
   }
 
   Value build(Handle& type, const Value& state) override {
@@ -245,7 +243,7 @@ class Reader final : public PickleValues::Host {
       for (const EnumType::Member& member : type->as<EnumType>()->members())
         place->second.try_emplace(key_of(member.value), &member);
     }
-    const auto constant = constant_of(value);
+    const auto constant = attribute_constant(value);
     const auto found = constant ? place->second.find(key_of(*constant)) : place->second.end();
     if (found != place->second.end()) {
       const std::string& name = found->second->name;
@@ -261,25 +259,27 @@ class Reader final : public PickleValues::Host {
     constexpr std::size_t kParts = 4;
     const auto& parts = arguments.items;
     if (parts.size() < kParts || !parts[0].is_int() || !parts[3].is_dict())
-      damaged("a tensor of a class of its own has other arguments");
+      pickle_is_damaged("a tensor of a class of its own has other arguments");
     const auto index = static_cast<std::uint64_t>(parts[0].to_int());
-    if (index >= named_.size()) damaged("a tensor of a class of its own is made by no function");
+    if (index >= named_.size()) pickle_is_damaged("a tensor of a class of its own is made by no function");
     Value function = named_[static_cast<std::size_t>(index)];
     return call(function.to_handle(), parts[2]);
   }
 
   static Value typed_list(const TypePtr& element, const Value& argument) {
-    if (!argument.is_list()) damaged("a list is made of something else");
+    if (!argument.is_list()) pickle_is_damaged("a list is made of something else");
     Value list = argument;
     for (const Value& item : list.items()) {
-      if (dynamic_type(item)->kind() != element->kind()) damaged("a list has an element of another type");
+      if (dynamic_type(item)->kind() != element->kind())
+        pickle_is_damaged("a list has an element of another type");
     }
     list.to_list().element_type = element;
     return list;
   }
 
   Value with_tag(const TupleValue& arguments) {
-    if (arguments.items.size() != 2 || !arguments.items[1].is_string()) damaged("a value has no type");
+    if (arguments.items.size() != 2 || !arguments.items[1].is_string())
+      pickle_is_damaged("a value has no type");
     const TypePtr& type = type_of(arguments.items[1].to_string());
     Value value = arguments.items[0];
     if (const auto* list = type->as<ListType>(); list != nullptr && value.is_list()) {
@@ -288,7 +288,7 @@ class Reader final : public PickleValues::Host {
       value.to_dict().key_type = dict->key();
       value.to_dict().value_type = dict->value();
     } else {
-      damaged("a value is not of its type");
+      pickle_is_damaged("a value is not of its type");
     }
     return value;
   }
@@ -302,7 +302,7 @@ class Reader final : public PickleValues::Host {
   }
 
   static Value device(const TupleValue& arguments) {
-    if (arguments.items.empty() || !arguments.items[0].is_string()) damaged("a device has no name");
+    if (arguments.items.empty() || !arguments.items[0].is_string()) pickle_is_damaged("a device has no name");
     DeviceText read = read_saved_device(arguments.items[0].to_string());
     if (!read.device) throw input_error("its pickle has a device that is none: " + printable(read.why));
     return *std::move(read.device);
@@ -310,7 +310,7 @@ class Reader final : public PickleValues::Host {
 
   static Value complex(const TupleValue& arguments) {
     if (arguments.items.size() != 2 || !arguments.items[0].is_double() || !arguments.items[1].is_double())
-      damaged("a complex number has other parts than two floats");
+      pickle_is_damaged("a complex number has other parts than two floats");
     return std::complex<double>(arguments.items[0].to_double(), arguments.items[1].to_double());
   }
 

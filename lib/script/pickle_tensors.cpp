@@ -21,33 +21,31 @@ constexpr std::string_view kNames =
     "Float8_e5m2fnuz Float8_e4m3fnuz UInt16 UInt32 UInt64 UInt1 UInt2 UInt3 UInt4 UInt5 UInt6 UInt7 Int1 "
     "Int2 Int3 Int4 Int5 Int6 Int7 Float8_e8m0fnu Float4_e2m1fn_x2";
 
-[[noreturn]] void damaged(const std::string& why) { throw input_error("its pickle is damaged: " + why); }
-
 const Value& part(const TupleValue& tuple, std::size_t i) {
-  if (i >= tuple.items.size()) damaged("a tensor has too few arguments");
+  if (i >= tuple.items.size()) pickle_is_damaged("a tensor has too few arguments");
   return tuple.items[i];
 }
 std::int64_t int_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_int()) damaged("an argument of a tensor is no integer");
+  if (!part(tuple, i).is_int()) pickle_is_damaged("an argument of a tensor is no integer");
   return tuple.items[i].to_int();
 }
 bool bool_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_bool()) damaged("an argument of a tensor is no bool");
+  if (!part(tuple, i).is_bool()) pickle_is_damaged("an argument of a tensor is no bool");
   return tuple.items[i].to_bool();
 }
 const std::string& text_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_string()) damaged("an argument of a tensor is no text");
+  if (!part(tuple, i).is_string()) pickle_is_damaged("an argument of a tensor is no text");
   return tuple.items[i].to_string();
 }
 TensorRef tensor_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_tensor()) damaged("an argument of a tensor is no tensor");
+  if (!part(tuple, i).is_tensor()) pickle_is_damaged("an argument of a tensor is no tensor");
   return TensorRef(&tuple.items[i].to_tensor());
 }
 std::vector<std::int64_t> sizes_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_tuple()) damaged("the sizes of a tensor are no tuple");
+  if (!part(tuple, i).is_tuple()) pickle_is_damaged("the sizes of a tensor are no tuple");
   std::vector<std::int64_t> sizes;
   for (const Value& size : tuple.items[i].items()) {
-    if (!size.is_int() || size.to_int() < 0) damaged("a size of a tensor is no number of elements");
+    if (!size.is_int() || size.to_int() < 0) pickle_is_damaged("a size of a tensor is no number of elements");
     sizes.push_back(size.to_int());
   }
   return sizes;
@@ -78,12 +76,12 @@ bool fits(const TensorValue& tensor) {
 
 std::shared_ptr<const Quantization> quantization(const Value& value) {
   enum Scheme { kPerTensor = 0, kPerChannel = 1, kPerChannelFloat = 4 };
-  if (!value.is_tuple()) damaged("the quantization of a tensor is no tuple");
+  if (!value.is_tuple()) pickle_is_damaged("the quantization of a tensor is no tuple");
   const TupleValue& tuple = value.to_tuple();
   auto result = std::make_shared<Quantization>();
   switch (int_part(tuple, 0)) {
     case kPerTensor:
-      if (!part(tuple, 1).is_double()) damaged("the scale of a tensor is no float");
+      if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is no float");
       result->scale = tuple.items[1].to_double();
       result->zero_point = int_part(tuple, 2);
       return result;
@@ -101,7 +99,7 @@ std::shared_ptr<const Quantization> quantization(const Value& value) {
 
 // {"conj": True, "neg": True}
 void set_bits(TensorValue& tensor, const Value& value) {
-  if (!value.is_dict()) damaged("the bits of a tensor are no dict");
+  if (!value.is_dict()) pickle_is_damaged("the bits of a tensor are no dict");
   const auto has = [&](const char* name) {
     const Value* bit = value.to_dict().find(name);
     return bit != nullptr && bit->is_bool() && bit->to_bool();
@@ -112,6 +110,8 @@ void set_bits(TensorValue& tensor, const Value& value) {
 
 }  // namespace
 
+void pickle_is_damaged(const std::string& why) { throw input_error("its pickle is damaged: " + why); }
+
 std::optional<ScalarType> find_storage_type(std::string_view name) {
   constexpr std::string_view kEnd = "Storage";
   if (!name.ends_with(kEnd)) return std::nullopt;
@@ -120,9 +120,9 @@ std::optional<ScalarType> find_storage_type(std::string_view name) {
 }
 
 TensorRef PickleTensors::storage(const TupleValue& id) {
-  if (text_part(id, 0) != "storage") damaged("it names something that is no storage");
+  if (text_part(id, 0) != "storage") pickle_is_damaged("it names something that is no storage");
   const auto dtype = find_scalar_type(int_part(id, 1));
-  if (!dtype) damaged("a storage has no such dtype");
+  if (!dtype) pickle_is_damaged("a storage has no such dtype");
   const std::string& key = text_part(id, 2);
   const std::string& saved_on = text_part(id, 3);
   const std::int64_t count = int_part(id, 4);
@@ -132,7 +132,7 @@ TensorRef PickleTensors::storage(const TupleValue& id) {
   std::uint64_t claimed = 0;
   if (count < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count),
                                           static_cast<std::uint64_t>(item_size(*dtype)), &claimed))
-    damaged("a storage has no such size");
+    pickle_is_damaged("a storage has no such size");
   const bool is_meta = device.device->type == "meta";
 
   auto& known = storages_[key];
@@ -163,16 +163,18 @@ TensorRef PickleTensors::storage(const TupleValue& id) {
 TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized) {
   constexpr std::size_t kWithBits = 7;
   const TensorRef storage = tensor_part(arguments, 0);
-  if (storage->layout != TensorLayout::kStrided) damaged("a tensor stands in a sparse one");
+  if (storage->layout != TensorLayout::kStrided) pickle_is_damaged("a tensor stands in a sparse one");
   auto tensor = make_counted<TensorValue>();
   tensor->dtype = storage->dtype;
   tensor->storage = storage->storage;
   tensor->offset = int_part(arguments, 1);
   tensor->sizes = sizes_part(arguments, 2);
   tensor->strides = sizes_part(arguments, 3);
-  if (tensor->sizes.size() != tensor->strides.size()) damaged("a tensor has other strides than sizes");
+  if (tensor->sizes.size() != tensor->strides.size())
+    pickle_is_damaged("a tensor has other strides than sizes");
   std::size_t next = 4;
-  if (is_quantized != fxtrace::is_quantized(tensor->dtype)) damaged("a tensor is not of its dtype's kind");
+  if (is_quantized != fxtrace::is_quantized(tensor->dtype))
+    pickle_is_damaged("a tensor is not of its dtype's kind");
   if (is_quantized) tensor->quantization = quantization(part(arguments, next++));
   tensor->requires_grad = bool_part(arguments, next);
   if (!is_quantized && arguments.items.size() == kWithBits) set_bits(*tensor, arguments.items.back());

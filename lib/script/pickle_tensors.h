@@ -10,6 +10,9 @@
 
 namespace fxtrace::script {
 
+// Throws Error(kInput).
+[[noreturn]] void pickle_is_damaged(const std::string& why);
+
 class PickleTensors {
  public:
   // Storages are the records under `folder` ("archive/data/"); `prefix` is the part of it that is left out of

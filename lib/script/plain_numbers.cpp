@@ -12,9 +12,9 @@ namespace fxtrace::script {
 namespace {
 
 using Complex = std::complex<double>;
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kLeastInteger = std::numeric_limits<std::int64_t>::min();
 
-bool are_ints(const Value& a, const Value& b) { return a.is_int() && b.is_int(); }
+bool are_both_ints(const Value& a, const Value& b) { return a.is_int() && b.is_int(); }
 bool is_real(const Value& value) { return value.is_int() || value.is_double(); }
 double real(const Value& value) {
   if (value.is_int()) return static_cast<double>(value.to_int());
@@ -28,7 +28,7 @@ Complex complex(const Value& value) {
 // --- arithmetic; a real number leaves the imaginary part of a complex one alone, be it -0 ---
 
 Value add_numbers(const Value& a, const Value& b) {
-  if (are_ints(a, b)) return wrapped(bits(a.to_int()) + bits(b.to_int()));
+  if (are_both_ints(a, b)) return wrapped(bits(a.to_int()) + bits(b.to_int()));
   if (is_real(a) && is_real(b)) return real(a) + real(b);
   const Complex x = complex(a), y = complex(b);
   if (!b.is_complex()) return Complex(x.real() + y.real(), x.imag());
@@ -38,7 +38,7 @@ Value add_numbers(const Value& a, const Value& b) {
 
 Value subtract(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) return wrapped(bits(a.to_int()) - bits(b.to_int()));
+  if (are_both_ints(a, b)) return wrapped(bits(a.to_int()) - bits(b.to_int()));
   if (is_real(a) && is_real(b)) return real(a) - real(b);
   const Complex x = complex(a), y = complex(b);
   if (!b.is_complex()) return Complex(x.real() - y.real(), x.imag());
@@ -47,7 +47,7 @@ Value subtract(Arguments arguments) {
 }
 
 Value multiply_numbers(const Value& a, const Value& b) {
-  if (are_ints(a, b)) return wrapped(bits(a.to_int()) * bits(b.to_int()));
+  if (are_both_ints(a, b)) return wrapped(bits(a.to_int()) * bits(b.to_int()));
   if (is_real(a) && is_real(b)) return real(a) * real(b);
   const Complex x = complex(a), y = complex(b);
   if (!b.is_complex()) return Complex(x.real() * y.real(), x.imag() * y.real());
@@ -68,7 +68,7 @@ std::int64_t floored(std::int64_t a, std::int64_t b) {
 
 Value floor_divide(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) return floored(a.to_int(), b.to_int());
+  if (are_both_ints(a, b)) return floored(a.to_int(), b.to_int());
   return std::floor(real(a) / real(b));
 }
 
@@ -78,7 +78,7 @@ Value round_to_zero_divide(Arguments arguments) {
 
 Value remainder(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) {
+  if (are_both_ints(a, b)) {
     const std::int64_t divisor = b.to_int();
     if (divisor == -1) return 0;  // the rest of the least number by -1 is a trap
     const std::int64_t sum = wrapped(bits(divisor) + bits(a.to_int() % divisor));
@@ -96,7 +96,7 @@ Value math_remainder(Arguments arguments) {
 
 void divmod(Arguments arguments, Results& results) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) {
+  if (are_both_ints(a, b)) {
     const std::int64_t quotient = floored(a.to_int(), b.to_int());
     results.emplace_back(quotient);
     results.emplace_back(wrapped(bits(a.to_int()) - bits(quotient) * bits(b.to_int())));
@@ -128,15 +128,17 @@ void divmod(Arguments arguments, Results& results) {
 }
 
 // std::pow of complex numbers and real ones, which asserts in std::polar that a length is no NaN.
-Complex polar(double length, double theta) { return {length * std::cos(theta), length * std::sin(theta)}; }
+Complex complex_polar(double length, double theta) {
+  return {length * std::cos(theta), length * std::sin(theta)};
+}
 Complex power_of(Complex x, double y) {
   if (x.imag() == 0 && x.real() > 0) return std::pow(x.real(), y);
   const Complex logarithm = std::log(x);
-  return polar(std::exp(y * logarithm.real()), y * logarithm.imag());
+  return complex_polar(std::exp(y * logarithm.real()), y * logarithm.imag());
 }
 Complex power_of(double x, Complex y) {
   if (!(x > 0)) return std::pow(Complex(x), y);
-  return polar(std::pow(x, y.real()), y.imag() * std::log(x));
+  return complex_polar(std::pow(x, y.real()), y.imag() * std::log(x));
 }
 
 Value power(Arguments arguments) {
@@ -215,7 +217,7 @@ Value shift_right(Arguments arguments) { return int_argument(arguments, 0) >> in
 
 Value are_equal(Arguments arguments) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) return a.to_int() == b.to_int();
+  if (are_both_ints(a, b)) return a.to_int() == b.to_int();
   if (is_real(a) && is_real(b)) return real(a) == real(b);
   if (a.is_scalar() && b.is_scalar() && (a.kind() != b.kind() || a.is_bool())) {
     // LibTorch gives nothing at all for an int and a complex number, and knows no bools here.
@@ -236,7 +238,7 @@ Value are_unequal(Arguments arguments) { return !are_equal(arguments).to_bool();
 template <class Compare>
 Value ordered(Arguments arguments, Compare compare) {
   const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (are_ints(a, b)) return compare(a.to_int(), b.to_int());
+  if (are_both_ints(a, b)) return compare(a.to_int(), b.to_int());
   if (a.is_string() && b.is_string()) return compare(a.to_string().compare(b.to_string()), 0);
   return compare(real(a), real(b));
 }
@@ -249,7 +251,7 @@ Value greater_equal(Arguments arguments) { return ordered(arguments, std::greate
 
 bool is_less(const Value& a, const Value& b) {
   if (a.is_bool() && b.is_bool()) return static_cast<int>(a.to_bool()) < static_cast<int>(b.to_bool());
-  if (are_ints(a, b)) return a.to_int() < b.to_int();
+  if (are_both_ints(a, b)) return a.to_int() < b.to_int();
   return real(a) < real(b);
 }
 
@@ -278,7 +280,8 @@ Value extreme(Arguments arguments, bool largest) {
   if (arguments.size() == 1) return of_elements(list_argument(arguments, 0).items, largest);
   const Value& b = argument(arguments, 1);
   if (a.is_list() && b.is_list()) return of_lists(a, b, largest);
-  if (are_ints(a, b)) return largest ? std::max(a.to_int(), b.to_int()) : std::min(a.to_int(), b.to_int());
+  if (are_both_ints(a, b))
+    return largest ? std::max(a.to_int(), b.to_int()) : std::min(a.to_int(), b.to_int());
   const double x = real(a), y = real(b);
   const bool first = largest ? x > y : x < y;
   return first ? x : y;

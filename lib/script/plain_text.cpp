@@ -95,7 +95,7 @@ Range range_of(Arguments arguments, std::int64_t size) {
 }
 
 // std::string::substr, with its message.
-std::string_view part(std::string_view text, std::int64_t from, std::int64_t size) {
+std::string_view piece_of(std::string_view text, std::int64_t from, std::int64_t size) {
   if (bits(from) > text.size()) {
     throw Raised("basic_string::substr: __pos (which is " + std::to_string(bits(from)) +
                  ") > this->size() (which is " + std::to_string(text.size()) + ")");
@@ -103,22 +103,22 @@ std::string_view part(std::string_view text, std::int64_t from, std::int64_t siz
   return text.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(size));
 }
 
-std::int64_t find_in(Arguments arguments, bool from_behind) {
+std::int64_t find_text(Arguments arguments, bool from_behind) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& wanted = text_argument(arguments, 1);
   const Range range = range_of(arguments, static_cast<std::int64_t>(text.size()));
   std::string_view piece;
-  if (range.to > range.from) piece = part(text, range.from, range.to - range.from);
+  if (range.to > range.from) piece = piece_of(text, range.from, range.to - range.from);
   const auto place = from_behind ? piece.rfind(wanted) : piece.find(wanted);
   return place == std::string_view::npos ? -1 : static_cast<std::int64_t>(place) + range.from;
 }
 
-Value find(Arguments arguments) { return find_in(arguments, false); }
-Value find_last(Arguments arguments) { return find_in(arguments, true); }
+Value find(Arguments arguments) { return find_text(arguments, false); }
+Value find_last(Arguments arguments) { return find_text(arguments, true); }
 
 template <bool FromBehind>
-Value index(Arguments arguments) {
-  const std::int64_t place = find_in(arguments, FromBehind);
+Value index_of_text(Arguments arguments) {
+  const std::int64_t place = find_text(arguments, FromBehind);
   if (place < 0) throw Raised("ValueError: substring not found");
   return place;
 }
@@ -128,12 +128,12 @@ Value starts_or_ends(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& wanted = text_argument(arguments, 1);
   const Range range = range_of(arguments, static_cast<std::int64_t>(text.size()));
-  const std::string_view piece = part(text, range.from, wrapped(bits(range.to) - bits(range.from)));
+  const std::string_view piece = piece_of(text, range.from, wrapped(bits(range.to) - bits(range.from)));
   return AtEnd ? piece.ends_with(wanted) : piece.starts_with(wanted);
 }
 
 // The pattern is not empty: plain_checks.cpp sees to it.
-Value count(Arguments arguments) {
+Value count_text(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& wanted = text_argument(arguments, 1);
   const auto size = static_cast<std::int64_t>(text.size());
@@ -287,12 +287,12 @@ Value character_at(Arguments arguments) {
   return std::string(1, text[static_cast<std::size_t>(place)]);
 }
 
-Value slice(Arguments arguments) {
+Value slice_text(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
-  const Slice part = slice_argument(arguments, text.size());
+  const Slice piece_of = slice_argument(arguments, text.size());
   std::string result;
-  for (std::int64_t i = 0; i < part.count; ++i)
-    result += text[static_cast<std::size_t>(part.from + i * part.step)];
+  for (std::int64_t i = 0; i < piece_of.count; ++i)
+    result += text[static_cast<std::size_t>(piece_of.from + i * piece_of.step)];
   return result;
 }
 
@@ -510,11 +510,11 @@ constexpr PlainRow kTextOperators[] = {
     {"aten::title", gives<title>},
     {"aten::find", gives<find>},
     {"aten::rfind", gives<find_last>},
-    {"aten::index.str", gives<index<false>>},
-    {"aten::rindex", gives<index<true>>},
+    {"aten::index.str", gives<index_of_text<false>>},
+    {"aten::rindex", gives<index_of_text<true>>},
     {"aten::startswith", gives<starts_or_ends<false>>},
     {"aten::endswith", gives<starts_or_ends<true>>},
-    {"aten::count", gives<count>},
+    {"aten::count", gives<count_text>},
     {"aten::replace", gives<replace>},
     {"aten::strip", gives<strip>},
     {"aten::lstrip", gives<strip_left>},
@@ -527,7 +527,7 @@ constexpr PlainRow kTextOperators[] = {
     {"aten::join", gives<join>},
     {"aten::list", gives<characters>},
     {"aten::__getitem__.str prim::StringIndex", gives<character_at>},
-    {"aten::slice.str", gives<slice>},
+    {"aten::slice.str", gives<slice_text>},
     {"aten::ljust", gives<justify_left>},
     {"aten::rjust", gives<justify_right>},
     {"aten::center", gives<center>},

@@ -13,7 +13,7 @@ namespace fxtrace::script {
 
 namespace {
 
-std::size_t hash_of(const Constant& value) {
+std::size_t hash_of_constant(const Constant& value) {
   const std::size_t kind = value.variant().index();
   std::size_t hash = 0;
   if (const auto* number = value.get_if<std::int64_t>()) hash = std::hash<std::int64_t>()(*number);
@@ -28,7 +28,7 @@ std::size_t hash_of(const Constant& value) {
   if (const auto* device = value.get_if<Constant::Device>()) hash = std::hash<std::string>()(device->text);
   if (const auto* number = value.get_if<std::complex<double>>())
     hash = std::hash<double>()(number->real()) * 31 + std::hash<double>()(number->imag());
-  const auto combine = [&](const Constant& part) { hash = hash * 31 + hash_of(part); };
+  const auto combine = [&](const Constant& part) { hash = hash * 31 + hash_of_constant(part); };
   if (const auto* list = value.get_if<Constant::List>()) std::ranges::for_each(list->items, combine);
   if (const auto* tuple = value.get_if<Constant::Tuple>()) std::ranges::for_each(tuple->items, combine);
   if (const auto* dict = value.get_if<Constant::Dict>()) {
@@ -62,7 +62,7 @@ void ConstantPool::place(IrNode* node) {
 }
 
 IrValue* ConstantPool::get(const Constant& value, TypePtr type, const SourceRange& range) {
-  const std::size_t hash = hash_of(value);
+  const std::size_t hash = hash_of_constant(value);
   if (IrValue* known = find(value, type, hash)) return known;
   IrNode* node = graph_.create_constant(value, std::move(type))->set_source_range(range);
   place(node);
@@ -72,7 +72,7 @@ IrValue* ConstantPool::get(const Constant& value, TypePtr type, const SourceRang
 
 void ConstantPool::adopt(IrNode* constant) {
   constant->remove_attribute(Symbol::kAttrShared);
-  const std::size_t hash = hash_of(*constant->constant());
+  const std::size_t hash = hash_of_constant(*constant->constant());
   if (IrValue* known = find(*constant->constant(), constant->output()->type(), hash)) {
     constant->output()->replace_all_uses_with(known);
     constant->destroy();

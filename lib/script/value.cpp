@@ -145,7 +145,7 @@ Value make_int_list(const std::vector<std::int64_t>& numbers) {
 namespace {
 
 // Equal keys have the same, so both zeros do.
-std::size_t hash_of(const Value& key) {
+std::size_t hash_of_key(const Value& key) {
   const auto of_numbers = [&](std::uint64_t first, std::uint64_t second = 0) {
     const std::array<std::uint64_t, 3> words{static_cast<std::uint64_t>(key.kind()), first, second};
     return keyed_hash({reinterpret_cast<const char*>(words.data()), sizeof words});  // NOLINT: as bytes
@@ -210,7 +210,7 @@ void DictValue::make_index() {
 
 const Value* DictValue::find(const Value& key) const {
   if (!may_be_key(key)) return nullptr;
-  const std::size_t place = position(key, hash_of(key));
+  const std::size_t place = position(key, hash_of_key(key));
   return place == SIZE_MAX ? nullptr : &entries_[place].value;
 }
 
@@ -218,7 +218,7 @@ void DictValue::set(const Value& key, Value value) {
   if (!may_be_key(key)) {
     throw Error(ErrorKind::kInternal, std::string(name_of(key.kind())) + " cannot be the key of a dict");
   }
-  const std::size_t hash = hash_of(key);
+  const std::size_t hash = hash_of_key(key);
   const std::size_t place = position(key, hash);
   if (place != SIZE_MAX) {
     entries_[place].value = std::move(value);
@@ -234,7 +234,7 @@ void DictValue::set(const Value& key, Value value) {
 
 bool DictValue::erase(const Value& key) {
   if (!may_be_key(key)) return false;
-  const std::size_t place = position(key, hash_of(key));
+  const std::size_t place = position(key, hash_of_key(key));
   if (place == SIZE_MAX) return false;
   entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(place));
   make_index();

@@ -41,6 +41,10 @@ std::string with_separators(std::int64_t number) {
   return digits;
 }
 
+std::string counted(std::int64_t number, std::string_view what) {
+  return with_separators(number).append(" ").append(what).append(number == 1 ? "" : "s");
+}
+
 std::string rounded(std::int64_t number) {
   constexpr std::array kUnits = {"", " K", " M", " G", " T", " P", " E"};
   return in_units(number, 1000, kUnits.data(), kUnits.size());

@@ -67,4 +67,6 @@ std::string one_line(std::string_view text) {
   return printable(line);
 }
 
+std::string short_line(std::string_view text) { return one_line(cut(text, 200)); }
+
 }  // namespace fxtrace

@@ -41,4 +41,7 @@ std::string printable(std::string_view text);
 // Joins several lines into one.
 std::string one_line(std::string_view text);
 
+// Returns one line of at most 200 characters, for texts of a file among other words.
+std::string short_line(std::string_view text);
+
 }  // namespace fxtrace

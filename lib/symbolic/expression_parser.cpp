@@ -43,9 +43,9 @@ bool may_be_size(const Expression& value) {
 }
 
 // Recursive descent, one function for each level of precedence.  Throws NoExpression.
-class Parser {
+class ExpressionParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit ExpressionParser(std::string_view text) : text_(text) {}
 
   Expression whole() {
     Expression value = disjunction();
@@ -123,9 +123,9 @@ class Parser {
   // a <= b <= c is a <= b and b <= c.
   Expression comparison() {
     std::vector<Expression> parts;
-    Expression left = sized(&Parser::bit_or);
+    Expression left = sized(&ExpressionParser::bit_or);
     for (std::string_view symbol = relation(); !symbol.empty(); symbol = relation()) {
-      Expression right = sized(&Parser::bit_or);
+      Expression right = sized(&ExpressionParser::bit_or);
       parts.push_back(Expression::comparison(std::string(symbol), std::move(left), right));
       left = std::move(right);
     }
@@ -144,7 +144,7 @@ class Parser {
 
   // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).  It reads the
   // text that is written of the value, not the one that stands here: parts of it are simpler by now.
-  Expression sized(Expression (Parser::*read)()) {
+  Expression sized(Expression (ExpressionParser::*read)()) {
     Expression value = (this->*read)();
     if (value.size() == nullptr && may_be_size(value)) {
       if (auto size = SymInt::parse(value.text())) return *std::move(size);
@@ -273,7 +273,7 @@ class Parser {
   Expression parenthesized() {
     ++at_;
     if (take(")")) return Expression::sequence(Kind::kTuple, {});
-    Expression first = sized(&Parser::disjunction);
+    Expression first = sized(&ExpressionParser::disjunction);
     if (take(")")) return first;
     expect(",");
     std::vector<Expression> parts = items(")");
@@ -364,7 +364,7 @@ class Parser {
 
 Expression Expression::parse(std::string_view text) {
   try {
-    if (text.size() <= kMaxLength) return Parser(text).whole();
+    if (text.size() <= kMaxLength) return ExpressionParser(text).whole();
   } catch (const NoExpression&) {
   }
   return {Kind::kVerbatim, std::string(text), {}};

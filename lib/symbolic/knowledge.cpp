@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxFacts = 64;
 constexpr std::size_t kMaxPairedFacts = 12;
-constexpr int kMaxDepth = 8;
+constexpr int kMaxQuestions = 8;
 constexpr int kMaxRounds = 6;
 constexpr int kMaxPasses = 4;
 
@@ -415,7 +415,7 @@ bool Knowledge::learn_at_least_zero(const SymInt& given, int depth) {
   if (found.high < 0) return false;
   if (found.low >= 0) return true;
   value = floordiv(value, content_of(value, false));  // rounds the constant down
-  if (depth > kMaxDepth) return true;
+  if (depth > kMaxQuestions) return true;
   // The ranges of symbols say all there is to a single one of them; of others the fact itself is kept.
   const Terms terms(value);
   const Term& lead = terms.front();
@@ -450,7 +450,7 @@ bool Knowledge::learn_zero(const SymInt& given, int depth) {
   if (constant_of(value) % content != 0) return false;
   value = floordiv(value, content);
   if (!bounds(value, {}, false).contains(0) || never_zero(value)) return false;
-  if (depth > kMaxDepth) return true;
+  if (depth > kMaxQuestions) return true;
   const Terms terms(value);
   // n//8*8 - n is -(n%8)
   if (const Fraction other = without_quotients(value);
@@ -497,7 +497,7 @@ bool Knowledge::learn_not_zero(const SymInt& given, int depth) {
   const Interval found = bounds(value, {}, false);
   if (found.low > 0 || found.high < 0) return true;
   if (found.low == 0 && found.high == 0) return false;
-  if (depth > kMaxDepth) return true;
+  if (depth > kMaxQuestions) return true;
   if (found.low == 0) return learn_at_least_zero(value - 1, depth + 1);
   if (found.high == 0) return learn_at_least_zero(-value - 1, depth + 1);
   const SymInt plain = normalized(value);

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxDegree = 16;
 constexpr std::size_t kMaxWeight = 500;
 constexpr std::size_t kMaxOperands = 16;
 constexpr std::size_t kMaxNameLength = 200;
-constexpr int kMaxDepth = 24;
+constexpr int kMaxNesting = 24;
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 
 [[noreturn]] void too_large() { throw SymbolicError("the expression grows too large"); }
@@ -113,7 +113,7 @@ SymInt make_atom(AtomKind kind, std::vector<SymInt> operands) {
       atom.weight += 1;
     }
   }
-  if (atom.weight > kMaxWeight || atom.depth > kMaxDepth || operands.size() > kMaxOperands) too_large();
+  if (atom.weight > kMaxWeight || atom.depth > kMaxNesting || operands.size() > kMaxOperands) too_large();
   if (kind == AtomKind::kMin || kind == AtomKind::kMax) {
     atom.text = kind == AtomKind::kMin ? "min(" : "max(";
     for (std::size_t i = 0; i < operands.size(); ++i) {

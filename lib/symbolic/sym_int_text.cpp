@@ -140,9 +140,9 @@ constexpr std::array<Function, 26> kFunctions{{
 }};
 
 // Throws SymbolicError for everything that is not such an expression.
-class Parser {
+class SizeParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit SizeParser(std::string_view text) : text_(text) {}
 
   SymInt whole() {
     const Quotient value = shift(0);
@@ -332,7 +332,7 @@ std::string SymInt::text() const {
 std::optional<SymInt> SymInt::parse(std::string_view text) {
   if (text.size() > kMaxTextLength) return std::nullopt;
   try {
-    return Parser(text).whole();
+    return SizeParser(text).whole();
   } catch (const SymbolicError&) {
     return std::nullopt;
   }

@@ -11,8 +11,8 @@
 namespace fxtrace::torchscript {
 namespace {
 
-using Nodes = std::unordered_set<const IrNode*>;
-using Values = std::unordered_set<const IrValue*>;
+using IrNodes = std::unordered_set<const IrNode*>;
+using IrValues = std::unordered_set<const IrValue*>;
 
 // The node of `block` that `node` is, or is in; null when it is in none.
 const IrNode* ancestor(const IrNode* node, const IrBlock* block) {
@@ -35,15 +35,15 @@ void for_each_used(const IrNode* node, const std::function<void(const IrValue*)>
 
 // What works a value out in a block.
 struct Slice {
-  Nodes nodes;
-  Values from_around;            // values that the block does not make
+  IrNodes nodes;
+  IrValues from_around;          // values that the block does not make
   bool needs_arguments = false;  // of the block
 };
 
 // `stops`: values that it begins with.
-Slice slice_of(const IrValue* value, const IrBlock* block, const Values& stops) {
+Slice slice_of(const IrValue* value, const IrBlock* block, const IrValues& stops) {
   Slice slice;
-  Values seen;
+  IrValues seen;
   std::vector<const IrValue*> pending{value};
   while (!pending.empty()) {
     const IrValue* current = pending.back();
@@ -79,8 +79,8 @@ std::optional<std::vector<const IrNode*>> backwards(const Slice& slice, const Ir
 
 // Those of `nodes`, of which each comes before what it needs, that nobody needs but each other and `user`,
 // for its input at `offset`.
-Nodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* user, std::size_t offset) {
-  Nodes result;
+IrNodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* user, std::size_t offset) {
+  IrNodes result;
   for (const IrNode* node : nodes) {
     const bool only = std::ranges::all_of(node->outputs(), [&](const IrValue* output) {
       return std::ranges::all_of(output->uses(), [&](const IrUse& use) {
@@ -98,7 +98,7 @@ Nodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* use
 std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
   if (constant_int(loop.input(0)) != std::numeric_limits<std::int64_t>::max()) return std::nullopt;
   const IrBlock* body = loop.blocks()[0];
-  const Values results(body->outputs().begin() + 1, body->outputs().end());
+  const IrValues results(body->outputs().begin() + 1, body->outputs().end());
   const Slice again = slice_of(body->outputs()[0], body, results);
   const auto in_body = backwards(again, body->return_node());
   if (again.needs_arguments || !in_body) return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
   condition.only_for_condition = needed_only_for(*in_body, body->return_node(), 0);
 
   const IrBlock* block = loop.owning_block();
-  Values begins(loop.inputs().begin() + 2, loop.inputs().end());
+  IrValues begins(loop.inputs().begin() + 2, loop.inputs().end());
   begins.insert(again.from_around.begin(), again.from_around.end());
   const Slice before = slice_of(loop.input(1), block, begins);
   const auto in_front = backwards(before, &loop);

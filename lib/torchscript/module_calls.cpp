@@ -13,7 +13,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-constexpr std::size_t kMaxNodes = 1'000'000;  // of all code that is looked at
+constexpr std::size_t kMaxCodeNodes = 1'000'000;  // of all code that is looked at
 
 class CallFinder {
  public:
@@ -83,7 +83,7 @@ class CallFinder {
 
   void look_at(const IrBlock& block, Around around) {
     for (const IrNode* node : block.nodes()) {
-      if (++nodes_ > kMaxNodes) return;
+      if (++nodes_ > kMaxCodeNodes) return;
       if (node->is(Symbol::kPrimGetAttr)) {
         get_attribute(*node);
       } else if (node->is(Symbol::kPrimCallMethod)) {

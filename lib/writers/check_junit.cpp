@@ -9,8 +9,6 @@
 namespace fxtrace {
 namespace {
 
-namespace words = check_words;
-
 // Of printable characters: in an element and in an attribute.
 std::string xml_text(std::string_view text) {
   std::string result;
@@ -51,8 +49,8 @@ void write_offences(const CheckReport& report, std::size_t at, std::ostream& out
   for (const std::size_t rule = report.offences[at].rule;
        at < report.offences.size() && report.offences[at].rule == rule; ++at) {
     const Offence& offence = report.offences[at];
-    out << xml_text(words::safe(offence.message));
-    for (const std::string& more : {words::places(offence), words::source(offence)}) {
+    out << xml_text(short_line(offence.message));
+    for (const std::string& more : {check_words::places(offence), check_words::source(offence)}) {
       if (!more.empty()) out << "; " << xml_text(more);
     }
     out << "\n";
@@ -81,7 +79,7 @@ void write_check_junit(const CheckReport& report, std::ostream& out) {
     out << ">\n";
     const bool is_error = rule.severity == Severity::kError;
     if (is_error) {
-      const std::string message = rule.message ? words::safe(*rule.message) : words::rule(rule);
+      const std::string message = rule.message ? short_line(*rule.message) : check_words::rule(rule);
       out << "      <failure" << attribute("type", report.offences[at].is_undecided ? "undecided" : "offence")
           << attribute("message", message) << ">";
       write_offences(report, at, out);

@@ -2,34 +2,33 @@
 
 #include <string>
 
+#include "support/printable.h"
 #include "writers/check_words.h"
 #include "writers/markdown_text.h"
 
 namespace fxtrace {
 namespace {
 
-namespace words = check_words;
-
 constexpr std::size_t kMostOffences = 200;  // GitHub takes 65,536 characters in a comment, a MiB in a summary
 
 }  // namespace
 
 void write_check_markdown(const CheckReport& report, std::ostream& out) {
-  out << "**" << markdown_sentence(words::headline(report)) << "**\n";
+  out << "**" << markdown_sentence(check_words::headline(report)) << "**\n";
   if (!report.offences.empty()) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
   std::size_t count = 0;
   for (const Offence& offence : report.offences) {
     if (count++ == kMostOffences) break;
     const Rule& rule = report.rules[offence.rule];
-    out << "| " << to_string(rule.severity) << " | " << markdown_code(words::safe(rule.name)) << " | "
-        << markdown_code(words::safe(offence.message));
-    if (rule.message) out << "<br>" << markdown_code(words::safe(*rule.message));
-    out << " | " << markdown_code(words::places(offence)) << " | " << markdown_code(words::source(offence))
-        << " |\n";
+    out << "| " << to_string(rule.severity) << " | " << markdown_code(short_line(rule.name)) << " | "
+        << markdown_code(short_line(offence.message));
+    if (rule.message) out << "<br>" << markdown_code(short_line(*rule.message));
+    out << " | " << markdown_code(check_words::places(offence)) << " | "
+        << markdown_code(check_words::source(offence)) << " |\n";
   }
   if (report.offences.size() > kMostOffences)
     out << "\n... and " << report.offences.size() - kMostOffences << " more\n";
-  const std::string held = words::rules_that_hold(report);
+  const std::string held = check_words::rules_that_hold(report);
   if (!held.empty()) out << "\nHolds: " << markdown_code(held) << "\n";
 }
 

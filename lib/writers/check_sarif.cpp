@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "support/json_emitter.h"
+#include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
 #include "writers/check_words.h"
 
 namespace fxtrace {
 namespace {
-
-namespace words = check_words;
 
 // A file as a reference relative to the repository, or as an absolute one.
 std::string uri_of(std::string_view path) {
@@ -42,11 +41,11 @@ void write_message(JsonEmitter& json, std::string_view key, const std::string& t
   json.key(key).object([&] { json.field("text", message_of(text)); });
 }
 
-void write_rule(JsonEmitter& json, const Rule& rule) {
+void write_sarif_rule(JsonEmitter& json, const Rule& rule) {
   json.object([&] {
-    json.field("id", words::safe(rule.name));
-    write_message(json, "shortDescription", words::safe(rule.text));
-    if (rule.message) write_message(json, "help", words::safe(*rule.message));
+    json.field("id", short_line(rule.name));
+    write_message(json, "shortDescription", short_line(rule.text));
+    if (rule.message) write_message(json, "help", short_line(*rule.message));
     json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
   });
 }
@@ -85,12 +84,12 @@ void write_location(JsonEmitter& json, const CheckReport& report, const Offence&
 void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
   const Rule& rule = report.rules[offence.rule];
   json.object([&] {
-    json.field("ruleId", words::safe(rule.name));
+    json.field("ruleId", short_line(rule.name));
     json.field("ruleIndex", offence.rule);
     json.field("level", to_string(rule.severity));
-    std::string text = words::safe(offence.message);
-    if (const std::string places = words::places(offence); !places.empty()) text += " (" + places + ")";
-    if (rule.message) text += ". " + words::safe(*rule.message);
+    std::string text = short_line(offence.message);
+    if (const std::string places = check_words::places(offence); !places.empty()) text += " (" + places + ")";
+    if (rule.message) text += ". " + short_line(*rule.message);
     write_message(json, "message", text);
     json.key("locations");
     json.open('[');
@@ -120,7 +119,7 @@ void write_check_sarif(const CheckReport& report, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").list_lines(report.rules, [&](const Rule& rule) { write_rule(json, rule); });
+          json.key("rules").list_lines(report.rules, [&](const Rule& rule) { write_sarif_rule(json, rule); });
         });
       });
       json.key("results").list_lines(report.offences,

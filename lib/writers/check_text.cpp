@@ -2,26 +2,18 @@
 
 #include <string>
 
+#include "support/printable.h"
 #include "writers/check_words.h"
 
 namespace fxtrace {
 namespace {
 
-namespace words = check_words;
-
-constexpr std::size_t kMostOffences = 50;  // of a rule; JSON has all
-constexpr const char* kBold = "\033[1m";
-constexpr const char* kDim = "\033[2m";
-constexpr const char* kRed = "\033[31m";
-constexpr const char* kYellow = "\033[33m";
+constexpr std::size_t kMostTextOffences = 50;  // of a rule; JSON has all
 
 }  // namespace
 
 void write_check_text(const CheckReport& report, std::ostream& out, const TextLayout& layout) {
-  const auto paint = [&](const std::string& text, const char* colour) {
-    return layout.colour ? colour + text + "\033[0m" : text;
-  };
-  out << paint(words::headline(report), kBold) << "\n";
+  out << layout.paint(check_words::headline(report), kBold) << "\n";
   std::size_t at = 0;
   for (std::size_t rule = 0; rule < report.rules.size(); ++rule) {
     std::size_t count = 0;
@@ -30,22 +22,24 @@ void write_check_text(const CheckReport& report, std::ostream& out, const TextLa
       if (count++ == 0) {
         const Rule& broken = report.rules[rule];
         out << "\n"
-            << paint(to_string(broken.severity), broken.severity == Severity::kError ? kRed : kYellow) << "  "
-            << paint(words::rule(broken), kBold) << "\n";
-        if (broken.message) out << "  " << words::safe(*broken.message) << "\n";
+            << layout.paint(to_string(broken.severity), broken.severity == Severity::kError ? kRed : kYellow)
+            << "  " << layout.paint(check_words::rule(broken), kBold) << "\n";
+        if (broken.message) out << "  " << short_line(*broken.message) << "\n";
       }
-      if (count > kMostOffences) continue;
-      out << "  " << words::safe(offence.message) << "\n";
-      const std::string places = words::places(offence);
-      const std::string source = words::source(offence);
+      if (count > kMostTextOffences) continue;
+      out << "  " << short_line(offence.message) << "\n";
+      const std::string places = check_words::places(offence);
+      const std::string source = check_words::source(offence);
       if (places.empty() && source.empty()) continue;
-      out << "    " << places << (places.empty() || source.empty() ? "" : "  ") << paint(source, kDim)
+      out << "    " << places << (places.empty() || source.empty() ? "" : "  ") << layout.paint(source, kDim)
           << "\n";
     }
-    if (count > kMostOffences) out << "  ... and " << count - kMostOffences << " more (--json has all)\n";
+    if (count > kMostTextOffences)
+      out << "  ... and " << count - kMostTextOffences << " more (--json has all)\n";
   }
-  const std::string held = words::rules_that_hold(report);
-  if (!held.empty() && !report.offences.empty()) out << "\n" << paint("holds", kBold) << "  " << held << "\n";
+  const std::string held = check_words::rules_that_hold(report);
+  if (!held.empty() && !report.offences.empty())
+    out << "\n" << layout.paint("holds", kBold) << "  " << held << "\n";
 }
 
 }  // namespace fxtrace

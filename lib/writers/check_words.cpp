@@ -12,25 +12,22 @@
 namespace fxtrace::check_words {
 namespace {
 
-constexpr std::size_t kMostText = 200;  // characters of one text of a file
-constexpr std::size_t kMostNames = 3;   // that stand in full
+constexpr std::size_t kMostNames = 3;  // that stand in full
 
 // "a, b, c"; of more "a … f (6 modules)".
 std::string list(const std::vector<std::string>& names, const char* what) {
-  if (names.size() <= kMostNames) return joined(names, safe);
-  return safe(names.front()) + " … " + safe(names.back()) + " (" +
+  if (names.size() <= kMostNames) return joined(names, short_line);
+  return short_line(names.front()) + " … " + short_line(names.back()) + " (" +
          with_separators(static_cast<std::int64_t>(names.size())) + " " + what + ")";
 }
 
 }  // namespace
 
-std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
-
 std::string headline(const CheckReport& report) {
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
   const auto count = static_cast<std::int64_t>(report.rules.size());
-  const std::string file = safe(report.model.file) + ": ";
+  const std::string file = short_line(report.model.file) + ": ";
   if (broken == 0)
     return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
   const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");
@@ -43,7 +40,7 @@ std::string rule(const Rule& rule) {
   constexpr std::string_view kNo = "no ";
   const bool says_it = rule.text == rule.name ||
                        (rule.kind == RuleKind::kDeny && rule.name.ends_with(rule.text.substr(kNo.size())));
-  return safe(rule.name) + (says_it ? "" : ": " + safe(rule.text));
+  return short_line(rule.name) + (says_it ? "" : ": " + short_line(rule.text));
 }
 
 std::string places(const Offence& offence) {
@@ -71,13 +68,13 @@ std::string source(const Offence& offence) {
   // An absolute path is one of the machine that saved the model.
   SourceLocation source = *offence.source;
   if (source.file.starts_with('/')) source.file.erase(0, source.file.rfind('/') + 1);
-  return safe(place_text(source));
+  return short_line(place_text(source));
 }
 
 std::string rules_that_hold(const CheckReport& report) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < report.rules.size(); ++i) {
-    if (report.count(i) == 0) names.push_back(safe(report.rules[i].name));
+    if (report.count(i) == 0) names.push_back(short_line(report.rules[i].name));
   }
   return joined(names);
 }

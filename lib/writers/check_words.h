@@ -8,8 +8,6 @@
 
 namespace fxtrace::check_words {
 
-// A text of a file, cut and made printable.
-std::string safe(std::string_view text);
 // "model.pt2: 2 of 5 rules do not hold"
 std::string headline(const CheckReport& report);
 // "deny aten.item.*: no aten.item.*"

@@ -8,8 +8,6 @@
 namespace fxtrace {
 namespace {
 
-namespace words = comparison_words;
-
 constexpr std::size_t kMostGroups = 50;  // GitHub takes 65,536 characters
 
 // As GitHub colours a diff; every line of the block begins with one of them, so that none can end it.
@@ -18,15 +16,15 @@ char mark(Change change) { return change == Change::kAdded ? '+' : change == Cha
 }  // namespace
 
 void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out) {
-  out << "**" << markdown_code(words::headline(comparison)) << "** "
-      << markdown_code(words::models(comparison)) << "\n\n";
-  for (const auto& [label, text] : words::summary(comparison))
+  out << "**" << markdown_code(comparison_words::headline(comparison)) << "** "
+      << markdown_code(comparison_words::models(comparison)) << "\n\n";
+  for (const auto& [label, text] : comparison_words::summary(comparison))
     out << "- " << label << ": " << markdown_code(text) << "\n";
-  for (const words::Group& group : words::groups(comparison, kMostGroups)) {
+  for (const comparison_words::Group& group : comparison_words::groups(comparison, kMostGroups)) {
     out << "\n" << markdown_code(group.title);
     if (!group.type.empty()) out << " " << markdown_code(group.type);
     out << "\n\n```diff\n";
-    for (const words::Entry& entry : group.entries) {
+    for (const comparison_words::Entry& entry : group.entries) {
       out << mark(entry.change) << " " << entry.text;
       if (!entry.remark.empty()) out << "  # " << entry.remark;
       out << "\n";
@@ -34,7 +32,7 @@ void write_comparison_markdown(const ModelComparison& comparison, std::ostream& 
     if (group.left_out > 0) out << "# ... and " << group.left_out << " more\n";
     out << "```\n";
   }
-  const std::size_t count = words::count_groups(comparison);
+  const std::size_t count = comparison_words::count_groups(comparison);
   if (count > kMostGroups) out << "\n... and " << count - kMostGroups << " modules more\n";
   if (comparison.is_equal()) out << "\nNo difference\n";
 }

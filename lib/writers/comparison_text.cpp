@@ -9,20 +9,18 @@
 namespace fxtrace {
 namespace {
 
-namespace words = comparison_words;
-
-constexpr std::size_t kMostGroups = 100;
+constexpr std::size_t kMostTextGroups = 100;
 
 const char* colour_of(Change change) {
   switch (change) {
     case Change::kAdded:
-      return "\033[32m";
+      return kGreen;
     case Change::kRemoved:
-      return "\033[31m";
+      return kRed;
     case Change::kMoved:
-      return "\033[36m";
+      return kCyan;
     case Change::kChanged:
-      return "\033[33m";
+      return kYellow;
   }
   return "";
 }
@@ -30,30 +28,28 @@ const char* colour_of(Change change) {
 }  // namespace
 
 void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
-  const auto paint = [&](const std::string& text, const char* colour) {
-    return layout.colour ? colour + text + "\033[0m" : text;
-  };
-  constexpr const char* kBold = "\033[1m";
-  constexpr const char* kDim = "\033[2m";
-  out << paint(words::headline(comparison), kBold) << "\n" << words::models(comparison) << "\n\n";
-  const auto summary = words::summary(comparison);
+  out << layout.paint(comparison_words::headline(comparison), kBold) << "\n"
+      << comparison_words::models(comparison) << "\n\n";
+  const auto summary = comparison_words::summary(comparison);
   std::size_t widest = 0;
   for (const auto& [label, text] : summary) widest = std::max(widest, label.size());
   for (const auto& [label, text] : summary)
-    out << paint(label, kBold) << std::string(widest - label.size() + 2, ' ') << text << "\n";
-  for (const words::Group& group : words::groups(comparison, kMostGroups)) {
-    out << "\n" << paint(group.title, kBold);
-    if (!group.type.empty()) out << "  " << paint(group.type, kDim);
+    out << layout.paint(label, kBold) << std::string(widest - label.size() + 2, ' ') << text << "\n";
+  for (const comparison_words::Group& group : comparison_words::groups(comparison, kMostTextGroups)) {
+    out << "\n" << layout.paint(group.title, kBold);
+    if (!group.type.empty()) out << "  " << layout.paint(group.type, kDim);
     out << "\n";
-    for (const words::Entry& entry : group.entries) {
-      out << "  " << paint(words::mark(entry.change) + (" " + entry.text), colour_of(entry.change));
-      if (!entry.remark.empty()) out << "  " << paint(entry.remark, kDim);
+    for (const comparison_words::Entry& entry : group.entries) {
+      out << "  "
+          << layout.paint(comparison_words::mark(entry.change) + (" " + entry.text), colour_of(entry.change));
+      if (!entry.remark.empty()) out << "  " << layout.paint(entry.remark, kDim);
       out << "\n";
     }
     if (group.left_out > 0) out << "  ... and " << group.left_out << " more (--json has all)\n";
   }
-  const std::size_t count = words::count_groups(comparison);
-  if (count > kMostGroups) out << "\n... and " << count - kMostGroups << " modules more (--json has all)\n";
+  const std::size_t count = comparison_words::count_groups(comparison);
+  if (count > kMostTextGroups)
+    out << "\n... and " << count - kMostTextGroups << " modules more (--json has all)\n";
   if (comparison.is_equal()) out << "\nNo difference\n";
 }
 

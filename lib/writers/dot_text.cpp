@@ -6,13 +6,13 @@
 namespace fxtrace {
 namespace {
 
-struct Range {
+struct CharacterRange {
   char32_t first, last;
 };
 
 // What leaves no mark besides what is unprintable anywhere: the rest of Unicode's
 // Default_Ignorable_Code_Point.  Graphviz complains about a text of nothing else.
-constexpr Range kInvisible[] = {
+constexpr CharacterRange kInvisible[] = {
     {0x34F, 0x34F},   {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x200B, 0x200F},
     {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0000, 0xE0FFF},
 };

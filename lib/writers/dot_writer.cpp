@@ -67,15 +67,12 @@ const DotMark& dot_mark(Change change) {
 
 // Nested clusters alternate, so that neighbours stand apart.
 constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
-constexpr std::size_t kReasonLines = 3;  // of a failure
-// Title and details that are together no longer stand in one line.
-constexpr std::size_t kShortLine = 26;
 
-class Writer {
+class DotWriter {
  public:
   // `merged`: where the collection is that of two models; else null.
-  Writer(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
-         const MergedCollection* merged = nullptr)
+  DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+            const MergedCollection* merged = nullptr)
       : merged_(merged),
         collection_(collection),
         out_(out),
@@ -345,11 +342,11 @@ class Writer {
 }  // namespace
 
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  Writer(collection, out, options).document();
+  DotWriter(collection, out, options).document();
 }
 
 void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
-  Writer(merged.collection, out, options, &merged).document();
+  DotWriter(merged.collection, out, options, &merged).document();
 }
 
 }  // namespace fxtrace

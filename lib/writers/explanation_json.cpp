@@ -5,9 +5,9 @@
 namespace fxtrace {
 namespace {
 
-class Writer {
+class ExplanationJsonWriter {
  public:
-  explicit Writer(std::ostream& out) : json_(out) {}
+  explicit ExplanationJsonWriter(std::ostream& out) : json_(out) {}
 
   void document(const Explanation& explanation) {
     json_.document([&] {
@@ -182,7 +182,7 @@ class Writer {
 }  // namespace
 
 void write_explanation_json(const Explanation& explanation, std::ostream& out) {
-  Writer(out).document(explanation);
+  ExplanationJsonWriter(out).document(explanation);
 }
 
 }  // namespace fxtrace

@@ -17,25 +17,12 @@
 namespace fxtrace {
 namespace {
 
-constexpr const char* kBold = "\033[1m";
-constexpr const char* kDim = "\033[2m";
-constexpr const char* kRed = "\033[31m";
-constexpr const char* kGreen = "\033[32m";
-constexpr const char* kReset = "\033[0m";
-
-constexpr std::size_t kMostText = 200;    // characters of one text of a file
 constexpr std::size_t kMostItems = 100;   // of one list; JSON has all
 constexpr std::size_t kMostOptions = 60;  // characters in a column of options
 constexpr std::size_t kMostPaths = 4;     // in one line
 constexpr std::size_t kMostDepth = 20;    // to which the tree grows to the right
 
-std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
-
-std::string counted(std::int64_t count, const char* what) {
-  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-std::string path_of(const std::string& path) { return safe(path_text(path)); }
+std::string path_of(const std::string& path) { return short_line(path_text(path)); }
 
 // "h.0.attn … h.11.attn (12 modules)"
 std::string range_text(const std::string& first, const std::string& last, std::size_t count) {
@@ -62,10 +49,10 @@ std::string options_text(const std::vector<std::string>& options) {
 }
 
 std::string place_of(const std::optional<SourceLocation>& source) {
-  return source ? safe(place_text(*source)) : "";
+  return source ? short_line(place_text(*source)) : "";
 }
 
-const char* kind_text(FailureKind kind) {
+const char* failure_text(FailureKind kind) {
   switch (kind) {
     case FailureKind::kDataDependentControlFlow:
       return "control flow depends on data";
@@ -87,9 +74,9 @@ const char* model_kind(const std::string& kind) {
   return "model";
 }
 
-class Writer {
+class ExplanationTextWriter {
  public:
-  Writer(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
+  ExplanationTextWriter(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
   void write(const Explanation& explanation) {
     is_script_ = explanation.model.kind == "torchscript";
@@ -101,12 +88,8 @@ class Writer {
   }
 
  private:
-  std::string paint(const std::string& text, const char* colour) const {
-    return layout_.colour && !text.empty() ? colour + text + kReset : text;
-  }
-
   void line(const std::string& text = "") { out_ << text << "\n"; }
-  void heading(const std::string& text) { line("\n" + paint(text, kBold)); }
+  void heading(const std::string& text) { line("\n" + layout_.paint(text, kBold)); }
 
   void more(std::size_t count, const char* what) {
     if (count > kMostItems) {
@@ -118,13 +101,13 @@ class Writer {
   // --- what failed ---
 
   void failures(const Explanation& explanation) {
-    const std::string name = safe(explanation.model.file);
+    const std::string name = short_line(explanation.model.file);
     if (explanation.failed == 0) {
       return line(name + ": nothing failed, all " + counted(explanation.modules, "module") +
                   " were traced, are leaves or are never called");
     }
-    line(paint(name, kBold) + ": " +
-         (explanation.model.type.empty() ? "" : safe(explanation.model.type) + ", ") +
+    line(layout_.paint(name, kBold) + ": " +
+         (explanation.model.type.empty() ? "" : short_line(explanation.model.type) + ", ") +
          model_kind(explanation.model.kind));
     line(with_separators(explanation.failed) + " of " + counted(explanation.modules, "module") +
          " failed to trace");
@@ -144,9 +127,9 @@ class Writer {
       const std::string outer = above.back();
       if (depth == 0) line();
       std::string title =
-          paint(range_text(group.paths.front(), group.paths.back(), group.paths.size()), kBold);
-      if (!group.type.empty()) title += "  " + paint(safe(group.type), kDim);
-      title += "  " + paint(kind_text(group.failure.kind), kRed);
+          layout_.paint(range_text(group.paths.front(), group.paths.back(), group.paths.size()), kBold);
+      if (!group.type.empty()) title += "  " + layout_.paint(short_line(group.type), kDim);
+      title += "  " + layout_.paint(failure_text(group.failure.kind), kRed);
       line(outer + (depth == 0 ? "" : is_last[i] ? "└ " : "├ ") + title);
       above.push_back(outer + (depth == 0 ? "" : is_last[i] ? "  " : "│ "));
       const bool has_inner = i + 1 < shown && failures[i + 1].depth > group.depth;
@@ -171,17 +154,17 @@ class Writer {
   }
 
   void failure(const Failure& failure, const std::string& before) {
-    line(before + safe(failure.message));
+    line(before + short_line(failure.message));
     const std::string place = place_of(failure.source);
     if (!failure.op.empty() || !place.empty()) {
-      line(before + safe(failure.op) + (failure.op.empty() || place.empty() ? "" : " at ") + place);
+      line(before + short_line(failure.op) + (failure.op.empty() || place.empty() ? "" : " at ") + place);
     }
   }
 
   // --- what helps ---
 
   std::string left(const Trial& trial) const {
-    if (trial.failed.empty()) return paint("no module fails", kGreen);
+    if (trial.failed.empty()) return layout_.paint("no module fails", kGreen);
     return (trial.failed.size() == 1
                 ? "1 module fails: "
                 : with_separators(static_cast<std::int64_t>(trial.failed.size())) + " modules fail: ") +
@@ -221,8 +204,9 @@ class Writer {
     if (!suggestions.operators.empty()) {
       heading("Not tried: operators of other libraries");
       for (const Suggestions::UnknownOperator& unknown : suggestions.operators) {
-        line("  " + safe(unknown.name) + ": --op-library LIB loads the library that has it, or");
-        line("    --op-schema " + shell_word(safe(unknown.schema)) + " with its true types declares it");
+        line("  " + short_line(unknown.name) + ": --op-library LIB loads the library that has it, or");
+        line("    --op-schema " + shell_word(short_line(unknown.schema)) +
+             " with its true types declares it");
       }
     }
   }
@@ -241,14 +225,14 @@ class Writer {
   void module(const ModuleExplanation& module) {
     const std::string last = module.alike.empty() ? module.path : module.alike.back();
     std::string title =
-        paint(range_text(module.path, last, std::max<std::size_t>(module.alike.size(), 1)), kBold);
-    if (!module.type.empty()) title += "  " + paint(safe(module.type), kDim);
+        layout_.paint(range_text(module.path, last, std::max<std::size_t>(module.alike.size(), 1)), kBold);
+    if (!module.type.empty()) title += "  " + layout_.paint(short_line(module.type), kDim);
     line(title);
     if (module.asked) line("  " + path_of(*module.asked) + " is another name of it");
     cause(module);
     for (const CallSite& site : module.call_sites) call_site(site);
     for (const Guard& guard : module.guards) {
-      line("  a guard says: " + safe(guard.expr.text()));
+      line("  a guard says: " + short_line(guard.expr.text()));
     }
     places(module);
     if (!module.other_names.empty())
@@ -268,7 +252,7 @@ class Writer {
     const auto tell = [&](const Trial& trial) {
       if (!helps(trial)) return;
       is_any = true;
-      line("  " + paint("with " + options_text(trial.options) + " it does not fail", kGreen));
+      line("  " + layout_.paint("with " + options_text(trial.options) + " it does not fail", kGreen));
     };
     for (const Trial& trial : suggestions_->helpful) tell(trial);
     if (!is_any && suggestions_->best) tell(*suggestions_->best);
@@ -279,9 +263,9 @@ class Writer {
     const std::string& rule = *module.rule;
     if (rule == "default")
       return "the built-in rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not";
-    if (rule.starts_with("--")) return safe(rule);
-    if (module.origin) return "the rule '" + safe(rule) + "' of " + safe(*module.origin);
-    return "--leaf '" + safe(rule) + "'";
+    if (rule.starts_with("--")) return short_line(rule);
+    if (module.origin) return "the rule '" + short_line(rule) + "' of " + short_line(*module.origin);
+    return "--leaf '" + short_line(rule) + "'";
   }
 
   void cause(const ModuleExplanation& module) {
@@ -296,9 +280,9 @@ class Writer {
         return line("  one node: no rule says so, it is called by what is one node");
       case ModuleCause::kFailed:
         line("  " +
-             paint(std::string("failed: ") +
-                       kind_text(module.failure ? module.failure->kind : FailureKind::kOther),
-                   kRed) +
+             layout_.paint(std::string("failed: ") +
+                               failure_text(module.failure ? module.failure->kind : FailureKind::kOther),
+                           kRed) +
              "; it is one node wherever it is called");
         if (module.failure) failure(*module.failure, "    ");
         return;
@@ -324,7 +308,7 @@ class Writer {
     const bool is_one =
         module.alike.empty() && !path.empty() && path.find_first_of("*?[") == std::string::npos;
     line("  " +
-         (is_one ? "--no-leaf '@" + safe(path) + "' traces into it"
+         (is_one ? "--no-leaf '@" + short_line(path) + "' traces into it"
                  : std::string("--no-leaf RULE traces into it")) +
          (*module.rule == "default" ? "; --no-default-leaves drops the rule" : ""));
   }
@@ -345,8 +329,8 @@ class Writer {
         "  the code of " + path_of(site.module) + " calls it" + (place.empty() ? "" : " at " + place);
     if (!site.is_run) {
       line(text);
-      return line("    in the method " + safe(site.method) + ", which was not run" +
-                  (site.module.empty() ? "; --method " + safe(site.method) + " traces it" : ""));
+      return line("    in the method " + short_line(site.method) + ", which was not run" +
+                  (site.module.empty() ? "; --method " + short_line(site.method) + " traces it" : ""));
     }
     line(text);
     if (!site.condition) return line("    which the trace did not reach");
@@ -363,7 +347,8 @@ class Writer {
                                                     : "  in the graph of " + path_of(place.graph) + ": ";
       std::vector<std::string> parts;
       if (place.calls > 0) parts.push_back(counted(place.calls, "call"));
-      if (place.nodes > 0) parts.push_back(counted(place.nodes, "node") + ", the first " + safe(place.first));
+      if (place.nodes > 0)
+        parts.push_back(counted(place.nodes, "node") + ", the first " + short_line(place.first));
       text += joined(parts);
       const std::string source = place_of(place.source);
       line(text + (source.empty() ? "" : " (" + source + ")"));
@@ -374,15 +359,15 @@ class Writer {
   // --- where a dimension comes from ---
 
   void dimension(const DimensionExplanation& dimension) {
-    line(paint(safe(dimension.name), kBold) + ": " + to_string(dimension.range));
+    line(layout_.paint(short_line(dimension.name), kBold) + ": " + to_string(dimension.range));
     for (const DimensionExplanation::Origin& origin : dimension.inputs) {
-      line("  input " + safe(origin.input) +
+      line("  input " + short_line(origin.input) +
            (origin.place.empty() ? ", its value" : ", dimension " + origin.place) +
-           (origin.expression == dimension.name ? "" : ": " + safe(origin.expression)));
+           (origin.expression == dimension.name ? "" : ": " + short_line(origin.expression)));
     }
     if (dimension.made_by) {
-      line("  depends on data: " + safe(dimension.made_by->node) + " makes it (" +
-           safe(dimension.made_by->target) + ")" + after(dimension.made_by->source));
+      line("  depends on data: " + short_line(dimension.made_by->node) + " makes it (" +
+           short_line(dimension.made_by->target) + ")" + after(dimension.made_by->source));
     }
     places("Guards", dimension.guards);
     places("Asserts", dimension.asserts);
@@ -418,8 +403,8 @@ class Writer {
     const std::size_t shown = std::min(places.size(), kMostItems);
     for (std::size_t i = 0; i < shown; ++i) {
       const DimensionExplanation::Place& place = places[i];
-      std::string text = "  " + safe(place.text);
-      if (!place.node.empty()) text += "  " + paint(safe(place.node), kDim);
+      std::string text = "  " + short_line(place.text);
+      if (!place.node.empty()) text += "  " + layout_.paint(short_line(place.node), kDim);
       if (place.node.empty() && !place.target.empty()) text += " in " + path_of(place.graph);
       if (place.count > 1) text += " and " + counted(place.count - 1, "more node");
       line(text + after(place.source));
@@ -436,7 +421,7 @@ class Writer {
 }  // namespace
 
 void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout) {
-  Writer(out, layout).write(explanation);
+  ExplanationTextWriter(out, layout).write(explanation);
 }
 
 }  // namespace fxtrace

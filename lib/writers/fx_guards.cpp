@@ -11,8 +11,8 @@
 namespace fxtrace {
 namespace {
 
-using Kind = Expression::Kind;
-using Names = std::map<std::string, std::string>;
+using ExpressionKind = Expression::Kind;
+using GuardNames = std::map<std::string, std::string>;
 
 constexpr int kDeepest = 30;  // of what Python's parser takes
 
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 7> kAttributes{"device", "dtype",        
 // Throws nothing: what cannot be written leaves `fails_`.
 class GuardText {
  public:
-  explicit GuardText(const Names& names) : names_(names) {}
+  explicit GuardText(const GuardNames& names) : names_(names) {}
 
   std::optional<std::string> write(const Expression& guard) {
     std::string text = of(guard, 0);
@@ -50,7 +50,7 @@ class GuardText {
   std::string sequence(const Expression& value, std::string_view open, std::string_view close, int depth) {
     std::string text(open);
     for (const Expression& part : value.parts()) text += (text.size() > 1 ? ", " : "") + of(part, depth + 1);
-    if (value.kind() == Kind::kTuple && value.parts().size() == 1) text += ',';
+    if (value.kind() == ExpressionKind::kTuple && value.parts().size() == 1) text += ',';
     return text + std::string(close);
   }
 
@@ -67,16 +67,16 @@ class GuardText {
   std::string call(const Expression& value, int depth) {
     const Expression& function = value.parts()[0];
     if (function.text() == "torch.device" && value.parts().size() == 2 &&
-        value.parts()[1].kind() == Kind::kText) {
+        value.parts()[1].kind() == ExpressionKind::kText) {
       return "torch.device(" + of(value.parts()[1], depth + 1) + ")";
     }
-    if (function.kind() != Kind::kAttribute ||
+    if (function.kind() != ExpressionKind::kAttribute ||
         std::ranges::find(kMethods, function.name()) == kMethods.end()) {
       return fail();
     }
     std::string text = of(function.parts()[0], depth + 1) + "." + function.name() + "(";
     for (std::size_t i = 1; i < value.parts().size(); ++i) {
-      if (value.parts()[i].kind() == Kind::kKeyword) return fail();
+      if (value.parts()[i].kind() == ExpressionKind::kKeyword) return fail();
       text += (i > 1 ? ", " : "") + of(value.parts()[i], depth + 1);
     }
     return text + ")";
@@ -84,7 +84,7 @@ class GuardText {
 
   std::string attribute(const Expression& value, int depth) {
     const Expression& holder = value.parts()[0];
-    const bool is_of_device = holder.kind() == Kind::kAttribute && holder.name() == "device" &&
+    const bool is_of_device = holder.kind() == ExpressionKind::kAttribute && holder.name() == "device" &&
                               (value.name() == "type" || value.name() == "index");
     if (!is_of_device && std::ranges::find(kAttributes, value.name()) == kAttributes.end()) return fail();
     return of(holder, depth + 1) + "." + value.name();
@@ -93,7 +93,7 @@ class GuardText {
   std::string of(const Expression& value, int depth) {
     if (fails_ || depth > kDeepest) return fail();
     switch (value.kind()) {
-      case Kind::kSize: {
+      case ExpressionKind::kSize: {
         if (const auto symbol = value.size()->symbol_name()) return name(*symbol);
         if (value.number()) return value.text();
         for (const std::string& symbol : value.size()->symbols()) {
@@ -101,45 +101,45 @@ class GuardText {
         }
         return "(" + value.text() + ")";
       }
-      case Kind::kFloat:
+      case ExpressionKind::kFloat:
         return value.text();
-      case Kind::kConstant:
+      case ExpressionKind::kConstant:
         return value.name();
-      case Kind::kText:
+      case ExpressionKind::kText:
         return python_string(value.name());
-      case Kind::kNegative:
+      case ExpressionKind::kNegative:
         return "(-" + of(value.parts()[0], depth + 1) + ")";
-      case Kind::kNot:
+      case ExpressionKind::kNot:
         return "(not " + of(value.parts()[0], depth + 1) + ")";
-      case Kind::kBinary:
-      case Kind::kComparison:
+      case ExpressionKind::kBinary:
+      case ExpressionKind::kComparison:
         return among(value.parts(), " " + value.name() + " ", depth);
-      case Kind::kAnd:
+      case ExpressionKind::kAnd:
         return among(value.parts(), " and ", depth);
-      case Kind::kOr:
+      case ExpressionKind::kOr:
         return among(value.parts(), " or ", depth);
-      case Kind::kList:
+      case ExpressionKind::kList:
         return sequence(value, "[", "]", depth);
-      case Kind::kTuple:
+      case ExpressionKind::kTuple:
         return sequence(value, "(", ")", depth);
-      case Kind::kItem:
+      case ExpressionKind::kItem:
         return of(value.parts()[0], depth + 1) + "[" + of(value.parts()[1], depth + 1) + "]";
-      case Kind::kCall:
+      case ExpressionKind::kCall:
         return call(value, depth);
-      case Kind::kAttribute:
+      case ExpressionKind::kAttribute:
         return is_dtype(value.text()) ? value.text() : attribute(value, depth);
-      case Kind::kVerbatim:
+      case ExpressionKind::kVerbatim:
         return is_dtype(value.name()) ? value.name() : name(value.name());
-      case Kind::kKeyword:
-      case Kind::kSlice:
-      case Kind::kDict:
-      case Kind::kBinding:
+      case ExpressionKind::kKeyword:
+      case ExpressionKind::kSlice:
+      case ExpressionKind::kDict:
+      case ExpressionKind::kBinding:
         return fail();
     }
     return fail();
   }
 
-  const Names& names_;
+  const GuardNames& names_;
   bool fails_ = false;
 };
 
@@ -149,7 +149,7 @@ std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names) {
   std::optional<std::string> text = GuardText(names).write(guard);
   // The parentheses around it are the call's.
-  if (text && text->starts_with('(') && text->ends_with(')') && guard.kind() != Kind::kTuple) {
+  if (text && text->starts_with('(') && text->ends_with(')') && guard.kind() != ExpressionKind::kTuple) {
     *text = text->substr(1, text->size() - 2);
   }
   return text;

@@ -64,9 +64,9 @@ std::string size_json(const std::optional<SymInt>& size) {
   return number && *number < kLargestExactDouble ? std::to_string(*number) : html_json(size->text());
 }
 
-class Writer {
+class HtmlDataWriter {
  public:
-  Writer(const GraphCollection& collection, std::ostream& out, const PictureOptions& options)
+  HtmlDataWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options)
       : collection_(collection),
         out_(out),
         outline_(make_folded_outline(collection, options)),
@@ -323,7 +323,7 @@ class Writer {
 }  // namespace
 
 void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  Writer(collection, out, options).write();
+  HtmlDataWriter(collection, out, options).write();
 }
 
 }  // namespace fxtrace

@@ -15,9 +15,9 @@
 namespace fxtrace {
 namespace {
 
-class Writer {
+class CollectionWriter {
  public:
-  explicit Writer(std::ostream& out) : json_(out) {}
+  explicit CollectionWriter(std::ostream& out) : json_(out) {}
 
   void document(const GraphCollection& collection) {
     json_.document([&] {
@@ -346,6 +346,8 @@ class Writer {
 
 }  // namespace
 
-void write_json(const GraphCollection& collection, std::ostream& out) { Writer(out).document(collection); }
+void write_json(const GraphCollection& collection, std::ostream& out) {
+  CollectionWriter(out).document(collection);
+}
 
 }  // namespace fxtrace

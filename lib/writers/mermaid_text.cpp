@@ -8,15 +8,15 @@ namespace {
 // Mermaid's own marks of entities while it reads are U+FB02 U+00B0 and U+00B6 U+00DF.
 bool is_entity_mark(char32_t c) { return c == 0xFB02 || c == 0xB6; }
 
-bool is_letter_or_digit(char32_t c) {
+bool is_word_character(char32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 std::string entity(char32_t c) { return "#" + std::to_string(static_cast<std::uint32_t>(c)) + ";"; }
 
-bool is_plain(char32_t c) {
+bool is_plain_word(char32_t c) {
   if (c >= 0x80) return !is_entity_mark(c) && c != 0xFFFE && c != 0xFFFF;
-  return is_letter_or_digit(c) || c == ' ' || c == '.' || c == ',' || c == '_' || c == '-' || c == '(' ||
+  return is_word_character(c) || c == ' ' || c == '.' || c == ',' || c == '_' || c == '-' || c == '(' ||
          c == ')';
 }
 
@@ -33,7 +33,7 @@ std::string mermaid_html(std::string_view text) {
   for_each_printable(text, out, backslash, [&](std::string_view bytes, char32_t c) {
     if (c == ' ' && (out.empty() || out.back() == ' ')) {
       out += "#160;";  // HTML makes one of several
-    } else if (is_plain(c)) {
+    } else if (is_plain_word(c)) {
       out += bytes;
     } else {
       out += entity(c);
@@ -46,7 +46,7 @@ std::string mermaid_html(std::string_view text) {
 std::string mermaid_title(std::string_view text) {
   std::string out = "\"";
   for_each_printable(text, out, "\\\\", [&](std::string_view bytes, char32_t c) {
-    if (is_plain(c) || c == '/' || c == ':' || c == '[' || c == ']') {
+    if (is_plain_word(c) || c == '/' || c == ':' || c == '[' || c == ']') {
       out += bytes;
     } else if (c < 0x80) {
       constexpr const char* kDigits = "0123456789abcdef";

@@ -21,14 +21,14 @@ using Index = Outline::Index;
 using Kind = Outline::Kind;
 
 // Light boxes with dark text, which stand out from light and from dark pages.
-struct Style {
+struct MermaidStyle {
   const char* name;  // of the class
   const char* open;  // the shape, around the label
   const char* close;
   const char* fill;
   const char* line;
 };
-Style style_of(Look look) {
+MermaidStyle mermaid_style(Look look) {
   switch (look) {
     case Look::kPort:
       return {"port", "([", "])", "e3f4e5", "3f8f4f"};
@@ -48,19 +48,16 @@ Style style_of(Look look) {
   return {};
 }
 
-constexpr const char* kText = "24292f";
-constexpr std::size_t kReasonLines = 3;  // of a failure
-// Title and details that are together no longer stand in one line.
-constexpr std::size_t kShortLine = 26;
+constexpr const char* kTextColour = "24292f";
 // Between rows, in pixels.  Titles of boxes that begin in one row share this space.
 constexpr int kRanks = 30;
 constexpr int kRanksOfNested = 55;
 constexpr std::size_t kInLine = 4;  // of a legend
 constexpr const char* kSpace = "#160;#160;";
 
-class Writer {
+class MermaidWriter {
  public:
-  Writer(const GraphCollection& collection, const PictureOptions& options)
+  MermaidWriter(const GraphCollection& collection, const PictureOptions& options)
       : collection_(collection),
         options_(options),
         picture_(make_picture(collection, options)),
@@ -173,7 +170,7 @@ class Writer {
       const bool is_new = in_line == kInLine;
       if (is_new) lines.emplace_back();
       in_line = is_new ? 1 : in_line + 1;
-      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='#35;" + style_of(look).line +
+      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='#35;" + mermaid_style(look).line +
                       "'>\u25A0</font> " + mermaid_html(meaning(look));
     }
     if (lines.empty()) return;
@@ -243,7 +240,7 @@ class Writer {
         lines.push_back(small(name, Keep::kEnd) + (value.empty() ? "" : " " + small(value)));
     }
     const Look look = look_of(shown);
-    const Style style = style_of(look);
+    const MermaidStyle style = mermaid_style(look);
     out_ << indent << 'b' << index << style.open << '"' << joined(lines) << '"' << style.close << '\n';
     members_[static_cast<std::size_t>(look)].push_back(index);
     if (outside_.contains(index)) members_[kOutside].push_back(index);
@@ -251,9 +248,9 @@ class Writer {
 
   void classes() {
     for (const Look look : kLooks) {
-      const Style style = style_of(look);
+      const MermaidStyle style = mermaid_style(look);
       members_of(style.name,
-                 std::string("fill:#") + style.fill + ",stroke:#" + style.line + ",color:#" + kText,
+                 std::string("fill:#") + style.fill + ",stroke:#" + style.line + ",color:#" + kTextColour,
                  members_[static_cast<std::size_t>(look)]);
     }
     members_of("open", "fill:#8b949e18,stroke:#8b949e", members_[kOpen]);
@@ -292,7 +289,7 @@ class Writer {
 }  // namespace
 
 void write_mermaid(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  Writer(collection, options).document(out);
+  MermaidWriter(collection, options).document(out);
 }
 
 }  // namespace fxtrace

@@ -23,20 +23,22 @@ namespace fxtrace {
 namespace {
 
 constexpr const char* kFailedColour = "#fbd9d5";
-constexpr std::size_t kMostText = 1000;  // characters of one attribute
-constexpr std::size_t kMostName = 100;   // of one level of a namespace, or of a label
+constexpr std::size_t kMostAttribute = 1000;  // characters of one attribute
+constexpr std::size_t kMostName = 100;        // of one level of a namespace, or of a label
 // Modules within modules: what is deeper stands in the innermost of these.
-constexpr std::size_t kMaxNesting = 64;
+constexpr std::size_t kMaxLevels = 64;
 
 // Text of a model, cut and safe to show: the one way for it into the file.
-std::string shown(std::string_view text, std::size_t most = kMostText) { return cut(printable(text), most); }
+std::string shown(std::string_view text, std::size_t most = kMostAttribute) {
+  return cut(printable(text), most);
+}
 
 // The path, or of one that is nested too deep the modules that have groups.
 std::string_view outermost(std::string_view path) {
   std::size_t levels = 0;
   std::string_view result;
   QualifiedName(path).for_each_prefix([&](std::string_view prefix) {
-    if (levels++ < kMaxNesting) result = prefix;
+    if (levels++ < kMaxLevels) result = prefix;
   });
   return result;
 }
@@ -180,7 +182,7 @@ class Groups {
   }
 
   Index inside(Index around, const std::string& path, std::int64_t call) {
-    if (groups_[around].depth == kMaxNesting) return around;
+    if (groups_[around].depth == kMaxLevels) return around;
     std::string key = std::to_string(around) + '\n' + std::to_string(call) + '\n' + path;
     const auto known = inside_.find(key);
     if (known != inside_.end()) return known->second;
@@ -220,9 +222,9 @@ std::string common_module(const std::string& a, const std::string& b) {
   return path;
 }
 
-class Writer {
+class ModelExplorerWriter {
  public:
-  Writer(const GraphCollection& collection, std::ostream& out)
+  ModelExplorerWriter(const GraphCollection& collection, std::ostream& out)
       : collection_(collection), summary_(summarize_model(collection)), json_(out) {
     for (const ModuleRecord& module : collection.modules) models_.modules.emplace(module.path, &module);
     for (const SummaryRow& row : summary_.rows) models_.rows.emplace(row.path, &row);
@@ -390,7 +392,7 @@ class Writer {
     std::string text;
     for (const std::string& name : names) {
       text += (text.empty() ? "" : ", ") + name;
-      if (text.size() > 4 * kMostText) break;  // it is cut anyway
+      if (text.size() > 4 * kMostAttribute) break;  // it is cut anyway
     }
     return shown(text);
   }
@@ -495,7 +497,7 @@ class Writer {
 }  // namespace
 
 void write_model_explorer(const GraphCollection& collection, std::ostream& out) {
-  Writer(collection, out).document();
+  ModelExplorerWriter(collection, out).document();
 }
 
 }  // namespace fxtrace

@@ -17,9 +17,9 @@ constexpr std::string_view kColumns =
 
 constexpr const char* kSeparator = "; ";
 
-class Writer {
+class OrderCsvWriter {
  public:
-  Writer(const UseOrder& order, std::ostream& out) : order_(order), csv_(out, kColumns) {
+  OrderCsvWriter(const UseOrder& order, std::ostream& out) : order_(order), csv_(out, kColumns) {
     if (!order.buckets) return;
     bucket_of_.resize(order.parameters.size());
     std::int64_t number = 0;
@@ -87,6 +87,6 @@ class Writer {
 
 }  // namespace
 
-void write_order_csv(const UseOrder& order, std::ostream& out) { Writer(order, out).document(); }
+void write_order_csv(const UseOrder& order, std::ostream& out) { OrderCsvWriter(order, out).document(); }
 
 }  // namespace fxtrace

@@ -7,9 +7,9 @@
 namespace fxtrace {
 namespace {
 
-class Writer {
+class OrderJsonWriter {
  public:
-  Writer(const UseOrder& order, std::ostream& out) : order_(order), json_(out) {}
+  OrderJsonWriter(const UseOrder& order, std::ostream& out) : order_(order), json_(out) {}
 
   void document(const FsdpPlan& plan) {
     json_.document([&] {
@@ -118,7 +118,7 @@ class Writer {
 }  // namespace
 
 void write_order_json(const UseOrder& order, const FsdpPlan& plan, std::ostream& out) {
-  Writer(order, out).document(plan);
+  OrderJsonWriter(order, out).document(plan);
 }
 
 }  // namespace fxtrace

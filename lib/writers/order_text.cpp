@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastWidth = 60;  // below this texts are not cut
 constexpr std::size_t kMostRows = 200;   // of a table
-constexpr std::size_t kMostNames = 10;   // of a list
+constexpr std::size_t kMostListed = 10;  // of a list
 constexpr std::size_t kMostCalls = 6;
 
 struct Column {
@@ -32,15 +32,15 @@ struct Column {
   std::size_t least = 0;  // to which it may be cut; 0: not at all
 };
 
-class Writer {
+class OrderTextWriter {
  public:
-  Writer(const UseOrder& order, std::ostream& out, const TextLayout& layout)
+  OrderTextWriter(const UseOrder& order, std::ostream& out, const TextLayout& layout)
       : order_(order), out_(out), layout_(layout) {}
 
   void document() {
     ModelSummary head;
     head.model = order_.model;
-    out_ << bold(summary_words::headline(head)) << "\n";
+    out_ << layout_.paint(summary_words::headline(head), kBold) << "\n";
     for (std::size_t i = 0; i < order_.graphs.size(); ++i) calls(i);
     parameters();
     if (order_.buckets) buckets(*order_.buckets);
@@ -50,13 +50,9 @@ class Writer {
  private:
   using Row = std::vector<std::string>;
 
-  std::string bold(const std::string& text) const {
-    return layout_.colour ? "\033[1m" + text + "\033[0m" : text;
-  }
-
   void table(const std::string& title, const std::vector<Column>& columns, std::vector<Row> rows,
              std::size_t left_out) {
-    out_ << "\n" << bold(title) << "\n";
+    out_ << "\n" << layout_.paint(title, kBold) << "\n";
     std::vector<std::size_t> widths;
     for (const Column& column : columns) widths.push_back(width(column.title));
     for (const Row& row : rows) {
@@ -235,7 +231,7 @@ class Writer {
   static std::string names_text(const std::vector<std::string_view>& names) {
     const auto rows = fold_numbered(names, [](std::size_t, std::size_t) { return true; });
     std::vector<std::string> shown;
-    for (std::size_t i = 0; i < std::min(rows.size(), kMostNames); ++i)
+    for (std::size_t i = 0; i < std::min(rows.size(), kMostListed); ++i)
       shown.push_back(one_line(rows[i].name));
     std::string text = joined(shown);
     if (rows.size() > shown.size()) text += " and " + std::to_string(rows.size() - shown.size()) + " more";
@@ -243,10 +239,11 @@ class Writer {
   }
   static std::string list_text(const std::vector<std::string>& texts) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(texts.size(), kMostNames); ++i)
+    for (std::size_t i = 0; i < std::min(texts.size(), kMostListed); ++i)
       text += (i == 0 ? "" : ", ") + one_line(texts[i]);
-    return texts.size() <= kMostNames ? text
-                                      : text + " and " + std::to_string(texts.size() - kMostNames) + " more";
+    return texts.size() <= kMostListed
+               ? text
+               : text + " and " + std::to_string(texts.size() - kMostListed) + " more";
   }
 
   static std::string count_text(const TensorTotal& total) {
@@ -279,7 +276,7 @@ class Writer {
     for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
     out_ << "\n";
     for (const auto& [label, text] : lines)
-      out_ << bold(label) << std::string(widest - label.size() + kGap, ' ') << text << "\n";
+      out_ << layout_.paint(label, kBold) << std::string(widest - label.size() + kGap, ' ') << text << "\n";
   }
 
   const UseOrder& order_;
@@ -290,7 +287,7 @@ class Writer {
 }  // namespace
 
 void write_order_text(const UseOrder& order, std::ostream& out, const TextLayout& layout) {
-  Writer(order, out, layout).document();
+  OrderTextWriter(order, out, layout).document();
 }
 
 }  // namespace fxtrace

@@ -5,9 +5,9 @@
 namespace fxtrace {
 namespace {
 
-class Writer {
+class SummaryJsonWriter {
  public:
-  explicit Writer(std::ostream& out) : json_(out) {}
+  explicit SummaryJsonWriter(std::ostream& out) : json_(out) {}
 
   void document(const ModelSummary& summary) {
     json_.document([&] {
@@ -107,6 +107,8 @@ class Writer {
 
 }  // namespace
 
-void write_summary_json(const ModelSummary& summary, std::ostream& out) { Writer(out).document(summary); }
+void write_summary_json(const ModelSummary& summary, std::ostream& out) {
+  SummaryJsonWriter(out).document(summary);
+}
 
 }  // namespace fxtrace

@@ -10,16 +10,15 @@
 namespace fxtrace {
 namespace {
 
-namespace words = summary_words;
-using words::Style;
+using summary_words::Style;
 
-void write_row(std::ostream& out, const std::vector<std::string>& cells) {
+void write_table_row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|";
   for (const auto& cell : cells) out << " " << cell << (cell.empty() ? "|" : " |");
   out << "\n";
 }
 
-void write_ports(const char* title, const std::vector<words::Line>& ports, std::ostream& out) {
+void write_ports(const char* title, const std::vector<summary_words::Line>& ports, std::ostream& out) {
   if (ports.empty()) return;
   out << "- " << title << ":";
   for (const auto& [name, text] : ports) {
@@ -33,16 +32,16 @@ void write_ports(const char* title, const std::vector<words::Line>& ports, std::
 }  // namespace
 
 void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
-  out << markdown_code(words::headline(summary)) << "\n\n";
-  write_ports("Inputs", words::inputs(summary), out);
-  write_ports("Outputs", words::outputs(summary), out);
-  for (const auto& [label, text] : words::totals(summary))
+  out << markdown_code(summary_words::headline(summary)) << "\n\n";
+  write_ports("Inputs", summary_words::inputs(summary), out);
+  write_ports("Outputs", summary_words::outputs(summary), out);
+  for (const auto& [label, text] : summary_words::totals(summary))
     out << "- " << label << ": " << markdown_code(text) << "\n";
   out << "\n";
 
   const bool has_shapes = summary.has_shapes();
   const bool has_costs = summary.has_costs();
-  const std::string dtype = words::usual_dtype(summary);
+  const std::string dtype = summary_words::usual_dtype(summary);
   std::vector<std::string> header{"Module", "Type"};
   std::vector<std::string> rule{"---", "---"};
   if (has_shapes) {
@@ -54,22 +53,23 @@ void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
     header.emplace_back(title);
     rule.emplace_back("---:");
   }
-  write_row(out, header);
-  write_row(out, rule);
+  write_table_row(out, header);
+  write_table_row(out, rule);
   for (const SummaryRow& row : summary.rows) {
-    std::vector<std::string> cells{row.path.empty() ? "(root)" : markdown_code(words::name(row, true)),
-                                   markdown_code(words::type(row))};
-    if (has_shapes) cells.push_back(markdown_code(words::outputs(row, dtype)));
-    cells.push_back(words::parameters(row, Style::kExact));
-    cells.push_back(words::parameter_bytes(row));
+    std::vector<std::string> cells{
+        row.path.empty() ? "(root)" : markdown_code(summary_words::name(row, true)),
+        markdown_code(summary_words::type(row))};
+    if (has_shapes) cells.push_back(markdown_code(summary_words::outputs(row, dtype)));
+    cells.push_back(summary_words::parameters(row, Style::kExact));
+    cells.push_back(summary_words::parameter_bytes(row));
     if (has_costs) {
       const bool is_number = !row.macs || row.macs->is_number();
-      const std::string macs = words::macs(row, Style::kExact);
+      const std::string macs = summary_words::macs(row, Style::kExact);
       cells.push_back(is_number ? macs : markdown_code(macs));
     }
-    write_row(out, cells);
+    write_table_row(out, cells);
   }
-  const auto notes = words::notes(summary);
+  const auto notes = summary_words::notes(summary);
   if (!notes.empty()) out << "\n";
   for (const std::string& note : notes) out << "- " << markdown_sentence(note) << "\n";
 }

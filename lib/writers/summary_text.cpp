@@ -17,22 +17,15 @@
 namespace fxtrace {
 namespace {
 
-namespace words = summary_words;
-using words::Style;
+using summary_words::Style;
 
-constexpr std::size_t kGap = 2;
+constexpr std::size_t kColumnGap = 2;
 constexpr std::size_t kLeastBar = 6, kMostBar = 16;
 // Below this there is no table.
-constexpr std::size_t kLeastWidth = 40;
+constexpr std::size_t kLeastTable = 40;
 constexpr std::size_t kMostPorts = 8;  // inputs, and outputs; JSON has them all
 
-constexpr const char* kBold = "\033[1m";
-constexpr const char* kDim = "\033[2m";
-constexpr const char* kRed = "\033[31m";
-constexpr const char* kCyan = "\033[36m";
-constexpr const char* kReset = "\033[0m";
-
-struct Column {
+struct SummaryColumn {
   const char* title;
   std::vector<std::string> cells;
   bool right = false;
@@ -46,38 +39,39 @@ struct Column {
   }
 };
 
-class Table {
+class SummaryTable {
  public:
-  Table(const ModelSummary& summary, const TextLayout& layout)
-      : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastWidth)) {
-    const std::string dtype = words::usual_dtype(summary);
+  SummaryTable(const ModelSummary& summary, const TextLayout& layout)
+      : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastTable)) {
+    const std::string dtype = summary_words::usual_dtype(summary);
     output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
     std::vector<std::size_t> depths;
     for (const SummaryRow& row : summary.rows) depths.push_back(row.depth);
     lines_ = tree_lines(depths);
     // What people read first is cut last.
-    add("Module", 22, false, [&](const SummaryRow& row) { return words::name(row, false); });
+    add("Module", 22, false, [&](const SummaryRow& row) { return summary_words::name(row, false); });
     for (std::size_t i = 0; i < lines_.size(); ++i) columns_.back().cells[i].insert(0, lines_[i]);
-    add("Type", 12, false, words::type);
+    add("Type", 12, false, summary_words::type);
     const bool is_measured = summary.has_measurements();
     if (summary.has_shapes() && !is_measured) {
       add(output_title_.c_str(), 16, false,
-          [&](const SummaryRow& row) { return words::outputs(row, dtype); });
+          [&](const SummaryRow& row) { return summary_words::outputs(row, dtype); });
     }
-    parameters_ =
-        add("Params", 0, true, [](const SummaryRow& row) { return words::parameters(row, Style::kExact); });
-    if (!is_measured) bytes_ = add("Bytes", 0, true, words::parameter_bytes);
+    parameters_ = add("Params", 0, true,
+                      [](const SummaryRow& row) { return summary_words::parameters(row, Style::kExact); });
+    if (!is_measured) bytes_ = add("Bytes", 0, true, summary_words::parameter_bytes);
     if (summary.has_costs()) {
-      macs_ = add("MACs", 0, true, [](const SummaryRow& row) { return words::macs(row, Style::kExact); });
+      macs_ =
+          add("MACs", 0, true, [](const SummaryRow& row) { return summary_words::macs(row, Style::kExact); });
     }
     if (is_measured) {
-      const double all = words::seconds(summary.rows.front());
-      add("Time", 0, true, words::time);
-      add("Share", 0, true, [&](const SummaryRow& row) { return words::share(row, all); });
-      add("Memory", 0, true, words::memory);
-      if (macs_ != 0) add("FLOP/s", 0, true, words::operations_per_second);
+      const double all = summary_words::seconds(summary.rows.front());
+      add("Time", 0, true, summary_words::time);
+      add("Share", 0, true, [&](const SummaryRow& row) { return summary_words::share(row, all); });
+      add("Memory", 0, true, summary_words::memory);
+      if (macs_ != 0) add("FLOP/s", 0, true, summary_words::operations_per_second);
     }
-    for (Column& column : columns_) column.fit();
+    for (SummaryColumn& column : columns_) column.fit();
     if (macs_ != 0 && !is_number(summary.macs)) columns_[macs_].least = 14;
     lay_out();
   }
@@ -104,7 +98,7 @@ class Table {
   // Its place among the columns.
   template <class F>
   std::size_t add(const char* title, std::size_t least, bool right, F&& text) {
-    Column column{title, {}, right};
+    SummaryColumn column{title, {}, right};
     column.least = least;
     for (const SummaryRow& row : summary_.rows) column.cells.push_back(text(row));
     columns_.push_back(std::move(column));
@@ -112,17 +106,17 @@ class Table {
   }
 
   std::size_t total() const {
-    std::size_t sum = bar_ == 0 ? 0 : bar_ + kGap;
-    for (const Column& column : columns_) sum += column.width;
-    return sum + kGap * (columns_.size() - 1);
+    std::size_t sum = bar_ == 0 ? 0 : bar_ + kColumnGap;
+    for (const SummaryColumn& column : columns_) sum += column.width;
+    return sum + kColumnGap * (columns_.size() - 1);
   }
   bool fits() const { return total() <= room_; }
 
   // Rounds numbers, and cuts texts, as far as it takes.
   void lay_out() {
     if (layout_.colour && (macs_ != 0 || summary_.has_measurements())) bar_ = kLeastBar;
-    if (!fits() && macs_ != 0) round(macs_, words::macs);
-    if (!fits() && !can_cut()) round(parameters_, words::parameters);
+    if (!fits() && macs_ != 0) round(macs_, summary_words::macs);
+    if (!fits() && !can_cut()) round(parameters_, summary_words::parameters);
     if (!fits() && !can_cut()) bar_ = 0;
     if (!fits() && !can_cut() && bytes_ != 0) remove(bytes_);
     cut_widest(false);
@@ -144,7 +138,7 @@ class Table {
   // Whether cutting texts to what they need at least is enough.
   bool can_cut() const {
     std::size_t least = total();
-    for (const Column& column : columns_) {
+    for (const SummaryColumn& column : columns_) {
       if (column.least != 0 && column.width > column.least) least -= column.width - column.least;
     }
     return least <= room_;
@@ -153,8 +147,8 @@ class Table {
   void cut_widest(bool below_least) {
     constexpr std::size_t kLeastCell = 6;
     while (!fits()) {
-      Column* widest = nullptr;
-      for (Column& column : columns_) {
+      SummaryColumn* widest = nullptr;
+      for (SummaryColumn& column : columns_) {
         const std::size_t least = below_least ? kLeastCell : column.least;
         if (column.least == 0 || column.width <= least) continue;
         if (widest == nullptr || column.width > widest->width) widest = &column;
@@ -167,7 +161,7 @@ class Table {
   // The cell `text` of a column; `lines` of it are the tree.
   void append(std::string& line, std::size_t index, const std::string& text, const std::string& lines,
               const char* colour) const {
-    const Column& column = columns_[index];
+    const SummaryColumn& column = columns_[index];
     std::string shown = text;
     std::string tree;
     if (!lines.empty() && text.starts_with(lines)) {
@@ -183,17 +177,17 @@ class Table {
     }
     const std::size_t used = fxtrace::width(tree) + fxtrace::width(shown);
     const std::string padding(used < column.width ? column.width - used : 0, ' ');
-    if (index != 0) line.append(kGap, ' ');
+    if (index != 0) line.append(kColumnGap, ' ');
     if (column.right) line += padding;
-    if (!tree.empty()) line += layout_.colour ? kDim + tree + kReset : tree;
+    line += layout_.paint(tree, kDim);
     line += *colour == '\0' ? shown : colour + shown + kReset;
     if (!column.right) line += padding;
   }
 
   // Of the time, or else of the MACs.
   double share(const SummaryRow& row) const {
-    const double time = words::seconds(summary_.rows.front());
-    if (time > 0) return words::seconds(row) / time;
+    const double time = summary_words::seconds(summary_.rows.front());
+    if (time > 0) return summary_words::seconds(row) / time;
     const auto all = typical_value(summary_.macs);
     const auto own = typical_value(row.macs);
     if (!all || !own || *all <= 0) return 0;
@@ -205,7 +199,7 @@ class Table {
     if (share <= 0) return "";
     constexpr std::array kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     const auto eighths = std::max(1L, std::lround(share * 8 * static_cast<double>(bar_)));
-    std::string text(kGap, ' ');
+    std::string text(kColumnGap, ' ');
     text += kCyan;
     for (long i = 0; i < eighths / 8; ++i) text += "█";
     text += kEighths[static_cast<std::size_t>(eighths % 8)];
@@ -223,19 +217,19 @@ class Table {
   std::size_t room_;
   std::string output_title_;
   std::vector<std::string> lines_;
-  std::vector<Column> columns_;
+  std::vector<SummaryColumn> columns_;
   std::size_t parameters_ = 0, bytes_ = 0, macs_ = 0;  // places of columns; 0: there is none
   std::size_t bar_ = 0;
 };
 
-class Writer {
+class SummaryTextWriter {
  public:
-  Writer(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
+  SummaryTextWriter(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
   void document(const ModelSummary& summary) {
-    out_ << paint(words::headline(summary), kBold) << "\n";
-    const auto inputs = words::inputs(summary);
-    const auto outputs = words::outputs(summary);
+    out_ << layout_.paint(summary_words::headline(summary), kBold) << "\n";
+    const auto inputs = summary_words::inputs(summary);
+    const auto outputs = summary_words::outputs(summary);
     if (!inputs.empty() || !outputs.empty()) out_ << "\n";
     std::size_t names = 0;
     for (const auto& ports : {inputs, outputs}) {
@@ -244,14 +238,14 @@ class Writer {
     ports("Inputs ", inputs, names);
     ports("Outputs", outputs, names);
     out_ << "\n";
-    if (!summary.rows.empty()) Table(summary, layout_).write(out_);
+    if (!summary.rows.empty()) SummaryTable(summary, layout_).write(out_);
     notes(summary);
     out_ << "\n";
-    lines(words::totals(summary));
+    lines(summary_words::totals(summary));
   }
 
   void notes(const ModelSummary& summary) {
-    for (const std::string& note : words::notes(summary)) wrap(note);
+    for (const std::string& note : summary_words::notes(summary)) wrap(note);
   }
 
  private:
@@ -261,7 +255,7 @@ class Writer {
     std::istringstream in(text);
     std::string line;
     for (std::string word; in >> word;) {
-      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.width, kLeastWidth)) {
+      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.width, kLeastTable)) {
         out_ << line << "\n";
         line = kIndent + word;
       } else {
@@ -271,28 +265,25 @@ class Writer {
     out_ << line << "\n";
   }
 
-  std::string paint(const std::string& text, const char* colour) const {
-    return layout_.colour ? colour + text + kReset : text;
-  }
-
-  void ports(const std::string& title, const std::vector<words::Line>& ports, std::size_t names) {
+  void ports(const std::string& title, const std::vector<summary_words::Line>& ports, std::size_t names) {
     std::size_t shown = 0;
     for (const auto& [name, text] : ports) {
-      out_ << (shown == 0 ? paint(title, kBold) : std::string(title.size(), ' ')) << "  ";
+      out_ << (shown == 0 ? layout_.paint(title, kBold) : std::string(title.size(), ' ')) << "  ";
       if (shown++ == kMostPorts) {
         out_ << "... and " << ports.size() - kMostPorts << " more\n";
         break;
       }
-      if (names != 0) out_ << name << std::string(names - width(name) + kGap, ' ');
+      if (names != 0) out_ << name << std::string(names - width(name) + kColumnGap, ' ');
       out_ << text << "\n";
     }
   }
 
-  void lines(const std::vector<words::Line>& lines) {
+  void lines(const std::vector<summary_words::Line>& lines) {
     std::size_t widest = 0;
     for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
     for (const auto& [label, text] : lines) {
-      out_ << paint(label, kBold) << std::string(widest - label.size() + kGap, ' ') << text << "\n";
+      out_ << layout_.paint(label, kBold) << std::string(widest - label.size() + kColumnGap, ' ') << text
+           << "\n";
     }
   }
 
@@ -303,12 +294,12 @@ class Writer {
 }  // namespace
 
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  Table(summary, layout).write(out);
-  Writer(out, layout).notes(summary);
+  SummaryTable(summary, layout).write(out);
+  SummaryTextWriter(out, layout).notes(summary);
 }
 
 void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout) {
-  Writer(out, layout).document(summary);
+  SummaryTextWriter(out, layout).document(summary);
 }
 
 }  // namespace fxtrace

@@ -73,10 +73,6 @@ std::string end_of_range(const std::string& first, const std::string& last) {
                                                                              : last;
 }
 
-std::string number_of(std::int64_t number, const std::string& what) {
-  return with_separators(number) + " " + what + (number == 1 ? "" : "s");
-}
-
 std::string kind(const GraphCollection::Model& model) {
   if (model.kind == "torchscript") return "TorchScript";
   if (model.kind == "exported_program") return "exported program";
@@ -239,7 +235,7 @@ std::vector<Line> totals(const ModelSummary& summary) {
 std::vector<std::string> notes(const ModelSummary& summary) {
   std::vector<std::string> lines;
   if (summary.hidden > 0) {
-    lines.push_back("... and " + number_of(summary.hidden, "module") + " further down (" +
+    lines.push_back("... and " + counted(summary.hidden, "module") + " further down (" +
                     (summary.has_measurements()
                          ? "--json has all"
                          : "--depth " + std::to_string(summary.max_depth.value_or(0) + 1)) +
@@ -253,7 +249,7 @@ std::vector<std::string> notes(const ModelSummary& summary) {
   if (!summary.failed.empty()) {
     const auto& first = summary.failed.front();
     std::string text = with_separators(static_cast<std::int64_t>(summary.failed.size())) + " of " +
-                       number_of(summary.modules, "module") + " failed to trace, ";
+                       counted(summary.modules, "module") + " failed to trace, ";
     text += (summary.failed.size() == 1 ? "" : "first ") + path_or_root(first.path);
     if (first.failure) {
       constexpr std::size_t kMostMessage = 100;
@@ -273,14 +269,14 @@ std::vector<std::string> notes(const ModelSummary& summary) {
     std::size_t shown = 0;
     for (const auto& [name, calls] : summary.unknown) {
       if (shown++ == kShown) break;
-      text += (text.empty() ? "" : ", ") + name + " (" + number_of(calls, "call") + ")";
+      text += (text.empty() ? "" : ", ") + name + " (" + counted(calls, "call") + ")";
     }
     if (summary.unknown.size() > kShown)
       text += " and " + std::to_string(summary.unknown.size() - kShown) + " more";
     lines.push_back(one_line("+: without operators whose cost is not known: " + text));
   }
   if (summary.has_costs() && summary.unsized > 0)
-    lines.push_back("+: without " + number_of(summary.unsized, "call") + " whose sizes are not known");
+    lines.push_back("+: without " + counted(summary.unsized, "call") + " whose sizes are not known");
   return lines;
 }
 

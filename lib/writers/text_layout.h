@@ -2,12 +2,27 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace fxtrace {
+
+// Escape sequences of terminals.
+inline constexpr const char* kBold = "\033[1m";
+inline constexpr const char* kDim = "\033[2m";
+inline constexpr const char* kRed = "\033[31m";
+inline constexpr const char* kGreen = "\033[32m";
+inline constexpr const char* kYellow = "\033[33m";
+inline constexpr const char* kCyan = "\033[36m";
+inline constexpr const char* kReset = "\033[0m";
 
 struct TextLayout {
   std::size_t width = 100;  // columns of the terminal; lines of notes and totals may be longer
   bool colour = false;      // also enables bars of each row's share
+
+  // Returns the text in one of the styles above, where there are colours.
+  std::string paint(const std::string& text, const char* style) const {
+    return colour && !text.empty() ? style + text + kReset : text;
+  }
 };
 
 }  // namespace fxtrace

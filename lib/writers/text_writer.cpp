@@ -28,9 +28,9 @@ std::string source_text(const SourceLocation& source) {
   return source.text.empty() ? text : text + ": " + source.text;
 }
 
-class Writer {
+class TextWriter {
  public:
-  explicit Writer(std::ostream& out) : out_(out) {}
+  explicit TextWriter(std::ostream& out) : out_(out) {}
 
   void document(const GraphCollection& collection) {
     const auto& model = collection.model;
@@ -183,6 +183,8 @@ class Writer {
 
 }  // namespace
 
-void write_text(const GraphCollection& collection, std::ostream& out) { Writer(out).document(collection); }
+void write_text(const GraphCollection& collection, std::ostream& out) {
+  TextWriter(out).document(collection);
+}
 
 }  // namespace fxtrace
