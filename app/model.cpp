@@ -1,6 +1,9 @@
 #include "app/model.h"
 
+#include <algorithm>
+
 #include "support/log.h"
+#include "trace/input_spec.h"
 
 namespace fxtrace::cli {
 
@@ -22,6 +25,19 @@ Config config_for_costs(Config config, FileKind kind) {
       !options.default_leaves || !options.leaf_rules.empty() || options.max_depth.has_value();
   const bool has_shapes = kind != FileKind::kTorchScript || !options.inputs.empty();
   if (!has_leaf_options && has_shapes) options.default_leaves = false;
+  return config;
+}
+
+Config config_for(Config config, FileKind kind) {
+  TraceOptions& options = config.options;
+  if (kind == FileKind::kTorchScript) {
+    options.model.reset();
+  } else if (kind == FileKind::kExportedProgram) {
+    const std::vector<std::string> named = named_dimensions(options.inputs);
+    std::erase_if(options.dimensions,
+                  [&](const DimensionRange& range) { return std::ranges::count(named, range.name) > 0; });
+    options.inputs.clear();
+  }
   return config;
 }
 

@@ -23,6 +23,10 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
 // keeps them, as control flow in modules of torch.nn cannot be followed without shapes.
 Config config_for_costs(Config config, FileKind kind);
 
+// Returns the configuration without options that files of this kind do not take and those of another one do:
+// --model; --input, and --dim of the dimensions that it names.
+Config config_for(Config config, FileKind kind);
+
 // Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file()
 // says.
 bool may_be_collection(const InputFile& input, const FileInfo& info);

@@ -21,6 +21,7 @@
 #include "app/graphviz.h"
 #include "app/isolation.h"
 #include "app/model.h"
+#include "app/model_pair.h"
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
@@ -129,10 +130,7 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
          const InputFile& second, Output& output, Isolated& isolated, Console& console) {
   if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
-  const GraphCollection& before = read_model_or_collection(config, false, first, isolated, console);
-  isolated.reads(1);
-  const GraphCollection& after = read_model_or_collection(config, false, second, isolated, console);
-  isolated.reads(Isolated::kAllFiles);
+  const auto& [before, after] = read_model_pair(config, first, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().format;
   ModelComparison& comparison = isolated.keep(

@@ -54,7 +54,7 @@ void Comparer::compare_values(Current& now, Place i, Place j) {
 void Comparer::compare_argument(Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
                                 const ComparedGraph::NamedArgument* b) {
   if (a != nullptr && b != nullptr && is_same_value(now, *a->value, *b->value)) return;
-  if ((a == nullptr || b == nullptr) && is_gone_node(now, a, b)) return;
+  if ((a == nullptr || b == nullptr) && (is_gone_node(now, a, b) || is_not_written(now, i, j, a, b))) return;
   if (!options_.kinds.has(DifferenceKind::kArguments))
     return add_node_change(now, i, j, DifferenceKind::kArguments, "", {}, {});
   const auto text = [](const ComparedGraph& graph, const ComparedGraph::NamedArgument* argument) {
@@ -71,6 +71,22 @@ bool Comparer::is_gone_node(const Current& now, const ComparedGraph::NamedArgume
   if (id == nullptr) return false;
   return a != nullptr ? now.nodes.in_after(now.before.place(*id)) == kNoPlace
                       : now.nodes.in_before(now.after.place(*id)) == kNoPlace;
+}
+
+bool Comparer::is_not_written(const Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
+                              const ComparedGraph::NamedArgument* b) const {
+  if (!two_kinds_ || now.before[i].op != Opcode::kCallModule) return false;
+  bool is_plain = true;
+  for_each_reference(*(a != nullptr ? a : b)->value, [&](NodeId) { is_plain = false; });
+  const auto* id = (a != nullptr ? a : b)->value->get_if<NodeId>();
+  if (is_plain || id == nullptr) return is_plain;
+  return a != nullptr ? std::ranges::any_of(now.after.feeds(j),
+                                            [&](const auto& feed) {
+                                              return now.nodes.in_before(feed.node) == now.before.place(*id);
+                                            })
+                      : std::ranges::any_of(now.before.feeds(i), [&](const auto& feed) {
+                          return now.nodes.in_after(feed.node) == now.after.place(*id);
+                        });
 }
 
 bool Comparer::is_same_value(Current& now, const Argument& a, const Argument& b) {

@@ -7,6 +7,8 @@ namespace fxtrace {
 void Comparer::compare_costs(const ModelSummary& before, const ModelSummary& after) {
   if (!before.has_costs() || !after.has_costs()) return;
   compare_costs(before, after, "macs", &SummaryRow::macs);
+  // Of two kinds they tell which tensors each makes for one result.
+  if (two_kinds_) return;
   compare_costs(before, after, "activation_bytes", &SummaryRow::activation_bytes);
   tell_cost("", "peak_bytes", before.peak_bytes, after.peak_bytes);
 }

@@ -9,11 +9,11 @@ namespace fxtrace {
 void Comparer::compare_all_graphs() {
   std::unordered_map<std::string_view, const ModuleGraph*> others;
   // The graphs of both roots belong together, also where one of these is around the other.
-  for (const ModuleGraph& graph : after_.graphs)
+  for (const ModuleGraph& graph : graphs_after_)
     others.emplace(graph.module.empty() ? "" : pairs_.path_before(graph.module), &graph);
   std::unordered_set<std::string_view> seen;
   std::unordered_set<const ModuleGraph*> compared;
-  for (const ModuleGraph& graph : before_.graphs) {
+  for (const ModuleGraph& graph : graphs_before_) {
     if (!seen.insert(graph.module).second) continue;
     const auto found = others.find(graph.module);
     if (found == others.end()) {
@@ -25,7 +25,7 @@ void Comparer::compare_all_graphs() {
     compared.insert(found->second);
     others.erase(found);
   }
-  for (const ModuleGraph& graph : after_.graphs) {
+  for (const ModuleGraph& graph : graphs_after_) {
     if (!compared.contains(&graph)) one_sided_graph(graph, Change::kAdded);
   }
 }
@@ -39,14 +39,15 @@ void Comparer::one_sided_graph(const ModuleGraph& graph, Change change) {
 
 CommonNames Comparer::common_names(bool is_after) const {
   if (!is_after) {
-    return {[](std::string_view path) { return path; }, [](const std::string& name) { return name; }};
+    return {[](std::string_view path) { return path; }, [](const std::string& name) { return name; },
+            !two_kinds_};
   }
   const auto module = [this](std::string_view path) {
     const std::size_t j = pairs_.after().find(path);
     constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
     return j != kNone && pairs_.is_wrapper_after(j) ? kWrapper : pairs_.path_before(path);
   };
-  return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }};
+  return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }, !two_kinds_};
 }
 
 void Comparer::compare_with_bodies(GraphPair first) {

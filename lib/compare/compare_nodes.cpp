@@ -120,8 +120,9 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     if (first == nullptr && second == nullptr && is_same_parameter(a.target, b.target)) return true;
   } else if (a.op == b.op && a.op == Opcode::kCallModule) {
     if (*a.target == pairs_.path_before(b.target) && a.method == b.method) return true;
-  } else if (a.op == b.op &&
-             (a.op == Opcode::kOutput || (a.target == b.target && a.model_function == b.model_function))) {
+  } else if (a.op == b.op && (a.op == Opcode::kOutput ||
+                              (a.model_function == b.model_function &&
+                               (two_kinds_ ? target_name(a) == target_name(b) : a.target == b.target)))) {
     return true;
   }
   add_node_change(now, i, j, DifferenceKind::kNodes, "target", target_text(a), target_text(b));

@@ -121,6 +121,10 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
 }
 
 void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames) {
+  // TorchScript's are of this trace and its options.
+  const auto is_told = [&](const GraphCollection& collection) {
+    return !two_kinds_ || collection.model.kind != "torchscript";
+  };
   std::map<std::string, std::int64_t> left;  // of the second
   for (const Guard& guard : b.guards) ++left[guard.expr.text()];
   const auto tell = [&](const Guard& guard, Change change) {
@@ -135,14 +139,14 @@ void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const 
   for (const Guard& guard : a.guards) {
     const auto found = left.find(renamed(guard.expr, renames).text());
     if (found == left.end() || found->second == 0) {
-      tell(guard, Change::kRemoved);
+      if (is_told(before_)) tell(guard, Change::kRemoved);
     } else {
       --found->second;
     }
   }
   for (const Guard& guard : b.guards) {
     std::int64_t& count = left[guard.expr.text()];
-    if (count == 0) continue;
+    if (count == 0 || !is_told(after_)) continue;
     --count;
     tell(guard, Change::kAdded);
   }

@@ -36,6 +36,13 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
 
 }  // namespace
 
+std::string_view target_name(const Node& node) {
+  const std::string_view target = *node.target;
+  if (node.op != Opcode::kCallFunction || node.model_function) return target;
+  const TargetParts parts = parse_target(target);
+  return parts.overload.empty() ? target : target.substr(0, target.size() - parts.overload.size() - 1);
+}
+
 const Schema* SchemaTable::find(const Node& node) {
   if (node.op != Opcode::kCallFunction || node.model_function) return nullptr;
   const auto [entry, is_new] = schemas_.try_emplace(*node.target);
@@ -179,7 +186,8 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));
     default:
-      return mix(text_hash(*node.target), node.model_function ? 1 : 0);
+      return mix(text_hash(names.has_overloads ? *node.target : target_name(node)),
+                 node.model_function ? 1 : 0);
   }
 }
 

@@ -32,7 +32,11 @@ class SchemaTable {
 struct CommonNames {
   std::function<std::string_view(std::string_view path)> module;
   std::function<std::string(const std::string& name)> parameter;
+  bool has_overloads = true;  // false: of operators that differ in nothing else is one meant
 };
+
+// Without the overload of an operator: "aten.add" of aten.add.Tensor.
+std::string_view target_name(const Node& node);
 
 class ComparedGraph {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compare/common_form.h"
 #include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "support/utf8.h"
@@ -58,9 +59,14 @@ std::string short_text(const Node& node) {
   return "%" + node.name + " = " + to_string(node.op) + "[" + cut(*node.target, kLongest) + "](...)";
 }
 
-Comparer::Comparer(const GraphCollection& before, const GraphCollection& after, const CompareOptions& options)
+Comparer::Comparer(const GraphCollection& before, const std::vector<ModuleGraph>& graphs_before,
+                   const GraphCollection& after, const std::vector<ModuleGraph>& graphs_after,
+                   const CompareOptions& options)
     : before_(before),
       after_(after),
+      graphs_before_(graphs_before),
+      graphs_after_(graphs_after),
+      two_kinds_(are_of_two_kinds(before, after)),
       options_(options),
       pairs_(before, after),
       all_attributes_(has_all_attributes(before) && has_all_attributes(after)) {}

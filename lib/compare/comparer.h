@@ -41,7 +41,10 @@ std::string short_text(const Node& node);
 
 class Comparer {
  public:
-  Comparer(const GraphCollection& before, const GraphCollection& after, const CompareOptions& options);
+  // The graphs are those of the collections, or their common_form().
+  Comparer(const GraphCollection& before, const std::vector<ModuleGraph>& graphs_before,
+           const GraphCollection& after, const std::vector<ModuleGraph>& graphs_after,
+           const CompareOptions& options);
   ModelComparison run();
 
  private:
@@ -153,6 +156,10 @@ class Comparer {
   // A node that was added or removed, given as one more argument: its own line tells of it.
   static bool is_gone_node(const Current& now, const ComparedGraph::NamedArgument* a,
                            const ComparedGraph::NamedArgument* b);
+  // torch.jit.trace gives a module each tensor once, and no plain values; an argument that one side does not
+  // have.
+  bool is_not_written(const Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
+                      const ComparedGraph::NamedArgument* b) const;
   // Also where a node is another one because of what was added or removed in between: its own line tells.
   bool is_same_value(Current& now, const Argument& a, const Argument& b);
   static bool is_same_node(const Current& now, NodeId a, NodeId b);
@@ -191,6 +198,9 @@ class Comparer {
 
   const GraphCollection& before_;
   const GraphCollection& after_;
+  const std::vector<ModuleGraph>& graphs_before_;
+  const std::vector<ModuleGraph>& graphs_after_;
+  bool two_kinds_;  // TorchScript, and an exported program
   const CompareOptions& options_;
   ModulePairs pairs_;
   bool all_attributes_;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "compare/common_form.h"
 #include "compare/comparer.h"
 
 namespace fxtrace {
@@ -41,7 +42,9 @@ bool ModelComparison::has_any(DifferenceKinds kinds) const {
 
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
                         const CompareOptions& options) {
-  return Comparer(before, after, options).run();
+  if (!are_of_two_kinds(before, after))
+    return Comparer(before, before.graphs, after, after.graphs, options).run();
+  return Comparer(before, common_form(before), after, common_form(after), options).run();
 }
 
 }  // namespace fxtrace

@@ -1,0 +1,27 @@
+// TorchScript and torch.export write one model in two ways; this is the form in which their graphs are
+// compared.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+// Whether one is of TorchScript and the other of torch.export.
+bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b);
+
+// Returns the collection's graphs without what the other kind writes in another way or not at all:
+//
+// - numbers that are known: sizes and what is computed from them, tensors that torch.jit.trace makes of
+//   numbers, known conditions of control flow;
+// - operations that give their input back, which torch.export often leaves out, and `contiguous`, which it
+//   leaves out where the tensor is;
+// - the first item of a module's result, which torch.jit.trace has as the result where no other is used;
+// - what has neither users nor effects, and asserts of what is known.
+//
+// Dimensions are counted from the front, and an operation with a number has the overload for tensors.  Nodes
+// that stay keep their names.
+std::vector<ModuleGraph> common_form(const GraphCollection& collection);
+
+}  // namespace fxtrace
