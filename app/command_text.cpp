@@ -29,6 +29,7 @@ OptionText describe(const CLI::Option& option) {
   if (!option.nonpositional()) {
     text.names = {option.get_name(true)};
     text.is_optional = !option.get_required();
+    text.is_repeatable = option.get_items_expected_max() > 1;
     text.is_file = !text.is_optional;  // MODEL, COLLECTION; not PATH
     return text;
   }
@@ -83,6 +84,7 @@ std::string CommandText::usage() const {
   for (const OptionText& argument : arguments) {
     const std::string& argument_name = argument.names.front();
     text += argument.is_optional ? " [" + argument_name + "]" : " " + argument_name;
+    if (argument.is_repeatable) text += "...";
   }
   if (!commands.empty()) text += " COMMAND ...";
   return text;

@@ -7,8 +7,10 @@
 
 #include "app/answer.h"
 #include "app/model.h"
+#include "app/passes.h"
 #include "graph/collection_summary.h"
 #include "rules/check.h"
+#include "support/log.h"
 #include "support/words.h"
 #include "trace/input_spec.h"
 
@@ -25,11 +27,12 @@ std::optional<std::string> spec_text(const Meta& meta) {
   return *meta.dtype + "[" + sizes + "]" + (meta.device ? "@" + *meta.device : "");
 }
 
-// The configuration with the program's inputs, by their names or places; nothing where they are not known.
-std::optional<Config> config_as_exported(Config config, const GraphCollection& program, bool has_names) {
-  TraceOptions& options = config.options;
-  if (!options.inputs.empty() || !options.concrete.empty() || options.input_names || program.graphs.empty())
-    return std::nullopt;
+bool speak_of_inputs(const TraceOptions& options) {
+  return !options.inputs.empty() || !options.concrete.empty() || options.input_names;
+}
+
+// With the program's inputs, by their names or places, as far as they are known.
+void add_inputs(const GraphCollection& program, bool has_names, TraceOptions& options) {
   const Graph& graph = program.graphs.front().graph;
   std::size_t place = 0;
   for (const NodeId id : graph.order()) {
@@ -39,20 +42,14 @@ std::optional<Config> config_as_exported(Config config, const GraphCollection& p
     ++place;
     if (const auto text = spec_text(node.meta)) options.inputs.push_back({name, *text});
   }
-  const std::vector<std::string> named = named_dimensions(options.inputs);
   ShapeEnv dimensions;
   add_guards(program, dimensions);
-  for (const std::string& name : named) {
+  for (const std::string& name : named_dimensions(options.inputs)) {
     const Range range = dimensions.range(name);
     options.dimensions.push_back({name, range.low, range.high});
   }
-  std::vector<WrapRule> rules{{"torch.nn.functional.**", false}, {"torch.functional.**", false}};
-  rules.insert(rules.end(), options.wrap_rules.begin(), options.wrap_rules.end());
-  options.wrap_rules = std::move(rules);
-  return config;
 }
 
-// What is said of a trace goes to the console when it is the one that is taken.
 class Reader {
  public:
   Reader(const Config& config, Isolated& isolated, Console& console)
@@ -60,30 +57,47 @@ class Reader {
 
   const GraphCollection& read(const InputFile& input, const FileInfo& info, const FileInfo& other) {
     const bool differ = is_traceable(info.kind) && is_traceable(other.kind) && info.kind != other.kind;
-    return read(differ ? config_for(config_, info.kind) : config_, input);
+    return read_model_or_collection(differ ? config_for(config_, info.kind) : config_, false, input,
+                                    isolated_, console_);
   }
 
   // TorchScript, as the program was exported.
   const GraphCollection& read_beside(const GraphCollection& program, const InputFile& input,
                                      const FileInfo& info, const FileInfo& other) {
-    for (const bool has_names : {true, false}) {
-      try {
-        const auto config = config_as_exported(config_for(config_, info.kind), program, has_names);
-        if (!config) break;
-        const GraphCollection& collection = read(*config, input);
-        if (count_failed(collection) == 0) return collection;
-        const GraphCollection& plain = read(input, info, other);
-        return count_failed(plain) < count_failed(collection) ? plain : collection;
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kUsage) throw;
-      }
-    }
-    return read(input, info, other);
+    const GraphCollection* found = find_fitting(program, input, info);
+    if (found == nullptr) return read(input, info, other);
+    const std::size_t failed = count_failed(*found);
+    if (failed == 0) return *found;
+    const GraphCollection& plain = read(input, info, other);
+    return count_failed(plain) < failed ? plain : *found;
   }
 
  private:
-  const GraphCollection& read(const Config& config, const InputFile& input) {
-    return read_model_or_collection(config, false, input, isolated_, console_);
+  // Traced with the program's inputs, or those of the options; null where the model does not take these.
+  const GraphCollection* find_fitting(const GraphCollection& program, const InputFile& input,
+                                      const FileInfo& info) {
+    for (const bool has_names : {true, false}) {
+      Config config = config_for(config_, info.kind);
+      const bool has_inputs = speak_of_inputs(config.options);
+      if (has_inputs && !has_names) break;
+      config.options.default_wrap = false;
+      std::vector<std::string> warnings, notes;
+      try {
+        if (!has_inputs && !program.graphs.empty()) add_inputs(program, has_names, config.options);
+        TraceResult& result = isolated_.keep(
+            fxtrace::trace_file(input.file(), info, input.base_name(), config, {},
+                                {log::info, [&](const std::string& text) { warnings.push_back(text); },
+                                 [&](const std::string& text) { notes.push_back(text); }}));
+        if (!result.warnings.empty()) continue;  // operators that do not take such sizes
+        for (const std::string& text : warnings) console_.warning(text);
+        for (const std::string& text : notes) console_.remark("note", text);
+        run_passes(config.passes, result.collection, console_);
+        return &result.collection;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kUsage) return nullptr;  // which is told without them
+      }
+    }
+    return nullptr;
   }
 
   const Config& config_;

@@ -134,7 +134,7 @@ void write_man_page(const CommandText& command, const std::string& version, std:
   out << ".SH SYNOPSIS\n" << bold(command.name) << " [" << italic("OPTIONS") << "]";
   for (const OptionText& argument : command.arguments) {
     const std::string name = italic(argument.names.front());
-    out << " " << (argument.is_optional ? "[" + name + "]" : name);
+    out << " " << (argument.is_optional ? "[" + name + "]" : name) << (argument.is_repeatable ? "..." : "");
   }
   if (!command.commands.empty()) {
     out << " " << italic("COMMAND") << " ...\n.br\n" << bold(command.name) << " " << italic("MODEL");

@@ -9,13 +9,23 @@
 #include <unordered_map>
 #include <utility>
 
+#include "families/family.h"
 #include "families/identities.h"
+#include "operators/known_numbers.h"
+#include "operators/python_functions.h"
 #include "passes/all_passes.h"
 #include "passes/support/identity_call.h"
 #include "passes/support/rewrite.h"
 
 namespace fxtrace {
 namespace {
+
+std::optional<PythonNumber> python_number(const Argument& argument) {
+  if (const auto* flag = argument.get_if<bool>()) return *flag;
+  if (const auto* integer = argument.get_if<std::int64_t>()) return *integer;
+  if (const auto* number = argument.get_if<double>()) return *number;
+  return std::nullopt;
+}
 
 // One graph, without those that stand in it.
 class CommonForm {
@@ -28,20 +38,41 @@ class CommonForm {
     for (const NodeId id : graph_.graph.order()) {
       numbers_.apply(graph_, id);
       const Node& node = graph_.graph.node(id);
-      if (auto number = number_of(node)) numbers_.add(id, std::move(*number));
-      if (const auto same = same_as(node)) {
+      if (auto number = number_of(node)) {
+        numbers_.add(id, std::move(*number));
+      } else if (const auto same = same_as(node)) {
         replace_node(graph_, id, *same);
       } else {
-        count_from_front(node);
+        write_as_others(node);
       }
     }
     numbers_.apply_to_signature(graph_);
   }
 
  private:
-  // Of a constant that torch.jit.trace made of a number.
-  std::optional<Argument> number_of(const Node& node) const {
-    if (node.op != Opcode::kGetAttr) return std::nullopt;
+  // Of a constant that torch.jit.trace made of a number, and of what is computed from numbers.
+  std::optional<Argument> number_of(const Node& node) {
+    if (node.op == Opcode::kGetAttr) return constant_number(node);
+    if (node.op != Opcode::kCallFunction || node.model_function || node.args.empty()) return std::nullopt;
+    std::vector<PythonNumber> numbers;
+    for (const Argument& argument : node.args) {
+      const auto number = python_number(argument);
+      if (!number) return std::nullopt;
+      numbers.push_back(*number);
+    }
+    const OperatorInfo* info = semantics_.find_operator(node.target);
+    if (info == nullptr) return std::nullopt;
+    const bool is_number = known_number_of(node.target) == KnownNumber::kOfNumber ||
+                           identity_rule(*info->op).when == When::kAlways;
+    if (is_number) return node.args.front();
+    if (!node.kwargs.empty()) return std::nullopt;
+    const TargetParts parts = target_parts(node);
+    const auto result = evaluate_python(facts_of("aten::" + std::string(parts.name)).on_values, numbers);
+    if (!result) return std::nullopt;
+    return std::visit([](auto value) { return Argument(value); }, *result);
+  }
+
+  std::optional<Argument> constant_number(const Node& node) const {
     const auto found = constants_.find(*node.target);
     if (found == constants_.end() || !found->second->shape.empty()) return std::nullopt;
     const auto& data = found->second->data;
@@ -66,8 +97,8 @@ class CommonForm {
     return input == nullptr ? std::nullopt : std::optional(*input);
   }
 
-  // The dimensions that a call names.
-  void count_from_front(const Node& node) {
+  // Dimensions counted from the front, and all of one as a slice has it.
+  void write_as_others(const Node& node) {
     if (node.op != Opcode::kCallFunction || node.model_function || node.args.empty()) return;
     const auto* input = node.args.front().get_if<NodeId>();
     const OperatorInfo* info = semantics_.find_operator(node.target);
@@ -78,9 +109,16 @@ class CommonForm {
     const auto rank = static_cast<std::int64_t>(std::max(before->size(), after->size()));
     std::vector<Argument> args = node.args;
     for (std::size_t i = 1; i < std::min(args.size(), info->schema.arguments.size()); ++i) {
-      const auto* dim = args[i].get_if<std::int64_t>();
-      const bool is_dim = info->schema.arguments[i].name.starts_with("dim");
-      if (is_dim && dim != nullptr && *dim < 0 && *dim >= -rank) args[i] = *dim + rank;
+      const auto* number = args[i].get_if<std::int64_t>();
+      const SchemaArgument& known = info->schema.arguments[i];
+      if (number == nullptr) continue;
+      const bool is_end = known.type.is_optional() && ((known.name == "start" && *number == 0) ||
+                                                       (known.name == "end" && *number == INT64_MAX));
+      if (is_end) {
+        args[i] = Argument::None{};
+      } else if (known.name.starts_with("dim") && *number < 0 && *number >= -rank) {
+        args[i] = *number + rank;
+      }
     }
     if (args != node.args) graph_.graph.set_args(node.id, std::move(args), Kwargs(node.kwargs));
   }
@@ -103,6 +141,7 @@ std::vector<ModuleGraph> common_form(const GraphCollection& collection) {
   for (ModuleGraph& graph : graphs) {
     fold_constants(graph, context);
     context.for_each_graph(graph, [&](ModuleGraph& each) { CommonForm(each, context.semantics).run(); });
+    fold_constants(graph, context);  // of the numbers that tensors were
     eliminate_dead_code(graph, context);
   }
   return graphs;

@@ -22,15 +22,17 @@ std::string status_text(const ModuleRecord& module) {
 
 }  // namespace
 
-bool Comparer::is_unseen(const ModuleRecord& called, const ModuleRecord& other,
-                         const GraphCollection& others) {
-  return others.model.kind != "torchscript" && called.status == ModuleStatus::kLeaf &&
-         other.status == ModuleStatus::kUnvisited &&
+bool Comparer::is_unseen(const ModuleRecord& called, const ModuleRecord& other, bool is_added) const {
+  const GraphCollection& others = is_added ? before_ : after_;
+  if (others.model.kind == "torchscript" || other.status != ModuleStatus::kUnvisited) return false;
+  if (called.status == ModuleStatus::kTraced)
+    return two_kinds_ && !(is_added ? named_after_ : named_before_).modules.contains(called.path);
+  return called.status == ModuleStatus::kLeaf &&
          (traits_of_module(called.type) & module_traits::kIdentity) != 0;
 }
 
 bool Comparer::is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
-  return is_unseen(a, b, after_) || is_unseen(b, a, before_);
+  return is_unseen(a, b, false) || is_unseen(b, a, true);
 }
 
 bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
@@ -39,8 +41,8 @@ bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
   if (called == kNone) return false;
   const std::size_t other = is_added ? pairs_.in_before(called) : pairs_.in_after(called);
   if (other == kNone) return false;
-  return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], before_)
-                  : is_unseen(pairs_.before()[called], pairs_.after()[other], after_);
+  return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], true)
+                  : is_unseen(pairs_.before()[called], pairs_.after()[other], false);
 }
 
 void Comparer::compare_modules() {

@@ -84,7 +84,8 @@ void Comparer::compare_nodes(Current& now, Place i, Place j) {
   const bool is_port = a.op == Opcode::kPlaceholder || a.op == Opcode::kOutput;
   // From a module to the wrapper that is in its place now: no move.
   const bool has_path = a.scope->module_path == b.scope->module_path;
-  if (now.before.module(i) != now.after.module(j) && !is_port && !has_path) {
+  const bool is_read = two_kinds_ && a.op == Opcode::kGetAttr;
+  if (now.before.module(i) != now.after.module(j) && !is_port && !is_read && !has_path) {
     Difference moved = node_difference(now, i, DifferenceKind::kNodes);
     moved.change = Change::kMoved;
     moved.before = a.scope->module_path;
@@ -122,7 +123,7 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     if (*a.target == pairs_.path_before(b.target) && a.method == b.method) return true;
   } else if (a.op == b.op && (a.op == Opcode::kOutput ||
                               (a.model_function == b.model_function &&
-                               (two_kinds_ ? target_name(a) == target_name(b) : a.target == b.target)))) {
+                               (two_kinds_ ? operator_name(a) == operator_name(b) : a.target == b.target)))) {
     return true;
   }
   add_node_change(now, i, j, DifferenceKind::kNodes, "target", target_text(a), target_text(b));

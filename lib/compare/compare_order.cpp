@@ -110,6 +110,7 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
                       if (!is_told)
                         tell(path, path_text(std::string(path)), std::move(before), std::move(after));
                     });
+  if (two_kinds_) return;  // where a module reads its parameters
   std::vector<std::string> parameters;
   for (const std::string& name : b.execution->param_forward_order)
     parameters.push_back(pairs_.parameter_before(name));

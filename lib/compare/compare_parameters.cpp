@@ -20,6 +20,7 @@ void Comparer::compare_parameters() {
                                                           after_.unused_parameters.end());
   const auto one_sided = [&](const ParameterRecord& record, Change change, std::string_view path,
                              std::optional<std::string> cover) {
+    if (is_constant(record, change == Change::kAdded)) return;
     Difference difference;
     difference.kind = DifferenceKind::kParameters;
     difference.change = change;
@@ -56,6 +57,10 @@ void Comparer::compare_parameters() {
     const std::string_view path = pairs_.path_before(QualifiedName(record.name).parent());
     one_sided(record, Change::kAdded, path, gone_with(path));
   }
+}
+
+bool Comparer::is_constant(const ParameterRecord& record, bool is_added) const {
+  return two_kinds_ && (is_added ? named_after_ : named_before_).constants.contains(record.name);
 }
 
 std::optional<std::string> Comparer::gone_with(std::string_view path) const {

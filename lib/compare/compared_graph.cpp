@@ -5,6 +5,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "families/family.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
@@ -36,11 +37,12 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
 
 }  // namespace
 
-std::string_view target_name(const Node& node) {
-  const std::string_view target = *node.target;
-  if (node.op != Opcode::kCallFunction || node.model_function) return target;
-  const TargetParts parts = parse_target(target);
-  return parts.overload.empty() ? target : target.substr(0, target.size() - parts.overload.size() - 1);
+std::string operator_name(const Node& node) {
+  if (node.op != Opcode::kCallFunction || node.model_function) return *node.target;
+  const TargetParts parts = parse_target(*node.target);
+  if (parts.overload.empty()) return *node.target;
+  const std::string_view synonym = parts.space == "aten" ? facts_of(parts.name).synonym_of : "";
+  return std::string(parts.space) + "." + std::string(synonym.empty() ? parts.name : synonym);
 }
 
 const Schema* SchemaTable::find(const Node& node) {
@@ -101,7 +103,8 @@ void ComparedGraph::add_arguments(const Node& node, const Schema* schema) {
     if (known == nullptr) return arguments_.push_back({name, position, &value});
     // Which kernels compute the same; the state of a machine, not of a model.
     const bool is_of_machine = known->name == "cudnn_enable" || known->name == "cudnn_enabled";
-    if (is_of_machine || is_default(value, *known)) return;
+    const bool is_unpinned = known->name == "pin_memory" && value == Argument(false);
+    if (is_of_machine || is_unpinned || is_default(value, *known)) return;
     const auto* number = value.get_if<std::int64_t>();
     const bool is_dtype = number != nullptr && known->type.required().name == "ScalarType";
     const Dtype dtype = is_dtype ? find_scalar_type(*number) : std::nullopt;
@@ -186,7 +189,7 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));
     default:
-      return mix(text_hash(names.has_overloads ? *node.target : target_name(node)),
+      return mix(text_hash(names.has_overloads ? *node.target : operator_name(node)),
                  node.model_function ? 1 : 0);
   }
 }

@@ -35,8 +35,9 @@ struct CommonNames {
   bool has_overloads = true;  // false: of operators that differ in nothing else is one meant
 };
 
-// Without the overload of an operator: "aten.add" of aten.add.Tensor.
-std::string_view target_name(const Node& node);
+// The name of an operator without its overload, one for several that mean the same: "aten.abs" of
+// aten.absolute.default.  Of other nodes the target.
+std::string operator_name(const Node& node);
 
 class ComparedGraph {
  public:

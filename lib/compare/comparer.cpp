@@ -5,6 +5,7 @@
 #include "compare/common_form.h"
 #include "graph/collection_summary.h"
 #include "graph/text_form.h"
+#include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "support/words.h"
 
@@ -73,6 +74,10 @@ Comparer::Comparer(const GraphCollection& before, const std::vector<ModuleGraph>
 
 ModelComparison Comparer::run() {
   result_.told = options_.kinds;
+  if (two_kinds_) {
+    named_before_ = named_in(before_.graphs, graphs_before_);
+    named_after_ = named_in(after_.graphs, graphs_after_);
+  }
   find_covers();
   make_groups();
   compare_modules();
@@ -87,6 +92,32 @@ ModelComparison Comparer::run() {
     if (!group.differences.empty()) result_.modules.push_back(std::move(group));
   }
   return std::move(result_);
+}
+
+Comparer::Named Comparer::named_in(const std::vector<ModuleGraph>& written,
+                                   const std::vector<ModuleGraph>& compared) {
+  const auto for_each_graph = [](const std::vector<ModuleGraph>& graphs, auto&& f) {
+    std::vector<const ModuleGraph*> pending;
+    for (const ModuleGraph& graph : graphs) pending.push_back(&graph);
+    while (!pending.empty()) {
+      const ModuleGraph& graph = *pending.back();
+      pending.pop_back();
+      for (const Subgraph& subgraph : graph.subgraphs) pending.push_back(&subgraph.graph);
+      f(graph);
+    }
+  };
+  Named named;
+  for_each_graph(written, [&](const ModuleGraph& graph) {
+    for (const auto& [name, constant] : graph.constants) named.constants.insert(name);
+  });
+  for_each_graph(compared, [&](const ModuleGraph& graph) {
+    for (const NodeId id : graph.graph.order()) {
+      // With those around it.
+      std::string_view path = graph.graph.node(id).scope->module_path;
+      while (!path.empty() && named.modules.insert(path).second) path = QualifiedName(path).parent();
+    }
+  });
+  return named;
 }
 
 bool Comparer::is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b) {

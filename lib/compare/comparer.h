@@ -71,8 +71,9 @@ class Comparer {
 
   // --- modules: compare_modules.cpp ---
 
-  // An exported program does not say that a module was called which only gives its input back.
-  static bool is_unseen(const ModuleRecord& called, const ModuleRecord& other, const GraphCollection& others);
+  // An exported program does not say that a module was called which makes no node, or only gives its input
+  // back.
+  bool is_unseen(const ModuleRecord& called, const ModuleRecord& other, bool is_added) const;
   bool is_unseen(const ModuleRecord& a, const ModuleRecord& b) const;
   bool is_unseen_call(const Node& node, bool is_added) const;
   void compare_modules();
@@ -90,6 +91,8 @@ class Comparer {
   // --- parameters: compare_parameters.cpp ---
 
   void compare_parameters();
+  // A number in TorchScript's code, which torch.export makes a buffer of.
+  bool is_constant(const ParameterRecord& record, bool is_added) const;
   // Of a module that is there on one side only, the outermost one of these.
   std::optional<std::string> gone_with(std::string_view path) const;
   void compare_parameter(const ParameterRecord& a, const ParameterRecord& b);
@@ -201,6 +204,12 @@ class Comparer {
   const std::vector<ModuleGraph>& graphs_before_;
   const std::vector<ModuleGraph>& graphs_after_;
   bool two_kinds_;  // TorchScript, and an exported program
+  // Of two kinds: modules that make nodes, and tensors that the graphs have as constants.
+  struct Named {
+    std::unordered_set<std::string_view> modules, constants;
+  };
+  static Named named_in(const std::vector<ModuleGraph>& written, const std::vector<ModuleGraph>& compared);
+  Named named_before_, named_after_;
   const CompareOptions& options_;
   ModulePairs pairs_;
   bool all_attributes_;

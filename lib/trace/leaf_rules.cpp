@@ -352,7 +352,7 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
 }
 
 LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
-    : decisions_(program.modules().size()) {
+    : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {
   std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
   for (const auto& rule : options.wrap_rules)
     function_rules_.push_back({Glob(rule.glob), rule.glob, rule.wrap});
@@ -411,7 +411,7 @@ bool LeafRules::is_wrapped(std::string_view function) const {
   std::string name(function);
   const auto found = wrapped_.find(name);
   if (found != wrapped_.end()) return found->second;
-  const bool wrapped = last_match(function).value_or(is_torch_function(function));
+  const bool wrapped = last_match(function).value_or(default_wrap_ && is_torch_function(function));
   wrapped_.emplace(std::move(name), wrapped);
   return wrapped;
 }

@@ -48,7 +48,7 @@ class LeafRules {
 
   // Returns whether calls of the script function with this qualified name stay one call_function.  The last
   // of the user's rules that matches decides; without one, functions of torch.nn.functional and
-  // torch.functional stay.
+  // torch.functional stay, unless options.default_wrap is off.
   bool is_wrapped(std::string_view function) const;
 
   // Returns whether the last of the user's rules that matches the function keeps it; false without such a
@@ -74,6 +74,7 @@ class LeafRules {
   std::optional<bool> last_match(std::string_view function) const;
 
   std::vector<Decision> decisions_;  // by module
+  bool default_wrap_;
   std::vector<std::string> unmatched_leaf_rules_;
   std::vector<FunctionRule> function_rules_;
   // Answers by name: functions are called often, under few names.

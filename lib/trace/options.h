@@ -81,6 +81,8 @@ struct TraceOptions {
   std::string method = "forward";
   std::optional<std::string> model;  // its name, in an archive with several exported programs
   bool default_leaves = true;
+  // Whether functions of torch.nn.functional and torch.functional stay one call.  Not in the JSON.
+  bool default_wrap = true;
   std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
   std::vector<WrapRule> wrap_rules;  // likewise
   std::optional<std::int64_t> max_depth;

@@ -371,6 +371,57 @@ TEST_CASE("compare does not tell calls that an exported program cannot show") {
   CHECK(text(script, make("torchscript", "", false)).find("status: leaf → unvisited") != std::string::npos);
 }
 
+TEST_CASE("compare finds one model in what TorchScript and torch.export write in two ways") {
+  const auto traced = [](double scale) {
+    auto result = collection(R"(
+      %x = placeholder[x]() -> float32[2, 8, 32]
+      %size = call_function[aten.size.int](%x, 0) -> int
+      %number = call_function[prim.NumToTensor.Scalar](%size) -> int64[]
+      %int_1 = call_function[builtins.int](%number) -> int
+      %half = call_function[prim.NumToTensor.Scalar](32) -> int64[]
+      %two = get_attr[two]() -> int64[]
+      %width = call_function[aten.floor_divide.default](%half, %two) -> int64[]
+      %int_2 = call_function[builtins.int](%width) -> int
+      %view = call_function[aten.view.default](%x, [%int_1, -1, %int_2]) -> float32[2, 16, 16]
+      %full = call_function[aten.slice.Tensor](%view, 0, 0, 9223372036854775807) -> float32[2, 16, 16]
+      %row = call_function[aten.slice.Tensor](%full, -1, 0, 9223372036854775807, 2) -> float32[2, 16, 8]
+      %scale = get_attr[scale]() -> float64[]
+      %mul = call_function[aten.mul.Tensor](%row, %scale) -> float32[2, 16, 8]
+      %contiguous = call_function[aten.contiguous.default](%mul) -> float32[2, 16, 8]
+      %l = call_module[l](%contiguous)  # l: pkg.L
+      %neg = call_function[aten.neg.default](%l)
+      %output = output[output](%neg))",
+                             {module("l", "pkg.L", ModuleStatus::kLeaf), module("drop", "pkg.Drop")});
+    result.graphs[0].constants = {{"two", {"int64", {}, std::vector<Argument>{std::int64_t{2}}, ""}},
+                                  {"scale", {"float64", {}, std::vector<Argument>{scale}, ""}}};
+    result.graphs[0].guards = {{Expression::parse("x.dim() == 3"), {}}};
+    result.graphs[0].execution->module_forward_order = {"", "l"};
+    return result;
+  };
+  auto exported =
+      collection(R"(
+      %x = placeholder[x]() -> float32[2, 8, 32]
+      %view = call_function[aten.view.default](%x, [2, -1, 16]) -> float32[2, 16, 16]
+      %row = call_function[aten.slice.Tensor](%view, 2, None, None, 2) -> float32[2, 16, 8]
+      %mul = call_function[aten.mul.Scalar](%row, 0.25) -> float32[2, 16, 8]
+      %l = call_module[l](%mul, %mul, flag=False)  # l: pkg.L
+      %getitem = call_function[operator.getitem](%l, 0)
+      %negative = call_function[aten.negative.default](%getitem)
+      %output = output[output](%negative))",
+                 {module("l", "pkg.L", ModuleStatus::kLeaf), module("drop", "", ModuleStatus::kUnvisited)});
+  exported.model.kind = "exported_program";
+  CHECK(told(traced(0.25), exported).empty());
+  CHECK(told(exported, traced(0.25)).empty());
+  CHECK(told(traced(0.5), exported) == Lines{"arguments changed mul other: 0.5 to 0.25"});
+  auto depth = exported;
+  depth.modules[2].status = ModuleStatus::kTraced;
+  CHECK(told(depth, exported) == Lines{"modules changed drop status: traced to unvisited"});
+  // Of one kind all of it is told.
+  auto other = exported;
+  other.model.kind = "torchscript";
+  CHECK(told(traced(0.25), other).size() > 10);
+}
+
 TEST_CASE("compare tells parameters, ties and uses") {
   auto a = collection(chain({"relu"}));
   a.parameters = {{"w", ParameterKind::kParameter, {2}, "float32", {}, {}},
