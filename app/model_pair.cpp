@@ -50,9 +50,9 @@ void add_inputs(const GraphCollection& program, bool has_names, TraceOptions& op
   }
 }
 
-class Reader {
+class PairReader {
  public:
-  Reader(const Config& config, Isolated& isolated, Console& console)
+  PairReader(const Config& config, Isolated& isolated, Console& console)
       : config_(config), isolated_(isolated), console_(console) {}
 
   const GraphCollection& read(const InputFile& input, const FileInfo& info, const FileInfo& other) {
@@ -112,7 +112,7 @@ ModelPair read_model_pair(const Config& config, const InputFile& first, const In
   const auto identify = [](const InputFile& input) {
     return with_input(input, [&] { return identify_file(input.file()); });
   };
-  Reader reader(config, isolated, console);
+  PairReader reader(config, isolated, console);
   const FileInfo info = identify(first);
   isolated.reads(1);
   const FileInfo other = identify(second);

@@ -129,8 +129,8 @@ void write_traced(const Config& config, const InputFile& input, const FileInfo& 
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
-  TraceResult& result =
-      trace_file(input, info, config_for_costs(config, info.kind), wanted, isolated, console);
+  TraceResult& result = trace_file(input, info, config_for_costs(config_for(config, info.kind), info.kind),
+                                   wanted, isolated, console);
   run_passes(config.passes, result.collection, console);
   write_model_rows(result.collection, {program, result.description.producer}, rows);
 }

@@ -1,54 +1,44 @@
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "app/answer.h"
 #include "app/commands/commands.h"
-#include "app/descriptor_stream.h"
 #include "app/graphviz.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/model_pair.h"
 #include "app/output.h"
-#include "app/passes.h"
 #include "app/trace_options.h"
 #include "app/verbose.h"
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/collection_summary.h"
-#include "support/descriptor.h"
 #include "support/nearest.h"
 #include "support/words.h"
 #include "writers/comparison_json.h"
 #include "writers/comparison_markdown.h"
 #include "writers/comparison_text.h"
 #include "writers/dot_writer.h"
+#include "writers/html_writer.h"
 
 namespace fxtrace::cli {
 namespace {
 
 constexpr int kDiffers = 1;
 
-enum class DiffFormat { kText, kJson, kMarkdown, kPicture };
+enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 
 struct FormatRow {
   DiffFormat format;
   AnswerFormat answer;
   const char* graphviz = nullptr;  // what it draws of the DOT that is written
-  bool is_page = false;            // which stands in a page
 };
 constexpr FormatRow kFormats[] = {
     {DiffFormat::kText, {".txt"}},
@@ -57,7 +47,7 @@ constexpr FormatRow kFormats[] = {
     {DiffFormat::kPicture, {".svg"}, "svg"},
     {DiffFormat::kPicture, {".png"}, "png"},
     {DiffFormat::kPicture, {".dot"}},
-    {DiffFormat::kPicture, {".html"}, "svg", true}};
+    {DiffFormat::kPage, {".html"}}};
 
 std::vector<AnswerFormat> formats() {
   std::vector<AnswerFormat> formats;
@@ -133,12 +123,14 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
   const auto& [before, after] = read_model_pair(config, first, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().format;
-  ModelComparison& comparison = isolated.keep(
-      compare(before, after, {format == DiffFormat::kPicture ? DifferenceKinds::all() : kinds.told}));
+  const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
+  ModelComparison& comparison =
+      isolated.keep(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
   output.write([&](std::ostream& out) {
-    if (format == DiffFormat::kPicture) {
-      return write_dot(isolated.keep(merge(before, after, comparison, kinds.told)), out, PictureOptions{});
+    if (is_picture) {
+      const MergedCollection& merged = isolated.keep(merge(before, after, comparison, kinds.told));
+      return format == DiffFormat::kPage ? write_html(merged, out, {}) : write_dot(merged, out, {});
     }
     if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);
     fold_equal_modules(comparison);
@@ -147,25 +139,6 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
   });
   const int code = strict_code(config, before, first, console, fails ? kDiffers : kDone);
   return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
-}
-
-// A page that asks for nothing from elsewhere, with the SVG that can be read from `svg`.
-void write_page(int svg, int page) {
-  std::string text;
-  std::array<char, 1 << 16> part{};
-  while (true) {
-    const ssize_t size = ::pread(svg, part.data(), part.size(), static_cast<off_t>(text.size()));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) throw std::system_error(errno, std::generic_category());
-    if (size == 0) break;
-    text.append(part.data(), static_cast<std::size_t>(size));
-  }
-  DescriptorStream out(page);
-  out << "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-         "<title>fxtrace diff</title>\n<style>body { background: white; }</style>\n</head>\n<body>\n"
-      << text.substr(std::min(text.find("<svg"), text.size())) << "</body>\n</html>\n";
-  out.flush();
 }
 
 int run(const Arguments& arguments, Console& console) {
@@ -181,11 +154,7 @@ int run(const Arguments& arguments, Console& console) {
   output.check_not(second);
   if (const FormatRow& format = arguments.format(); format.graphviz != nullptr) {
     output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
-      if (!format.is_page) return graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
-      const Descriptor drawn(::memfd_create("fxtrace", MFD_CLOEXEC));
-      if (!drawn) throw std::system_error(errno, std::generic_category());
-      graphviz.draw(format.graphviz, dot_text, drawn.number(), arguments.isolation);
-      write_page(drawn.number(), picture);
+      graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
     });
   }
   const TextLayout layout = arguments.answer.layout(console);

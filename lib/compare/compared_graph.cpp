@@ -21,6 +21,8 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
   if (!argument.default_value) return false;
   std::string text = *argument.default_value;
   if (text.ends_with('.')) text += '0';
+  // bool? pin_memory=None
+  if (text == "None" && argument.type.required().name == "bool" && value == Argument(false)) return true;
   const Graph none;
   bool has_node = false;
   for_each_reference(value, [&](NodeId) { has_node = true; });
@@ -103,8 +105,7 @@ void ComparedGraph::add_arguments(const Node& node, const Schema* schema) {
     if (known == nullptr) return arguments_.push_back({name, position, &value});
     // Which kernels compute the same; the state of a machine, not of a model.
     const bool is_of_machine = known->name == "cudnn_enable" || known->name == "cudnn_enabled";
-    const bool is_unpinned = known->name == "pin_memory" && value == Argument(false);
-    if (is_of_machine || is_unpinned || is_default(value, *known)) return;
+    if (is_of_machine || is_default(value, *known)) return;
     const auto* number = value.get_if<std::int64_t>();
     const bool is_dtype = number != nullptr && known->type.required().name == "ScalarType";
     const Dtype dtype = is_dtype ? find_scalar_type(*number) : std::nullopt;

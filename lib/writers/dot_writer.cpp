@@ -10,6 +10,7 @@
 #include "pictures/labels.h"
 #include "pictures/looks.h"
 #include "support/utf8.h"
+#include "writers/difference_marks.h"
 #include "writers/dot_text.h"
 
 namespace fxtrace {
@@ -73,14 +74,13 @@ class DotWriter {
   // `merged`: where the collection is that of two models; else null.
   DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
             const MergedCollection* merged = nullptr)
-      : merged_(merged),
-        collection_(collection),
+      : collection_(collection),
         out_(out),
         options_(options),
         picture_(make_picture(collection, options)),
         labels_(collection, picture_.outline, options.order),
         parameters_(collection) {
-    if (merged_ != nullptr) find_marks();
+    if (merged != nullptr) marks_.emplace(*merged, picture_.outline);
   }
 
   void document() {
@@ -131,34 +131,11 @@ class DotWriter {
     return small(html(text, keep), kQuiet);
   }
 
-  // Of a node its own, else that of the module that it calls or a box is.
-  void find_marks() {
-    const auto& items = picture_.outline.items;
-    marks_.resize(items.size());
-    marked_inside_.resize(items.size());
-    for (Index i = 0; i < items.size(); ++i) {
-      const auto node = items[i].node == nullptr ? merged_->nodes.end() : merged_->nodes.find(items[i].node);
-      const bool has_path = items[i].kind == Kind::kModule || items[i].kind == Kind::kNode;
-      const auto module =
-          has_path && !items[i].path.empty() ? merged_->modules.find(items[i].path) : merged_->modules.end();
-      if (node != merged_->nodes.end()) marks_[i] = node->second;
-      if (!marks_[i] && module != merged_->modules.end()) marks_[i] = module->second;
-      if (!marks_[i]) continue;
-      for (Index around = items[i].parent; around != Outline::kNone; around = items[around].parent)
-        ++marked_inside_[around];
-    }
-  }
   const DotMark* mark_of(Index index) const {
-    if (merged_ == nullptr) return nullptr;
-    if (marks_[index]) return &dot_mark(*marks_[index]);
-    if (item(index).kind == Kind::kNode || picture_.is_open[index] || marked_inside_[index] == 0)
-      return nullptr;
-    // Of repeats that came or went together that; else some of it differs.
-    const auto& children = item(index).children;
-    const auto first = children.empty() ? std::nullopt : marks_[children.front()];
-    const bool is_one =
-        first && std::ranges::all_of(children, [&](Index child) { return marks_[child] == first; });
-    return &dot_mark(is_one ? *first : Change::kChanged);
+    if (!marks_) return nullptr;
+    const bool is_closed = item(index).kind != Kind::kNode && !picture_.is_open[index];
+    const auto change = is_closed ? marks_->of_closed(index) : marks_->own(index);
+    return change ? &dot_mark(*change) : nullptr;
   }
   static std::string title_of(const DotMark* mark, const std::string& title) {
     return mark == nullptr ? title : std::string(mark->sign) + " " + title;
@@ -181,7 +158,7 @@ class DotWriter {
   // Coloured squares with what they mean, of what is in the picture.
   std::string legend() const {
     std::string text;
-    if (merged_ != nullptr) {
+    if (marks_) {
       for (const Change change : {Change::kAdded, Change::kRemoved, Change::kChanged}) {
         const DotMark& mark = dot_mark(change);
         text += small("<B>" + dot_html(mark.sign) + "</B>", mark.line) +
@@ -268,8 +245,8 @@ class DotWriter {
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
     for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
-    if (merged_ != nullptr && marked_inside_[index] > 0)
-      note += (note.empty() ? "" : ", ") + std::to_string(marked_inside_[index]) + " differ";
+    if (marks_ && marks_->inside(index) > 0)
+      note += (note.empty() ? "" : ", ") + std::to_string(marks_->inside(index)) + " differ";
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
     if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
@@ -328,9 +305,7 @@ class DotWriter {
     }
   }
 
-  const MergedCollection* merged_;
-  std::vector<std::optional<Change>> marks_;  // by item, where there are two models
-  std::vector<std::size_t> marked_inside_;    // likewise: nodes and boxes in it that have one
+  std::optional<DifferenceMarks> marks_;  // where there are two models
   const GraphCollection& collection_;
   std::ostream& out_;
   const PictureOptions& options_;

@@ -15,6 +15,7 @@
 #include "pictures/labels.h"
 #include "summaries/model_summary.h"
 #include "support/utf8.h"
+#include "writers/difference_marks.h"
 #include "writers/html_text.h"
 
 namespace fxtrace {
@@ -66,13 +67,15 @@ std::string size_json(const std::optional<SymInt>& size) {
 
 class HtmlDataWriter {
  public:
-  HtmlDataWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options)
+  HtmlDataWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+                 const MergedCollection* merged)
       : collection_(collection),
         out_(out),
         outline_(make_folded_outline(collection, options)),
         labels_(collection, outline_, true),
         arguments_(outline_, labels_) {
     text("");
+    if (merged != nullptr) marks_.emplace(*merged, outline_);
   }
 
   void write() {
@@ -182,6 +185,7 @@ class HtmlDataWriter {
       write_list(label(i).attributes, [&](const std::string& attribute) { out_ << text(attribute); });
     });
     column("arguments", [&](Index i) { write_arguments(i); });
+    if (marks_) column("mark", [&](Index i) { out_ << mark(i); });
     out_ << ",\n\"failures\":[";
     bool is_first = true;
     for (const Index i : order_) {
@@ -191,6 +195,13 @@ class HtmlDataWriter {
       is_first = false;
     }
     out_ << ']';
+  }
+
+  int mark(Index index) const {
+    const auto change = marks_->of_closed(index);
+    if (!change) return 0;
+    const int number = *change == Change::kAdded ? 1 : *change == Change::kRemoved ? 2 : 3;
+    return marks_->own(index) ? number : number + 3;
   }
 
   template <class T, class F>
@@ -306,9 +317,10 @@ class HtmlDataWriter {
   Outline outline_;
   Labels labels_;
   Arguments arguments_;
-  std::vector<Index> order_;  // items as the page has them
-  std::vector<Index> place_;  // by item: where in `order_`
-  std::vector<Sum> sums_;     // by place
+  std::optional<DifferenceMarks> marks_;  // where there are two models
+  std::vector<Index> order_;              // items as the page has them
+  std::vector<Index> place_;              // by item: where in `order_`
+  std::vector<Sum> sums_;                 // by place
 
   std::unordered_map<std::string, std::size_t> text_places_;
   std::vector<const std::string*> texts_;
@@ -322,8 +334,9 @@ class HtmlDataWriter {
 
 }  // namespace
 
-void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
-  HtmlDataWriter(collection, out, options).write();
+void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+                     const MergedCollection* merged) {
+  HtmlDataWriter(collection, out, options, merged).write();
 }
 
 }  // namespace fxtrace

@@ -8,12 +8,16 @@
 
 #include <ostream>
 
+#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
 
 namespace fxtrace {
 
-// Writes the JSON without a newline; it is safe inside <script> tags.
-void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
+// Writes the JSON without a newline; it is safe inside <script> tags.  `merged`: where the collection is that
+// of two models; then there is a column `mark`: 1 what was added, 2 removed, 3 changed, 4 to 6 the same of
+// boxes in which something was.
+void write_html_data(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+                     const MergedCollection* merged = nullptr);
 
 }  // namespace fxtrace

@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "compare/merged_collection.h"
 #include "graph/graph_collection.h"
 #include "pictures/picture.h"
 
@@ -12,5 +13,8 @@ namespace fxtrace {
 // `depth`, `focus`, `order` and `max_label` of the options are ignored, as boxes are opened in the page.  The
 // same collection gives the same bytes.
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
+
+// Likewise, of two models in one what differs, with the marks of write_dot().
+void write_html(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

@@ -429,9 +429,6 @@ def test_a_picture(program, tmp_path):
             program.stdout("diff", sample(name), sample("nested_scripted.pt"), "-o", str(tmp_path / "diff.svg"))
             svg = (tmp_path / "diff.svg").read_text(encoding="utf-8")
             assert "+ stage" in svg
-            program.stdout("diff", sample(name), sample("nested_scripted.pt"), "-o", str(tmp_path / "diff.html"))
-            page = (tmp_path / "diff.html").read_text(encoding="utf-8")
-            assert page.startswith("<!doctype html>") and svg[svg.index("<svg") :] in page
 
 
 def test_python(program, monkeypatch):

@@ -288,6 +288,32 @@ def test_print_holds_the_whole_graph(nested):
     assert nested.page.get_attribute("#graph", "viewBox") is None
 
 
+def test_what_differs_between_two_models(program, browser, tmp_path):
+    path = tmp_path / "diff.html"
+    done = program.run("diff", os.path.join(harness.SAMPLES, "vision_exported.pt2"), NESTED, "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    page = Page(browser, path)
+    signs = {"added": "+", "removed": "\u2212", "changed": "~"}
+    assert all(f"{sign} {name}" in page.page.inner_text("#legend") for name, sign in signs.items())
+    found = page.page.eval_on_selector_all(
+        "#graph .item:not(.open):not(.headline)",
+        "all => all.map(item => [[...item.classList].find(name => ['added', 'removed', 'changed'].includes(name)), item.querySelector('text').textContent])",
+    )
+    assert {name for name, _ in found} >= {"added", "removed"}
+    assert all(text.startswith(signs[name] + " ") if name else text[:2] not in ("+ ", "~ ") for name, text in found)
+    # Not by colour alone.
+    for name, dashed in (("added", False), ("removed", True)):
+        shape = page.page.locator(f"#graph .item.{name}:not(.open):not(.headline) > .paper").first
+        assert (shape.evaluate("each => getComputedStyle(each).strokeDasharray") != "none") == dashed
+    page.page.click("#close-all")
+    page.wait_for("document.querySelectorAll('#graph .item.open').length === 0")
+    box = page.page.locator("#graph .item.box.added").first
+    before = len(page.titles())
+    box.dblclick(position={"x": 8, "y": 8})
+    page.wait_for(f"document.querySelectorAll('#graph .item:not(.open):not(.headline)').length > {before}")
+    page.close()
+
+
 def test_failures_are_seen(program, browser, tmp_path):
     path = page_of(program, tmp_path, os.path.join(harness.SAMPLES, "control_flow_submodule.pt"))
     page = Page(browser, path)

@@ -13,6 +13,7 @@
 #include "writers/comparison_markdown.h"
 #include "writers/comparison_text.h"
 #include "writers/dot_writer.h"
+#include "writers/html_writer.h"
 
 namespace {
 
@@ -537,6 +538,10 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
   write_dot(merged, dot, PictureOptions{});
   CHECK(dot.str().find("<B>+ exp</B>") != std::string::npos);
   CHECK(dot.str().find("style=\"rounded,filled,dashed\"") != std::string::npos);
+  // The graph, the module's box, and what is in it.
+  std::ostringstream page;
+  write_html(merged, page, PictureOptions{});
+  CHECK(page.str().find("\"mark\":[6,0,3,0,2,0,1,0]") != std::string::npos);
   // Nothing is marked of kinds that are not told.
   CHECK(merge(a, b, comparison, {}).nodes.empty());
   CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);

@@ -7,6 +7,11 @@ export const opNames = ["", "placeholder", "get_attr", "call_function", "call_me
 const statusNames = ["traced", "leaf", "failed", "unvisited"];
 const parameterKinds = ["parameter", "buffer", "object"];
 const textColumns = ["title", "type", "details", "value", "note", "order", "path", "name", "target"];
+export const changes = [
+  { sign: "+", name: "added" },
+  { sign: "\u2212", name: "removed" },
+  { sign: "~", name: "changed" },
+];
 const none = [];
 
 export class Data {
@@ -20,6 +25,7 @@ export class Data {
     this.ops = Uint8Array.from(raw.op);
     this.columns = Object.fromEntries(textColumns.map((name) => [name, Uint32Array.from(raw[name])]));
     this.failures = new Map(raw.failures);
+    this.marks = raw.mark && Uint8Array.from(raw.mark); // of two models in one
     this.#findTree();
     this.#readInputs();
     this.nodeCount = this.kinds.reduce((sum, kind) => sum + (kind === Kind.node), 0);
@@ -93,7 +99,14 @@ export class Data {
     return this.texts[this.columns[column][i]];
   }
   title(i) {
-    return this.text("title", i);
+    const title = this.text("title", i);
+    const mark = this.markOf(i);
+    return mark ? `${mark.sign} ${title || "(root)"}` : title;
+  }
+  // What differs between two models: { sign, name, isWithin }; null where nothing does.
+  markOf(i) {
+    const mark = this.marks ? this.marks[i] : 0;
+    return mark ? { ...changes[(mark - 1) % 3], isWithin: mark > 3 } : null;
   }
   isBox(i) {
     return this.kinds[i] !== Kind.node;

@@ -1,6 +1,6 @@
 // The graph: boxes and edges as SVG, moved and zoomed by its viewer.
 
-import { Kind } from "./data.js";
+import { changes, Kind } from "./data.js";
 import { byId, html, svg } from "./dom.js";
 import { header, headerLabel, isRound, itemLabel, lineHeights, padding } from "./labels.js";
 import { kindOf } from "./kinds.js";
@@ -89,6 +89,8 @@ export class GraphView {
     const classes = ["item", "kind-" + kindOf(data, item)];
     if (data.hasFailed(item)) classes.push("failed");
     if (data.isBox(item)) classes.push("box");
+    const mark = data.markOf(item);
+    if (mark && !(mark.isWithin && this.isOpen(item))) classes.push(mark.name);
     if (data.kinds[item] === Kind.body || data.kinds[item] === Kind.operator) classes.push("dashed");
     return classes.join(" ");
   }
@@ -453,6 +455,7 @@ export function drawLegend(data, way, used) {
     legend.replaceChildren(entry("failed", data.failures.size ? "could not be traced" : "nothing failed"));
   } else {
     legend.replaceChildren(
+      ...(data.marks ? changes.map(({ sign, name }) => entry("change " + name, `${sign} ${name}`)) : []),
       ...used.map((kind) => entry("kind-" + kind, kind)),
       data.failures.size ? entry("failed", "failed") : "",
     );

@@ -88,5 +88,5 @@ export function kindOf(data, i) {
   }
   const target = data.text("target", i);
   if (target.startsWith("higher_order")) return "control";
-  return kindOfOperator(data.title(i));
+  return kindOfOperator(data.text("title", i));
 }
