@@ -45,7 +45,7 @@ CommonNames Comparer::common_names(bool is_after) const {
   const auto module = [this](std::string_view path) {
     const std::size_t j = pairs_.after().find(path);
     constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
-    return j != kNone && pairs_.is_wrapper_after(j) ? kWrapper : pairs_.path_before(path);
+    return j != kNone && pairs_.after().is_wrapper(j) ? kWrapper : pairs_.path_before(path);
   };
   return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }, !two_kinds_};
 }

@@ -39,7 +39,7 @@ bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
   if (node.op != Opcode::kCallModule) return false;
   const std::size_t called = (is_added ? pairs_.after() : pairs_.before()).find(*node.target);
   if (called == kNone) return false;
-  const std::size_t other = is_added ? pairs_.in_before(called) : pairs_.in_after(called);
+  const std::size_t other = is_added ? pairs_.after().partner(called) : pairs_.before().partner(called);
   if (other == kNone) return false;
   return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], true)
                   : is_unseen(pairs_.before()[called], pairs_.after()[other], false);
@@ -62,16 +62,16 @@ void Comparer::compare_modules() {
   };
   for (std::size_t i = 0; i < before.modules.size(); ++i) {
     if (before.find(before[i].path) != i) continue;
-    const std::size_t j = pairs_.in_after(i);
+    const std::size_t j = pairs_.before().partner(i);
     if (j == kNone) {
-      one_sided(before[i], Change::kRemoved, cover_before(before[i].path), pairs_.is_wrapper_before(i));
+      one_sided(before[i], Change::kRemoved, cover_before(before[i].path), pairs_.before().is_wrapper(i));
     } else {
       compare_module(i, j);
     }
   }
   for (std::size_t j = 0; j < after.modules.size(); ++j) {
-    if (after.find(after[j].path) == j && pairs_.in_before(j) == kNone)
-      one_sided(after[j], Change::kAdded, cover_after(after[j].path), pairs_.is_wrapper_after(j));
+    if (after.find(after[j].path) == j && pairs_.after().partner(j) == kNone)
+      one_sided(after[j], Change::kAdded, cover_after(after[j].path), pairs_.after().is_wrapper(j));
   }
 }
 
@@ -89,8 +89,8 @@ void Comparer::compare_module(std::size_t i, std::size_t j) {
     moved.change = Change::kMoved;
     moved.subject = a.path;
     moved.other = b.path;
-    const std::size_t left = pairs_.wrapper_of_before(i);
-    const std::size_t entered = pairs_.wrapper_of_after(j);
+    const std::size_t left = pairs_.before().wrapper_of(i);
+    const std::size_t entered = pairs_.after().wrapper_of(j);
     if (left != kNone) moved.before = pairs_.before()[left].type;
     if (entered != kNone) moved.after = pairs_.after()[entered].type;
     if (moved.before || moved.after) moved.field = "wrapper";
@@ -107,7 +107,7 @@ void Comparer::compare_module(std::size_t i, std::size_t j) {
   if (alias) alias = std::string(pairs_.path_before(*alias));
   if (a.alias_of != alias) change("alias_of", a.alias_of, b.alias_of);
   const std::size_t parent = pairs_.before().parents[i];
-  const std::size_t parent_after = parent == kNone ? kNone : pairs_.in_after(parent);
+  const std::size_t parent_after = parent == kNone ? kNone : pairs_.before().partner(parent);
   const bool follows_parent =
       parent_after != kNone && pairs_.before()[parent].calls != pairs_.after()[parent_after].calls;
   if (a.calls != b.calls && a.status == b.status && !follows_parent) {
@@ -119,7 +119,7 @@ void Comparer::compare_module(std::size_t i, std::size_t j) {
 
 bool Comparer::is_moved_with_parent(std::size_t i, std::size_t j) const {
   const std::size_t parent = pairs_.before().parents[i];
-  return parent != kNone && pairs_.in_after(parent) == pairs_.after().parents[j] &&
+  return parent != kNone && pairs_.before().partner(parent) == pairs_.after().parents[j] &&
          QualifiedName(pairs_.before()[i].path).last() == QualifiedName(pairs_.after()[j].path).last();
 }
 

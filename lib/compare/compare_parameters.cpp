@@ -65,7 +65,7 @@ bool Comparer::is_constant(const ParameterRecord& record, bool is_added) const {
 
 std::optional<std::string> Comparer::gone_with(std::string_view path) const {
   const std::size_t i = pairs_.before().find(path);
-  if (i != kNone) return pairs_.in_after(i) == kNone ? cover_before(path) : std::nullopt;
+  if (i != kNone) return pairs_.before().partner(i) == kNone ? cover_before(path) : std::nullopt;
   return cover_after(path);
 }
 

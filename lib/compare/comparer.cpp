@@ -140,12 +140,12 @@ void Comparer::find_covers() {
   const ModuleTree& before = pairs_.before();
   const ModuleTree& after = pairs_.after();
   covers_before_ = find(before, [&](std::size_t i) {
-    const std::size_t j = pairs_.in_after(i);
-    return j == kNone ? !pairs_.is_wrapper_before(i) : is_known_on_one_side(before[i], after[j]);
+    const std::size_t j = pairs_.before().partner(i);
+    return j == kNone ? !pairs_.before().is_wrapper(i) : is_known_on_one_side(before[i], after[j]);
   });
   covers_after_ = find(after, [&](std::size_t j) {
-    const std::size_t i = pairs_.in_before(j);
-    return i == kNone ? !pairs_.is_wrapper_after(j) : is_known_on_one_side(before[i], after[j]);
+    const std::size_t i = pairs_.after().partner(j);
+    return i == kNone ? !pairs_.after().is_wrapper(j) : is_known_on_one_side(before[i], after[j]);
   });
 }
 
@@ -168,8 +168,8 @@ void Comparer::make_groups() {
   std::size_t behind = 0;
   for (std::size_t j = 0; j < after.modules.size(); ++j) {
     if (after.find(after[j].path) != j) continue;
-    if (pairs_.in_before(j) != kNone) {
-      behind = pairs_.in_before(j) + 1;
+    if (pairs_.after().partner(j) != kNone) {
+      behind = pairs_.after().partner(j) + 1;
     } else {
       new_behind[behind].push_back(j);
     }
@@ -182,7 +182,7 @@ void Comparer::make_groups() {
   for (std::size_t i = 0; i < before.modules.size(); ++i) {
     if (before.find(before[i].path) == i) {
       ModuleDifferences& group = groups_[group_of(before[i].path)];
-      const std::size_t j = pairs_.in_after(i);
+      const std::size_t j = pairs_.before().partner(i);
       group.type = j == kNone || after[j].type.empty() ? before[i].type : after[j].type;
       if (j != kNone && after[j].path != before[i].path) group.other = after[j].path;
     }

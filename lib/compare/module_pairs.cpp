@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <unordered_set>
 #include <utility>
 
@@ -28,20 +29,25 @@ ModuleTree::ModuleTree(const GraphCollection& collection)
   std::ranges::stable_sort(by_length, {}, [&](std::size_t i) { return modules[i].path.size(); });
 }
 
+std::string_view ModuleTree::last_name(std::size_t module) const {
+  return QualifiedName(modules[module].path).last();
+}
+
 std::size_t ModuleTree::find(std::string_view path) const {
   const auto found = by_path.find(path);
   return found == by_path.end() ? kNone : found->second;
 }
 
+PairedModules::PairedModules(const GraphCollection& collection)
+    : ModuleTree(collection),
+      partners_(modules.size(), kNone),
+      wrapped_(modules.size(), kNone),
+      structures_(modules.size()) {
+  find_structures(collection);
+}
+
 ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& after)
-    : before_(before),
-      after_(after),
-      in_after_(before.modules.size(), ModuleTree::kNone),
-      in_before_(after.modules.size(), ModuleTree::kNone),
-      wrapped_before_(before.modules.size(), ModuleTree::kNone),
-      wrapped_after_(after.modules.size(), ModuleTree::kNone),
-      structures_before_(find_structures(before_, before)),
-      structures_after_(find_structures(after_, after)) {
+    : before_(before), after_(after) {
   join_paths();
   join_equal(true);
   // What one pair takes along may leave another one alone.
@@ -51,52 +57,46 @@ ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& a
   join_renamed();
 }
 
-std::vector<ModulePairs::Structure> ModulePairs::find_structures(const ModuleTree& tree,
-                                                                 const GraphCollection& collection) {
-  std::vector<Structure> structures(tree.modules.size());
-  for (const std::size_t i : tree.by_length)
-    structures[i].hash = structures[i].loose = text_hash(qualified_type(tree[i].type));
+void PairedModules::find_structures(const GraphCollection& collection) {
+  for (const std::size_t i : by_length)
+    structures_[i].hash = structures_[i].loose = text_hash(qualified_type(modules[i].type));
   for (const ParameterRecord& parameter : collection.parameters) {
     const QualifiedName name(parameter.name);
-    const std::size_t module = tree.find(name.parent());
-    if (module == ModuleTree::kNone) continue;
+    const std::size_t module = find(name.parent());
+    if (module == kNone) continue;
     std::uint64_t hash = mix(text_hash(name.last()), text_hash(parameter.dtype));
     hash = mix(hash, static_cast<std::uint64_t>(parameter.kind));
     for (const auto size : parameter.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
-    structures[module].hash = mix(structures[module].hash, hash);
-    structures[module].loose = mix(structures[module].loose, text_hash(name.last()));
-    structures[module].has_parameters = true;
+    Structure& structure = structures_[module];
+    structure.hash = mix(structure.hash, hash);
+    structure.loose = mix(structure.loose, text_hash(name.last()));
+    structure.has_parameters = true;
   }
-  for (auto i = tree.by_length.rbegin(); i != tree.by_length.rend(); ++i) {
-    for (const std::size_t child : tree.children[*i]) {
-      const std::uint64_t name = text_hash(QualifiedName(tree[child].path).last());
-      structures[*i].hash = mix(structures[*i].hash, mix(name, structures[child].hash));
-      structures[*i].loose = mix(structures[*i].loose, mix(name, structures[child].loose));
-      structures[*i].has_parameters = structures[*i].has_parameters || structures[child].has_parameters;
+  for (const std::size_t i : by_length | std::views::reverse) {
+    Structure& structure = structures_[i];
+    for (const std::size_t child : children[i]) {
+      const std::uint64_t name = text_hash(last_name(child));
+      structure.hash = mix(structure.hash, mix(name, structures_[child].hash));
+      structure.loose = mix(structure.loose, mix(name, structures_[child].loose));
+      structure.has_parameters |= structures_[child].has_parameters;
     }
   }
-  return structures;
 }
 
 // Outer ones first; what is in a module that belongs to one with another path has its path there.
 void ModulePairs::join_paths() {
   for (const std::size_t i : before_.by_length) {
-    const std::string& path = before_[i].path;
     const std::size_t parent = before_.parents[i];
     std::size_t same = ModuleTree::kNone;
-    if (parent == ModuleTree::kNone ||
-        (in_after_[parent] == ModuleTree::kNone && !is_wrapper_before(parent))) {
-      same = after_.find(path);
-    } else if (!is_wrapper_before(parent)) {
-      const std::string& around = after_[in_after_[parent]].path;
-      const std::string_view name = QualifiedName(path).last();
-      same = after_.find(around.empty() ? std::string(name) : around + "." + std::string(name));
+    if (parent == ModuleTree::kNone || before_.is_left(parent)) {
+      same = after_.find(before_[i].path);
+    } else if (before_.has_partner(parent)) {
+      const std::string& around = after_[before_.partner(parent)].path;
+      const std::string name(before_.last_name(i));
+      same = after_.find(around.empty() ? name : around + "." + name);
     }
-    if (in_after_[i] != ModuleTree::kNone || same == ModuleTree::kNone ||
-        in_before_[same] != ModuleTree::kNone || is_wrapper_after(same) || join_wrapped(i, same))
-      continue;
-    in_after_[i] = same;
-    in_before_[same] = i;
+    if (same == ModuleTree::kNone || before_.has_partner(i) || !after_.is_left(same)) continue;
+    if (!join_wrapped(i, same)) join(i, same);
   }
 }
 
@@ -104,81 +104,77 @@ bool ModulePairs::join_wrapped(std::size_t before, std::size_t after) {
   const std::string_view was = qualified_type(before_[before].type);
   const std::string_view is = qualified_type(after_[after].type);
   if (was.empty() || is.empty() || was == is) return false;
-  const auto note = [](const ModuleTree& tree, std::size_t wrapper, std::size_t module, Wrapped& wrapped) {
-    for (std::size_t around = module; around != wrapper;) {
-      around = tree.parents[around];
-      wrapped[around] = module;
-    }
-  };
-  std::size_t i = before;
-  std::size_t j = find_wrapped(after_, structures_after_, after, before_, structures_before_, before);
-  if (j != ModuleTree::kNone) {
-    note(after_, after, j, wrapped_after_);
-  } else {
-    j = after;
-    i = find_wrapped(before_, structures_before_, before, after_, structures_after_, after);
-    if (i == ModuleTree::kNone) return false;
-    note(before_, before, i, wrapped_before_);
+  if (const std::size_t j = after_.find_wrapped(after, before_, before); j != ModuleTree::kNone) {
+    after_.set_wrapped(after, j);
+    join(before, j);
+    return true;
   }
-  in_after_[i] = j;
-  in_before_[j] = i;
+  const std::size_t i = before_.find_wrapped(before, after_, after);
+  if (i == ModuleTree::kNone) return false;
+  before_.set_wrapped(before, i);
+  join(i, after);
   return true;
 }
 
-std::size_t ModulePairs::outermost_wrapper(const ModuleTree& tree, const Wrapped& wrapped,
-                                           std::size_t module) {
-  std::size_t found = ModuleTree::kNone;
-  for (std::size_t around = tree.parents[module]; around != ModuleTree::kNone && wrapped[around] == module;
-       around = tree.parents[around])
+void PairedModules::set_wrapped(std::size_t wrapper, std::size_t module) {
+  for (std::size_t around = module; around != wrapper;) {
+    around = parents[around];
+    wrapped_[around] = module;
+  }
+}
+
+std::size_t PairedModules::wrapper_of(std::size_t module) const {
+  std::size_t found = kNone;
+  for (std::size_t around = parents[module]; around != kNone && wrapped_[around] == module;
+       around = parents[around])
     found = around;
   return found;
 }
 
-std::size_t ModulePairs::find_wrapped(const ModuleTree& around_tree,
-                                      const std::vector<Structure>& around_structures, std::size_t around,
-                                      const ModuleTree& tree, const std::vector<Structure>& structures,
-                                      std::size_t module) {
+std::size_t PairedModules::find_wrapped(std::size_t around, const PairedModules& other,
+                                        std::size_t module) const {
   std::unordered_set<std::string_view> names;  // of what is in the module
-  for (const std::size_t child : tree.children[module]) names.insert(QualifiedName(tree[child].path).last());
-  const auto is_it = [&](std::size_t other) {
-    if (qualified_type(around_tree[other].type) != qualified_type(tree[module].type)) return false;
-    if (names.empty()) return around_structures[other].loose == structures[module].loose;
-    const auto same = std::ranges::count_if(around_tree.children[other], [&](std::size_t child) {
-      return names.contains(QualifiedName(around_tree[child].path).last());
-    });
+  for (const std::size_t child : other.children[module]) names.insert(other.last_name(child));
+  const auto is_it = [&](std::size_t inner) {
+    if (qualified_type(modules[inner].type) != qualified_type(other[module].type)) return false;
+    if (names.empty()) return structures_[inner].loose == other.structures_[module].loose;
+    const auto same = std::ranges::count_if(
+        children[inner], [&](std::size_t child) { return names.contains(last_name(child)); });
     return 2 * static_cast<std::size_t>(same) >= names.size();
   };
-  std::size_t found = ModuleTree::kNone;
+  std::size_t found = kNone;
   int count = 0;
-  const auto look = [&](std::size_t other) {
-    if (!is_it(other)) return;
-    found = other;
+  const auto look = [&](std::size_t inner) {
+    if (!is_it(inner)) return;
+    found = inner;
     ++count;
   };
-  for (const std::size_t child : around_tree.children[around]) {
+  for (const std::size_t child : children[around]) {
     look(child);
-    for (const std::size_t grandchild : around_tree.children[child]) look(grandchild);
+    for (const std::size_t grandchild : children[child]) look(grandchild);
   }
-  return count == 1 ? found : ModuleTree::kNone;
+  return count == 1 ? found : kNone;
+}
+
+void ModulePairs::join(std::size_t before, std::size_t after) {
+  before_.partners_[before] = after;
+  after_.partners_[after] = before;
 }
 
 // With all below that have the same names.
-void ModulePairs::join(std::size_t before, std::size_t after) {
+void ModulePairs::join_with_children(std::size_t before, std::size_t after) {
   std::vector<std::pair<std::size_t, std::size_t>> pending{{before, after}};
   while (!pending.empty()) {
     const auto [i, j] = pending.back();
     pending.pop_back();
-    in_after_[i] = j;
-    in_before_[j] = i;
+    join(i, j);
     std::unordered_map<std::string_view, std::size_t> by_name;
     for (const std::size_t child : after_.children[j]) {
-      if (in_before_[child] == ModuleTree::kNone && !is_wrapper_after(child))
-        by_name.emplace(QualifiedName(after_[child].path).last(), child);
+      if (after_.is_left(child)) by_name.emplace(after_.last_name(child), child);
     }
     for (const std::size_t child : before_.children[i]) {
-      const auto found = by_name.find(QualifiedName(before_[child].path).last());
-      if (found != by_name.end() && in_after_[child] == ModuleTree::kNone && !is_wrapper_before(child))
-        pending.emplace_back(child, found->second);
+      const auto found = by_name.find(before_.last_name(child));
+      if (found != by_name.end() && before_.is_left(child)) pending.emplace_back(child, found->second);
     }
   }
 }
@@ -190,25 +186,20 @@ bool ModulePairs::join_equal(bool is_outermost) {
     std::vector<std::size_t> before, after;
   };
   std::map<std::uint64_t, Candidates> candidates;
-  const auto is_candidate = [&](const ModuleTree& tree, const std::vector<std::size_t>& others,
-                                const Wrapped& wrapped, std::size_t module) {
-    if (others[module] != ModuleTree::kNone || is_wrapper(wrapped, module)) return false;
-    const std::size_t parent = tree.parents[module];
-    return !is_outermost || parent == ModuleTree::kNone || others[parent] != ModuleTree::kNone ||
-           is_wrapper(wrapped, parent);
+  const auto collect = [&](const PairedModules& side, std::vector<std::size_t> Candidates::* modules) {
+    for (const std::size_t i : side.by_length) {
+      const std::size_t parent = side.parents[i];
+      if (!side.is_left(i) || (is_outermost && parent != ModuleTree::kNone && side.is_left(parent))) continue;
+      const PairedModules::Structure& structure = side.structures_[i];
+      std::string_view around = QualifiedName(side[i].path).parent();
+      if (&side == &after_) around = path_before(around);
+      const std::uint64_t key =
+          structure.has_parameters ? structure.hash : mix(structure.hash, text_hash(around));
+      (candidates[key].*modules).push_back(i);
+    }
   };
-  const auto key = [&](const Structure& structure, std::string_view parent_before) {
-    return structure.has_parameters ? structure.hash : mix(structure.hash, text_hash(parent_before));
-  };
-  for (const std::size_t i : before_.by_length) {
-    if (is_candidate(before_, in_after_, wrapped_before_, i))
-      candidates[key(structures_before_[i], QualifiedName(before_[i].path).parent())].before.push_back(i);
-  }
-  for (const std::size_t j : after_.by_length) {
-    if (!is_candidate(after_, in_before_, wrapped_after_, j)) continue;
-    const std::string_view parent = path_before(QualifiedName(after_[j].path).parent());
-    candidates[key(structures_after_[j], parent)].after.push_back(j);
-  }
+  collect(before_, &Candidates::before);
+  collect(after_, &Candidates::after);
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   for (const auto& [hash, both] : candidates) {
     if (both.before.size() != both.after.size() || (!is_outermost && both.before.size() > 1)) continue;
@@ -218,7 +209,7 @@ bool ModulePairs::join_equal(bool is_outermost) {
   std::ranges::sort(pairs, {},
                     [&](const auto& pair) { return std::pair(before_[pair.first].path.size(), pair.first); });
   for (const auto& [i, j] : pairs) {
-    if (in_after_[i] == ModuleTree::kNone && in_before_[j] == ModuleTree::kNone) join(i, j);
+    if (!before_.has_partner(i) && !after_.has_partner(j)) join_with_children(i, j);
   }
   return !pairs.empty();
 }
@@ -231,50 +222,46 @@ void ModulePairs::join_renamed() {
     bool is_one = true;
   };
   std::map<std::pair<std::size_t, std::uint64_t>, Found> found;  // by parent before, and structure
-  const auto note = [](std::size_t& place, bool& is_one, std::size_t module) {
-    is_one = is_one && place == ModuleTree::kNone;
-    place = module;
+  const auto note = [](Found& entry, std::size_t Found::* place, std::size_t module) {
+    entry.is_one = entry.is_one && entry.*place == ModuleTree::kNone;
+    entry.*place = module;
   };
   for (const std::size_t i : before_.by_length) {
     const std::size_t parent = before_.parents[i];
-    if (in_after_[i] != ModuleTree::kNone || parent == ModuleTree::kNone || before_[i].type.empty() ||
-        is_wrapper_before(i))
-      continue;
-    Found& entry = found[{parent, structures_before_[i].loose}];
-    note(entry.before, entry.is_one, i);
+    if (before_.is_left(i) && parent != ModuleTree::kNone && !before_[i].type.empty())
+      note(found[{parent, before_.structures_[i].loose}], &Found::before, i);
   }
   for (const std::size_t j : after_.by_length) {
     const std::size_t parent = after_.parents[j];
-    if (in_before_[j] != ModuleTree::kNone || parent == ModuleTree::kNone || is_wrapper_after(j)) continue;
-    const auto entry = found.find({in_before_[parent], structures_after_[j].loose});
-    if (entry != found.end()) note(entry->second.after, entry->second.is_one, j);
+    if (!after_.is_left(j) || parent == ModuleTree::kNone) continue;
+    const auto entry = found.find({after_.partner(parent), after_.structures_[j].loose});
+    if (entry != found.end()) note(entry->second, &Found::after, j);
   }
   for (const auto& [key, entry] : found) {
-    if (entry.is_one && entry.after != ModuleTree::kNone && in_after_[entry.before] == ModuleTree::kNone &&
-        in_before_[entry.after] == ModuleTree::kNone)
-      join(entry.before, entry.after);
+    if (entry.is_one && entry.after != ModuleTree::kNone && !before_.has_partner(entry.before) &&
+        !after_.has_partner(entry.after))
+      join_with_children(entry.before, entry.after);
   }
 }
 
 std::string_view ModulePairs::path_before(std::string_view path_after) const {
   const std::size_t module = after_.find(path_after);
   if (module == ModuleTree::kNone) return path_after;
-  if (is_wrapper_after(module)) return before_[in_before_[wrapped_after_[module]]].path;
-  if (in_before_[module] == ModuleTree::kNone) return path_after;
-  return before_[in_before_[module]].path;
+  const std::size_t inner = after_.is_wrapper(module) ? after_.wrapped(module) : module;
+  return after_.has_partner(inner) ? std::string_view(before_[after_.partner(inner)].path) : path_after;
 }
 
 std::string_view ModulePairs::path_after(std::string_view path_before) const {
   const std::size_t module = before_.find(path_before);
-  if (module == ModuleTree::kNone || in_after_[module] == ModuleTree::kNone) return path_before;
-  return after_[in_after_[module]].path;
+  if (module == ModuleTree::kNone || !before_.has_partner(module)) return path_before;
+  return after_[before_.partner(module)].path;
 }
 
 std::string ModulePairs::parameter_before(const std::string& name_after) const {
   const QualifiedName name(name_after);
   const std::string_view parent = name.parent();
   const std::size_t module = after_.find(parent);
-  if (module != ModuleTree::kNone && is_wrapper_after(module)) return std::string(1, '\0') + name_after;
+  if (module != ModuleTree::kNone && after_.is_wrapper(module)) return std::string(1, '\0') + name_after;
   const std::string_view before = path_before(parent);
   if (before == parent) return name_after;
   return before.empty() ? std::string(name.last()) : std::string(before) + "." + std::string(name.last());

@@ -21,12 +21,48 @@ struct ModuleTree {
   // Null or kNone where there is none.
   std::size_t find(std::string_view path) const;
   const ModuleRecord& operator[](std::size_t module) const { return modules[module]; }
+  std::string_view last_name(std::size_t module) const;  // of its path
 
   const std::vector<ModuleRecord>& modules;
   std::unordered_map<std::string_view, std::size_t> by_path;  // of several with one path the first
   std::vector<std::size_t> parents;                           // by module; kNone of those without
   std::vector<std::vector<std::size_t>> children;
   std::vector<std::size_t> by_length;  // all that by_path has, outer ones first
+};
+
+// The modules of one of two collections, and which of the other's belong to them.
+class PairedModules : public ModuleTree {
+ public:
+  explicit PairedModules(const GraphCollection& collection);
+
+  // Its place in the other; kNone where nothing belongs to it.
+  std::size_t partner(std::size_t module) const { return partners_[module]; }
+  bool has_partner(std::size_t module) const { return partners_[module] != kNone; }
+  // Whether the module is on one side only, around one that belongs to something; what this is.
+  bool is_wrapper(std::size_t module) const { return wrapped_[module] != kNone; }
+  std::size_t wrapped(std::size_t module) const { return wrapped_[module]; }
+  // The outermost wrapper of a module; kNone of others.
+  std::size_t wrapper_of(std::size_t module) const;
+
+ private:
+  friend class ModulePairs;
+
+  struct Structure {
+    std::uint64_t hash = 0;
+    std::uint64_t loose = 0;  // without sizes and dtypes
+    bool has_parameters = false;
+  };
+  void find_structures(const GraphCollection& collection);
+  bool is_left(std::size_t module) const { return !has_partner(module) && !is_wrapper(module); }
+  // The one module close below `around` that is what `module` of the other tree was; kNone where there is
+  // none, or several.
+  std::size_t find_wrapped(std::size_t around, const PairedModules& other, std::size_t module) const;
+  // All from `wrapper` down to what is around the module.
+  void set_wrapped(std::size_t wrapper, std::size_t module);
+
+  std::vector<std::size_t> partners_;
+  std::vector<std::size_t> wrapped_;  // by module, of a wrapper what is in it; kNone of others
+  std::vector<Structure> structures_;
 };
 
 // The type without __main__., which TorchScript does not write.
@@ -41,23 +77,9 @@ class ModulePairs {
   // nothing. The same the other way round.
   ModulePairs(const GraphCollection& before, const GraphCollection& after);
 
-  const ModuleTree& before() const { return before_; }
-  const ModuleTree& after() const { return after_; }
-  // By module of one side its place in the other; ModuleTree::kNone where nothing belongs to it.
-  std::size_t in_after(std::size_t module) const { return in_after_[module]; }
-  std::size_t in_before(std::size_t module) const { return in_before_[module]; }
-
-  // Whether the module is on one side only, around one that belongs to something.
-  bool is_wrapper_before(std::size_t module) const { return is_wrapper(wrapped_before_, module); }
-  bool is_wrapper_after(std::size_t module) const { return is_wrapper(wrapped_after_, module); }
-
-  // The outermost wrapper of a module; ModuleTree::kNone of others.
-  std::size_t wrapper_of_before(std::size_t module) const {
-    return outermost_wrapper(before_, wrapped_before_, module);
-  }
-  std::size_t wrapper_of_after(std::size_t module) const {
-    return outermost_wrapper(after_, wrapped_after_, module);
-  }
+  const PairedModules& before() const { return before_; }
+  const PairedModules& after() const { return after_; }
+  const PairedModules& side(bool is_after) const { return is_after ? after_ : before_; }
 
   // A path of the second collection as the first has it, and the other way round; itself where nothing
   // belongs to it.  Of a wrapper that of what is in it.
@@ -71,31 +93,11 @@ class ModulePairs {
   void join_paths();
   bool join_wrapped(std::size_t before, std::size_t after);
   void join(std::size_t before, std::size_t after);
+  void join_with_children(std::size_t before, std::size_t after);
   bool join_equal(bool is_outermost);  // whether there were any
   void join_renamed();
 
-  ModuleTree before_, after_;
-  std::vector<std::size_t> in_after_, in_before_;
-  // By module, of a wrapper what is in it; kNone of others.
-  using Wrapped = std::vector<std::size_t>;
-  static bool is_wrapper(const Wrapped& wrapped, std::size_t module) {
-    return wrapped[module] != ModuleTree::kNone;
-  }
-  static std::size_t outermost_wrapper(const ModuleTree& tree, const Wrapped& wrapped, std::size_t module);
-  Wrapped wrapped_before_, wrapped_after_;
-  struct Structure {
-    std::uint64_t hash = 0;
-    std::uint64_t loose = 0;  // without sizes and dtypes
-    bool has_parameters = false;
-  };
-  static std::vector<Structure> find_structures(const ModuleTree& tree, const GraphCollection& collection);
-  // The one module close below `around` that is what `module` of the other tree was; kNone where there is
-  // none, or several.
-  static std::size_t find_wrapped(const ModuleTree& around_tree,
-                                  const std::vector<Structure>& around_structures, std::size_t around,
-                                  const ModuleTree& tree, const std::vector<Structure>& structures,
-                                  std::size_t module);
-  std::vector<Structure> structures_before_, structures_after_;
+  PairedModules before_, after_;
 };
 
 }  // namespace fxtrace

@@ -178,6 +178,12 @@ def test_one_run_at_a_time(program, tmp_path):
         assert stdout(program, "query", file, "SELECT count(*) FROM models", "--csv") == "count(*)\r\n1\r\n"
 
 
+def test_an_option_goes_to_the_kind_that_takes_it(program, tmp_path):
+    file = str(tmp_path / "all.sqlite")
+    stdout(program, "catalog", sample("vision_exported.pt2"), sample("vision_scripted.pt"), "-o", file, "--input", "float32[1,3,4,4]")
+    assert [error for (error,) in ask(file, "SELECT error FROM models")] == [None, None]
+
+
 def test_a_bad_file_is_a_row(program, tmp_path):
     folder = copy(SAMPLES[:1], tmp_path / "models")
     with open(os.path.join(folder, "cut.pt"), "wb") as cut, open(sample(SAMPLES[1]), "rb") as whole:
