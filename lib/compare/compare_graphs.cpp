@@ -9,11 +9,11 @@ namespace fxtrace {
 void Comparer::compare_all_graphs() {
   std::unordered_map<std::string_view, const ModuleGraph*> others;
   // The graphs of both roots belong together, also where one of these is around the other.
-  for (const ModuleGraph& graph : graphs_after_)
+  for (const ModuleGraph& graph : after_.graphs)
     others.emplace(graph.module.empty() ? "" : pairs_.path_before(graph.module), &graph);
   std::unordered_set<std::string_view> seen;
   std::unordered_set<const ModuleGraph*> compared;
-  for (const ModuleGraph& graph : graphs_before_) {
+  for (const ModuleGraph& graph : before_.graphs) {
     if (!seen.insert(graph.module).second) continue;
     const auto found = others.find(graph.module);
     if (found == others.end()) {
@@ -25,7 +25,7 @@ void Comparer::compare_all_graphs() {
     compared.insert(found->second);
     others.erase(found);
   }
-  for (const ModuleGraph& graph : graphs_after_) {
+  for (const ModuleGraph& graph : after_.graphs) {
     if (!compared.contains(&graph)) one_sided_graph(graph, Change::kAdded);
   }
 }
@@ -136,7 +136,7 @@ void Comparer::one_sided_node(const ComparedGraph& graph, Place place, Change ch
   difference.kind = DifferenceKind::kNodes;
   difference.change = change;
   const std::string& path = node.scope->module_path.empty() ? root : node.scope->module_path;
-  difference.within = is_added ? cover_after(path) : cover_before(path);
+  difference.within = cover(is_added, path);
   if (options_.kinds.has(DifferenceKind::kNodes)) {
     difference.subject = node.name;
     difference.text = print_node(graph.graph().graph, node);

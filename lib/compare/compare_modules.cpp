@@ -23,10 +23,9 @@ std::string status_text(const ModuleRecord& module) {
 }  // namespace
 
 bool Comparer::is_unseen(const ModuleRecord& called, const ModuleRecord& other, bool is_added) const {
-  const GraphCollection& others = is_added ? before_ : after_;
-  if (others.model.kind == "torchscript" || other.status != ModuleStatus::kUnvisited) return false;
+  if (side(!is_added).is_torchscript() || other.status != ModuleStatus::kUnvisited) return false;
   if (called.status == ModuleStatus::kTraced)
-    return two_kinds_ && !(is_added ? named_after_ : named_before_).modules.contains(called.path);
+    return two_kinds_ && !side(is_added).working.contains(called.path);
   return called.status == ModuleStatus::kLeaf &&
          (traits_of_module(called.type) & module_traits::kIdentity) != 0;
 }
@@ -37,48 +36,50 @@ bool Comparer::is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
 
 bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
   if (node.op != Opcode::kCallModule) return false;
-  const std::size_t called = (is_added ? pairs_.after() : pairs_.before()).find(*node.target);
-  if (called == kNone) return false;
-  const std::size_t other = is_added ? pairs_.after().partner(called) : pairs_.before().partner(called);
-  if (other == kNone) return false;
-  return is_added ? is_unseen(pairs_.after()[called], pairs_.before()[other], true)
-                  : is_unseen(pairs_.before()[called], pairs_.after()[other], false);
+  const PairedModules& modules = pairs_.side(is_added);
+  const std::size_t called = modules.find(*node.target);
+  if (called == kNone || !modules.has_partner(called)) return false;
+  return is_unseen(modules[called], pairs_.side(!is_added)[modules.partner(called)], is_added);
 }
 
 void Comparer::compare_modules() {
-  const ModuleTree& before = pairs_.before();
-  const ModuleTree& after = pairs_.after();
-  const auto one_sided = [&](const ModuleRecord& module, Change change, std::optional<std::string> cover,
-                             bool is_wrapper) {
-    const std::string path(change == Change::kAdded ? pairs_.path_before(module.path) : module.path);
-    if (is_wrapper) cover = path;  // what it is around tells of it
-    Difference difference;
-    difference.kind = DifferenceKind::kModules;
-    difference.change = change;
-    difference.subject = module.path;
-    difference.within = is_wrapper ? std::move(cover) : unless_itself(std::move(cover), module.path);
-    if (!difference.within) ++groups_[group_of(path)].modules;
-    add(path, std::move(difference));
-  };
-  for (std::size_t i = 0; i < before.modules.size(); ++i) {
-    if (before.find(before[i].path) != i) continue;
-    const std::size_t j = pairs_.before().partner(i);
-    if (j == kNone) {
-      one_sided(before[i], Change::kRemoved, cover_before(before[i].path), pairs_.before().is_wrapper(i));
-    } else {
-      compare_module(i, j);
+  const auto for_each_module = [](const PairedModules& modules, auto&& f) {
+    for (std::size_t i = 0; i < modules.modules.size(); ++i) {
+      if (modules.find(modules[i].path) == i) f(i);
     }
-  }
-  for (std::size_t j = 0; j < after.modules.size(); ++j) {
-    if (after.find(after[j].path) == j && pairs_.after().partner(j) == kNone)
-      one_sided(after[j], Change::kAdded, cover_after(after[j].path), pairs_.after().is_wrapper(j));
-  }
+  };
+  for_each_module(pairs_.before(), [&](std::size_t i) {
+    if (pairs_.before().has_partner(i)) {
+      compare_module(i, pairs_.before().partner(i));
+    } else {
+      one_sided_module(i, Change::kRemoved);
+    }
+  });
+  for_each_module(pairs_.after(), [&](std::size_t j) {
+    if (!pairs_.after().has_partner(j)) one_sided_module(j, Change::kAdded);
+  });
+}
+
+void Comparer::one_sided_module(std::size_t module, Change change) {
+  const bool is_added = change == Change::kAdded;
+  const PairedModules& modules = pairs_.side(is_added);
+  Difference difference;
+  difference.kind = DifferenceKind::kModules;
+  difference.change = change;
+  difference.subject = modules[module].path;
+  const std::string path(is_added ? pairs_.path_before(difference.subject) : difference.subject);
+  // What a wrapper is around tells of it.
+  difference.within = modules.is_wrapper(module)
+                          ? path
+                          : unless_itself(cover(is_added, difference.subject), difference.subject);
+  if (!difference.within) ++groups_[group_of(path)].modules;
+  add(path, std::move(difference));
 }
 
 void Comparer::compare_module(std::size_t i, std::size_t j) {
   const ModuleRecord& a = pairs_.before()[i];
   const ModuleRecord& b = pairs_.after()[j];
-  const auto within = unless_itself(cover_before(a.path), a.path);
+  const auto within = unless_itself(cover(false, a.path), a.path);
   const auto change = [&](const char* field, std::optional<std::string> before,
                           std::optional<std::string> after) {
     add_change(a.path, DifferenceKind::kModules, a.path, field, std::move(before), std::move(after), within);
@@ -144,7 +145,7 @@ void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) 
   std::map<std::string_view, const Argument*> others;
   for (const auto& [name, value] : b.attributes) others.emplace(name, &value);
   const bool are_known = all_attributes_ && qualified_type(a.type) == qualified_type(b.type);
-  const bool is_exported = before_.model.kind != "torchscript" || after_.model.kind != "torchscript";
+  const bool is_exported = !before_.is_torchscript() || !after_.is_torchscript();
   const auto change = [&](std::string_view name, const Argument* before, const Argument* after) {
     const auto is_none = [](const Argument* value) {
       return value == nullptr || value->get_if<Argument::None>() != nullptr;

@@ -123,9 +123,7 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
 
 void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames) {
   // TorchScript's are of this trace and its options.
-  const auto is_told = [&](const GraphCollection& collection) {
-    return !two_kinds_ || collection.model.kind != "torchscript";
-  };
+  const auto is_told = [&](const ComparedSide& side) { return !two_kinds_ || !side.is_torchscript(); };
   std::map<std::string, std::int64_t> left;  // of the second
   for (const Guard& guard : b.guards) ++left[guard.expr.text()];
   const auto tell = [&](const Guard& guard, Change change) {

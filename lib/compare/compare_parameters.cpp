@@ -5,19 +5,9 @@
 namespace fxtrace {
 
 void Comparer::compare_parameters() {
-  for (const auto& [collection, ties] :
-       {std::pair(&before_, &ties_before_), std::pair(&after_, &ties_after_)}) {
-    for (const ParameterRecord& record : collection->parameters) {
-      if (record.alias_of) ties->emplace(record.name, *record.alias_of);
-    }
-  }
   std::unordered_map<std::string, const ParameterRecord*> others;
-  for (const ParameterRecord& record : after_.parameters)
+  for (const ParameterRecord& record : after_.collection.parameters)
     others.emplace(pairs_.parameter_before(record.name), &record);
-  const std::unordered_set<std::string_view> unused_before(before_.unused_parameters.begin(),
-                                                           before_.unused_parameters.end());
-  const std::unordered_set<std::string_view> unused_after(after_.unused_parameters.begin(),
-                                                          after_.unused_parameters.end());
   const auto one_sided = [&](const ParameterRecord& record, Change change, std::string_view path,
                              std::optional<std::string> cover) {
     if (is_constant(record, change == Change::kAdded)) return;
@@ -34,7 +24,7 @@ void Comparer::compare_parameters() {
     }
     add(path, std::move(difference));
   };
-  for (const ParameterRecord& record : before_.parameters) {
+  for (const ParameterRecord& record : before_.collection.parameters) {
     const std::string_view path = QualifiedName(record.name).parent();
     const auto found = others.find(record.name);
     if (found == others.end()) {
@@ -43,15 +33,15 @@ void Comparer::compare_parameters() {
     }
     const ParameterRecord& other = *found->second;
     compare_parameter(record, other);
-    const bool was_used = !unused_before.contains(record.name);
-    const bool is_used = !unused_after.contains(other.name);
+    const bool was_used = !before_.unused.contains(record.name);
+    const bool is_used = !after_.unused.contains(other.name);
     if (was_used != is_used) {
       add_change(path, DifferenceKind::kParameters, record.name, "use", was_used ? "used" : "unused",
                  is_used ? "used" : "unused");
     }
     others.erase(found);
   }
-  for (const ParameterRecord& record : after_.parameters) {
+  for (const ParameterRecord& record : after_.collection.parameters) {
     const auto found = others.find(pairs_.parameter_before(record.name));
     if (found == others.end() || found->second != &record) continue;
     const std::string_view path = pairs_.path_before(QualifiedName(record.name).parent());
@@ -60,13 +50,13 @@ void Comparer::compare_parameters() {
 }
 
 bool Comparer::is_constant(const ParameterRecord& record, bool is_added) const {
-  return two_kinds_ && (is_added ? named_after_ : named_before_).constants.contains(record.name);
+  return two_kinds_ && side(is_added).constants.contains(record.name);
 }
 
 std::optional<std::string> Comparer::gone_with(std::string_view path) const {
   const std::size_t i = pairs_.before().find(path);
-  if (i != kNone) return pairs_.before().partner(i) == kNone ? cover_before(path) : std::nullopt;
-  return cover_after(path);
+  if (i != kNone) return pairs_.before().partner(i) == kNone ? cover(false, path) : std::nullopt;
+  return cover(true, path);
 }
 
 void Comparer::compare_parameter(const ParameterRecord& a, const ParameterRecord& b) {
@@ -87,13 +77,8 @@ void Comparer::compare_parameter(const ParameterRecord& a, const ParameterRecord
 }
 
 bool Comparer::is_same_parameter(const std::string& a, const std::string& b) const {
-  const auto first_name = [](const std::unordered_map<std::string_view, std::string_view>& ties,
-                             const std::string& name) {
-    const auto found = ties.find(name);
-    return found == ties.end() ? name : std::string(found->second);
-  };
   return a == pairs_.parameter_before(b) ||
-         first_name(ties_before_, a) == pairs_.parameter_before(first_name(ties_after_, b));
+         before_.first_name(a) == pairs_.parameter_before(after_.first_name(b));
 }
 
 }  // namespace fxtrace

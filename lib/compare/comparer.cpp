@@ -63,61 +63,29 @@ std::string short_text(const Node& node) {
 Comparer::Comparer(const GraphCollection& before, const std::vector<ModuleGraph>& graphs_before,
                    const GraphCollection& after, const std::vector<ModuleGraph>& graphs_after,
                    const CompareOptions& options)
-    : before_(before),
-      after_(after),
-      graphs_before_(graphs_before),
-      graphs_after_(graphs_after),
-      two_kinds_(are_of_two_kinds(before, after)),
-      options_(options),
+    : options_(options),
       pairs_(before, after),
+      before_(before, graphs_before, pairs_.before()),
+      after_(after, graphs_after, pairs_.after()),
+      two_kinds_(are_of_two_kinds(before, after)),
       all_attributes_(has_all_attributes(before) && has_all_attributes(after)) {}
 
 ModelComparison Comparer::run() {
   result_.told = options_.kinds;
-  if (two_kinds_) {
-    named_before_ = named_in(before_.graphs, graphs_before_);
-    named_after_ = named_in(after_.graphs, graphs_after_);
-  }
   find_covers();
   make_groups();
   compare_modules();
   compare_parameters();
   compare_all_graphs();
-  const ModelSummary before = summarize_model(before_);
-  const ModelSummary after = summarize_model(after_);
-  result_.before = describe(before_, before);
-  result_.after = describe(after_, after);
+  const ModelSummary before = summarize_model(before_.collection);
+  const ModelSummary after = summarize_model(after_.collection);
+  result_.before = describe(before_.collection, before);
+  result_.after = describe(after_.collection, after);
   compare_costs(before, after);
   for (ModuleDifferences& group : groups_) {
     if (!group.differences.empty()) result_.modules.push_back(std::move(group));
   }
   return std::move(result_);
-}
-
-Comparer::Named Comparer::named_in(const std::vector<ModuleGraph>& written,
-                                   const std::vector<ModuleGraph>& compared) {
-  const auto for_each_graph = [](const std::vector<ModuleGraph>& graphs, auto&& f) {
-    std::vector<const ModuleGraph*> pending;
-    for (const ModuleGraph& graph : graphs) pending.push_back(&graph);
-    while (!pending.empty()) {
-      const ModuleGraph& graph = *pending.back();
-      pending.pop_back();
-      for (const Subgraph& subgraph : graph.subgraphs) pending.push_back(&subgraph.graph);
-      f(graph);
-    }
-  };
-  Named named;
-  for_each_graph(written, [&](const ModuleGraph& graph) {
-    for (const auto& [name, constant] : graph.constants) named.constants.insert(name);
-  });
-  for_each_graph(compared, [&](const ModuleGraph& graph) {
-    for (const NodeId id : graph.graph.order()) {
-      // With those around it.
-      std::string_view path = graph.graph.node(id).scope->module_path;
-      while (!path.empty() && named.modules.insert(path).second) path = QualifiedName(path).parent();
-    }
-  });
-  return named;
 }
 
 bool Comparer::is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b) {
@@ -128,37 +96,29 @@ bool Comparer::is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b
 }
 
 void Comparer::find_covers() {
-  const auto find = [](const ModuleTree& tree, auto&& is_cover) {
-    std::vector<std::size_t> covers(tree.modules.size(), kNone);
-    for (const std::size_t i : tree.by_length) {
-      const std::size_t parent = tree.parents[i];
+  const auto find = [](const PairedModules& modules, const PairedModules& others) {
+    std::vector<std::size_t> covers(modules.modules.size(), kNone);
+    for (const std::size_t i : modules.by_length) {
+      const std::size_t parent = modules.parents[i];
       covers[i] = parent == kNone ? kNone : covers[parent];
-      if (covers[i] == kNone && is_cover(i)) covers[i] = i;
+      const bool is_cover = modules.has_partner(i)
+                                ? is_known_on_one_side(modules[i], others[modules.partner(i)])
+                                : !modules.is_wrapper(i);
+      if (covers[i] == kNone && is_cover) covers[i] = i;
     }
     return covers;
   };
-  const ModuleTree& before = pairs_.before();
-  const ModuleTree& after = pairs_.after();
-  covers_before_ = find(before, [&](std::size_t i) {
-    const std::size_t j = pairs_.before().partner(i);
-    return j == kNone ? !pairs_.before().is_wrapper(i) : is_known_on_one_side(before[i], after[j]);
-  });
-  covers_after_ = find(after, [&](std::size_t j) {
-    const std::size_t i = pairs_.after().partner(j);
-    return i == kNone ? !pairs_.after().is_wrapper(j) : is_known_on_one_side(before[i], after[j]);
-  });
+  covers_before_ = find(pairs_.before(), pairs_.after());
+  covers_after_ = find(pairs_.after(), pairs_.before());
 }
 
-std::optional<std::string> Comparer::cover_before(std::string_view path) const {
-  const std::size_t i = pairs_.before().find(path);
-  if (i == kNone || covers_before_[i] == kNone) return std::nullopt;
-  return pairs_.before()[covers_before_[i]].path;
-}
-
-std::optional<std::string> Comparer::cover_after(std::string_view path) const {
-  const std::size_t j = pairs_.after().find(path);
-  if (j == kNone || covers_after_[j] == kNone) return std::nullopt;
-  return std::string(pairs_.path_before(pairs_.after()[covers_after_[j]].path));
+std::optional<std::string> Comparer::cover(bool is_after, std::string_view path) const {
+  const PairedModules& modules = pairs_.side(is_after);
+  const std::size_t i = modules.find(path);
+  const std::size_t cover = i == kNone ? kNone : (is_after ? covers_after_ : covers_before_)[i];
+  if (cover == kNone) return std::nullopt;
+  const std::string& found = modules[cover].path;
+  return is_after ? std::string(pairs_.path_before(found)) : found;
 }
 
 void Comparer::make_groups() {

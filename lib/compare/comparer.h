@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compare/compared_graph.h"
+#include "compare/compared_side.h"
 #include "compare/comparison.h"
 #include "compare/module_pairs.h"
 #include "compare/node_pairs.h"
@@ -56,9 +57,8 @@ class Comparer {
   static bool is_known_on_one_side(const ModuleRecord& a, const ModuleRecord& b);
   // By module: the outermost module around it, or itself, whose own difference tells what is in it.
   void find_covers();
-  // The module around a path that covers it, as the groups have it.
-  std::optional<std::string> cover_before(std::string_view path) const;
-  std::optional<std::string> cover_after(std::string_view path) const;
+  // The module around a path of one side that covers it, as the groups have it.
+  std::optional<std::string> cover(bool is_after, std::string_view path) const;
   // Of a module that is covered by another one, that one.
   static std::optional<std::string> unless_itself(std::optional<std::string> cover, std::string_view path);
   // A group for each module: those of the first collection, and in between what is new in the second.
@@ -77,6 +77,7 @@ class Comparer {
   bool is_unseen(const ModuleRecord& a, const ModuleRecord& b) const;
   bool is_unseen_call(const Node& node, bool is_added) const;
   void compare_modules();
+  void one_sided_module(std::size_t module, Change change);
   void compare_module(std::size_t i, std::size_t j);
   bool is_moved_with_parent(std::size_t i, std::size_t j) const;
   // Whether the file says all plain values of its modules.  An exported program has those that its operations
@@ -199,26 +200,18 @@ class Comparer {
   void tell_cost(const std::string& path, const char* field, const std::optional<SymInt>& before,
                  const std::optional<SymInt>& after);
 
-  const GraphCollection& before_;
-  const GraphCollection& after_;
-  const std::vector<ModuleGraph>& graphs_before_;
-  const std::vector<ModuleGraph>& graphs_after_;
-  bool two_kinds_;  // TorchScript, and an exported program
-  // Of two kinds: modules that make nodes, and tensors that the graphs have as constants.
-  struct Named {
-    std::unordered_set<std::string_view> modules, constants;
-  };
-  static Named named_in(const std::vector<ModuleGraph>& written, const std::vector<ModuleGraph>& compared);
-  Named named_before_, named_after_;
+  const ComparedSide& side(bool is_after) const { return is_after ? after_ : before_; }
+
   const CompareOptions& options_;
   ModulePairs pairs_;
+  ComparedSide before_, after_;
+  bool two_kinds_;  // TorchScript, and an exported program
   bool all_attributes_;
   SchemaTable schemas_;
   ModelComparison result_;
   std::vector<std::size_t> covers_before_, covers_after_;
   std::deque<ModuleDifferences> groups_;  // keys are views of their paths
   std::unordered_map<std::string_view, Group> group_by_path_;
-  std::unordered_map<std::string_view, std::string_view> ties_before_, ties_after_;  // names to first names
   std::unordered_set<std::string> resized_;  // modules of whose parameters or values one is another
   std::set<std::pair<std::string, std::string>> told_renames_;
   Renames renames_;  // of the root's graph
