@@ -190,6 +190,7 @@ FxtraceEngine make_engine() {
   engine.failure = [] { return failure_text().c_str(); };
   engine.prepare = prepare;
   engine.seed = [](uint64_t seed) { at::manual_seed(seed); };
+  engine.set_grad = [](bool on) { c10::GradMode::set_enabled(on); };
   engine.release = [](FxtraceValue* value) { delete value; };
   engine.none = [] { return make({}); };
   engine.boolean = [](bool value) { return make(value); };

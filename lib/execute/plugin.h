@@ -79,6 +79,7 @@ struct FxtraceEngine {
   // one thread, and execution of operators in the order of the code.
   bool (*prepare)();
   void (*seed)(uint64_t seed);  // seeds the random number generators
+  void (*set_grad)(bool on);    // whether gradients are recorded, which they are not after prepare()
 
   // --- values ---
   void (*release)(FxtraceValue* value);

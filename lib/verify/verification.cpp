@@ -41,6 +41,9 @@ class Verifier {
       done_.sizes.push_back(sizes_text(inputs_.back().sizes));
       done_.origins.push_back(inputs_.back().origin);
     }
+    // Code that asks whether gradients are recorded was traced as in a process that records them.
+    engine_.api().set_grad(std::ranges::any_of(
+        graph_.guards, [](const Guard& guard) { return guard.expr.text() == "torch.is_grad_enabled()"; }));
     const std::vector<Outcome> theirs = run_file(nullptr);
     check_guards();
     if (!done_.fault) check_graph(theirs);
