@@ -35,6 +35,8 @@
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
 #include "exported/exported_archive.h"
+#include "families/traits.h"
+#include "operators/operators.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -253,6 +255,8 @@ class Run {
         progress_(files_.size(), console) {}
 
   void read_all() {
+    // Tables that are made on first use: here, once, and not in the process of each model.
+    traits_of(&registered_operators().front());
     states_.resize(files_.size());
     catalog_.number(files_);
     for (std::size_t i = 0; i < files_.size(); ++i) {

@@ -136,13 +136,17 @@ struct Directory {
 std::optional<Directory> find_directory(const Bytes& file) {
   const std::uint64_t file_size = file.size();
   if (file_size < kEndSize) return std::nullopt;
-  const std::size_t tail_size = static_cast<std::size_t>(
-      std::min<std::uint64_t>(file_size, kEndSize + kMaxComment + kZip64LocatorSize));
-  const std::uint64_t tail_offset = file_size - tail_size;
-  const std::string tail = file.read_at(tail_offset, tail_size);
-  if (tail.size() < kEndSize) return std::nullopt;
-
-  const std::size_t at = tail.rfind("PK\x05\x06", tail.size() - kEndSize);
+  std::string tail;
+  std::size_t at = std::string::npos;
+  // Hardly any archive ends with a comment, which the record would stand before.
+  for (const std::size_t comment : {std::size_t{0}, kMaxComment}) {
+    const auto size =
+        static_cast<std::size_t>(std::min<std::uint64_t>(file_size, kZip64LocatorSize + kEndSize + comment));
+    tail = file.read_at(file_size - size, size);
+    if (tail.size() < kEndSize) return std::nullopt;
+    at = tail.rfind("PK\x05\x06", tail.size() - kEndSize);
+    if (at != std::string::npos && at >= kZip64LocatorSize) break;
+  }
   if (at == std::string::npos) return std::nullopt;
   Directory directory;
   directory.entries = little_endian(tail, at + 10, 2);
@@ -218,7 +222,8 @@ std::vector<DirectoryEntry> check_directory(const Bytes& file, const Directory& 
   // Names that fall into the same few buckets of libzip's table would make opening quadratic.
   constexpr std::size_t kBuckets = 65'536;
   constexpr std::uint32_t kMaxBucket = 1'000;
-  std::vector<std::uint32_t> buckets(kBuckets, 0);
+  const bool may_collide = bytes.size() / kDirectoryEntrySize > kMaxBucket;  // few records cannot
+  std::vector<std::uint32_t> buckets(may_collide ? kBuckets : 0);
   std::vector<DirectoryEntry> entries;
   std::size_t at = 0;
   while (at + kDirectoryEntrySize <= bytes.size() && bytes.compare(at, 4, "PK\x01\x02") == 0) {
@@ -234,11 +239,9 @@ std::vector<DirectoryEntry> check_directory(const Bytes& file, const Directory& 
                         " records");
     }
     std::uint32_t hash = 5381;
-    for (std::size_t i = at + kDirectoryEntrySize;
-         i < std::min(bytes.size(), at + kDirectoryEntrySize + name); ++i) {
-      hash = hash * 33 + static_cast<unsigned char>(bytes[i]);
-    }
-    if (++buckets[hash % kBuckets] > kMaxBucket) {
+    for (const char c : std::string_view(bytes).substr(at + kDirectoryEntrySize, may_collide ? name : 0))
+      hash = hash * 33 + static_cast<unsigned char>(c);
+    if (may_collide && ++buckets[hash % kBuckets] > kMaxBucket) {
       throw input_error("refusing this zip archive: its record names are crafted to collide");
     }
     entries.push_back(directory_entry(bytes, at));

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 
 #include "support/descriptor.h"
 #include "support/error.h"
@@ -57,6 +58,26 @@ std::string text_of(sqlite3_stmt* statement, int column) {
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
 }
 
+constexpr std::size_t kPageSize = 4096;  // SQLite's own choice
+constexpr std::size_t kPages = 8192;
+
+// Gives SQLite memory for its pages that forked processes do not have.  Otherwise every page that is written
+// after a fork would be copied first, and there is a fork for each model.  SQLite takes it only before it is
+// used for the first time.
+void keep_pages_from_forks() {
+  int header = 0;
+  sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header);
+  const std::size_t slot = kPageSize + static_cast<std::size_t>(header);
+  const std::size_t size = slot * kPages;
+  void* pages = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return;
+  ::madvise(pages, size, MADV_HUGEPAGE);  // SQLite touches all of it at once
+  const bool is_taken = ::madvise(pages, size, MADV_DONTFORK) == 0 &&
+                        sqlite3_config(SQLITE_CONFIG_PAGECACHE, pages, static_cast<int>(slot),
+                                       static_cast<int>(kPages)) == SQLITE_OK;
+  if (!is_taken) ::munmap(pages, size);
+}
+
 constexpr char kCatalogTable[] =
     "CREATE TABLE catalog (  -- how the models were read\n"
     "  key TEXT PRIMARY KEY,\n  value TEXT NOT NULL\n) WITHOUT ROWID;\n";
@@ -67,6 +88,7 @@ class Catalog::Impl {
  public:
   Impl(std::string file, const std::string& settings) : file_(std::move(file)) {
     lock();
+    keep_pages_from_forks();
     database_ = open(file_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (first_number("PRAGMA schema_version") == 0) {
       make();
@@ -76,7 +98,8 @@ class Catalog::Impl {
       throw input_error("this catalog was made by another version of fxtrace", {"remove it, to make it anew"})
           .at(file_);
     }
-    execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536");
+    execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = " +
+            std::to_string(kPages));
     execute("BEGIN IMMEDIATE");
     same_settings_ = first_text("SELECT value FROM catalog WHERE key = 'settings'") == settings;
     const Statement statement = prepare("INSERT OR REPLACE INTO catalog VALUES ('settings', ?)");

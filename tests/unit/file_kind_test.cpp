@@ -232,6 +232,29 @@ TEST_CASE("zip archive: records", "[file_kind]") {
   CHECK_THROWS_AS(zip.read("m/c", 1), Error);
 }
 
+TEST_CASE("zip archive: the end record is found before a comment of any length", "[file_kind]") {
+  const Folder folder;
+  const std::string plain = ModelFile(folder.zip({{"m/a", "bytes"}})).read_whole();
+  constexpr std::size_t kEnd = 22;
+  const std::string records = plain.substr(0, plain.size() - kEnd);
+  const auto directory = records.rfind("PK\x01\x02");
+  REQUIRE(directory != std::string::npos);
+  // The record of zip64 alone tells where the directory is.
+  const std::string zip64 = "PK\x06\x06"s + little_endian(44, 8) + little_endian(45, 2) +
+                            little_endian(45, 2) + little_endian(0, 8) + little_endian(1, 8) +
+                            little_endian(1, 8) + little_endian(records.size() - directory, 8) +
+                            little_endian(directory, 8);
+  const std::string locator =
+      "PK\x06\x07"s + little_endian(0, 4) + little_endian(records.size(), 8) + little_endian(1, 4);
+  for (const std::size_t comment : {0, 1, 19, 20, 21, 42, 65'535}) {
+    CAPTURE(comment);
+    const std::string end = "PK\x05\x06"s + std::string(4, '\0') + std::string(12, '\xff') +
+                            little_endian(comment, 2) + std::string(comment, 'c');
+    const ZipArchive zip(folder.file(records + zip64 + locator + end));
+    CHECK(zip.read("m/a", 100) == "bytes");
+  }
+}
+
 TEST_CASE("pickle scan: survives whatever it reads", "[file_kind]") {
   const std::string bytes =
       "\x80\x02}q\x01(X\x01\0\0\0ac__main__\nNet\n)\x81}(X\x08\0\0\0_modulesNubs\x85u.0bstR\x93Q"s;
