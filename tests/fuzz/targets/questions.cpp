@@ -116,6 +116,9 @@ void questions(std::string_view input) {
   const auto all = passes();
   run_pass(all[input.size() % all.size()], changed);
   compare_both(collection, changed);
+  // Models of two kinds are compared in a form of their own.
+  changed.model.kind = changed.model.kind == "torchscript" ? "exported_program" : "torchscript";
+  compare_both(collection, changed);
   require(compare_both(collection, collection), "a collection does not differ from itself");
   put_in_order(collection);
   explain(collection);
