@@ -691,6 +691,15 @@ class Extraction {
         ++calls[path];
         modules_.insert(path);
       }
+      // In a collection that contradicts itself these may be modules of other graphs.
+      for (const auto& [module, uses] : graph.execution->module_param_usage) {
+        for (const Execution::Use& use : uses) {
+          QualifiedName(use.module).for_each_prefix([&](std::string_view around) {
+            modules_.emplace(around);
+          });
+          modules_.insert(use.module);
+        }
+      }
     }
     std::unordered_map<std::string_view, const ModuleRecord*> records;
     for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
