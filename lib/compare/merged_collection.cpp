@@ -22,6 +22,8 @@ class Merger {
          DifferenceKinds marked)
       : before_(before), comparison_(comparison), marked_(marked) {
     result_.collection = after;
+    std::string& file = result_.collection.model.file;
+    if (file != before.model.file) file = before.model.file + " → " + file;
   }
 
   MergedCollection run() {

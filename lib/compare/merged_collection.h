@@ -10,7 +10,7 @@
 namespace fxtrace {
 
 // The second collection, with nodes and modules that only the first has: these stand where they stood, and
-// nothing takes their values.  It is to be looked at, and computes nothing.
+// nothing takes their values; its file is "a.pt → b.pt".  It is to be looked at, and computes nothing.
 struct MergedCollection {
   GraphCollection collection;
   std::unordered_map<const Node*, Change> nodes;         // of its graphs, without bodies of control flow

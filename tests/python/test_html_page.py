@@ -293,6 +293,7 @@ def test_what_differs_between_two_models(program, browser, tmp_path):
     done = program.run("diff", os.path.join(harness.SAMPLES, "vision_exported.pt2"), NESTED, "-o", str(path))
     assert done.returncode == 0, done.stderr
     page = Page(browser, path)
+    assert page.page.inner_text("header").startswith("vision_exported.pt2 \u2192 nested")
     signs = {"added": "+", "removed": "\u2212", "changed": "~"}
     assert all(f"{sign} {name}" in page.page.inner_text("#legend") for name, sign in signs.items())
     found = page.page.eval_on_selector_all(
@@ -311,6 +312,15 @@ def test_what_differs_between_two_models(program, browser, tmp_path):
     before = len(page.titles())
     box.dblclick(position={"x": 8, "y": 8})
     page.wait_for(f"document.querySelectorAll('#graph .item:not(.open):not(.headline)').length > {before}")
+    page.close()
+
+
+def test_what_does_not_differ_is_closed(program, browser, tmp_path):
+    path = tmp_path / "diff.html"
+    program.stdout("diff", NESTED, NESTED, "-o", str(path))
+    page = Page(browser, path)
+    assert page.page.locator("#graph .item.box").count() > 0
+    assert page.page.locator("#graph .item.open").count() == 0
     page.close()
 
 

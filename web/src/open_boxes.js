@@ -42,7 +42,8 @@ export class OpenBoxes {
     return this.drawn(root).length;
   }
 
-  // Opens whole levels from the outside inwards while they fit; repeats stay closed.
+  // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; of two models what is equal
+  // in both does.
   openLevels(root, limit) {
     const { data } = this;
     let level = [root];
@@ -52,7 +53,7 @@ export class OpenBoxes {
       count += inside.reduce((sum, children) => sum + children.length, 0);
       if (count > limit && level[0] !== root) return;
       for (const box of level) this.opened.set(box, ++this.clock);
-      level = inside.flat().filter((child) => data.isBox(child) && data.kinds[child] !== Kind.repeats);
+      level = inside.flat().filter((child) => data.isBox(child) && (data.marks ? data.marks[child] > 0 : data.kinds[child] !== Kind.repeats));
     }
   }
 
