@@ -7,16 +7,16 @@ namespace {
 
 using namespace function_traits;  // NOLINT(google-build-using-namespace): the table is written with them
 
-struct FunctionRow {
+struct Row {
   std::string_view space, names;
   PythonFunction function;
 };
 
 constexpr FunctionTraits kShares = kKnown | kMayBeArgument;
-constexpr FunctionTraits kDropoutFunction = kShares | kInPlaceOption | kOptionRandom | kIdentity;
+constexpr FunctionTraits kDropout = kShares | kInPlaceOption | kOptionRandom | kIdentity;
 
 // tests/python/test_module_traits.py compares it with torch.
-constexpr FunctionRow kFunctionRows[] = {
+constexpr Row kRows[] = {
     {"builtins", "abs all any bin bool chr complex divmod float hex int oct ord round str", {kKnown}},
     {"builtins", "len", {kKnown | kReadsNoElement}},
     {"builtins", "getattr list max min sorted sum", {kShares}},
@@ -48,7 +48,7 @@ constexpr FunctionRow kFunctionRows[] = {
      {kShares}},
     {"torch.nn.functional",
      "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
-     {kDropoutFunction, "training", 2, 3}},
+     {kDropout, "training", 2, 3}},
     {"torch.nn.functional",
      "_adaptive_max_pool1d _adaptive_max_pool2d _adaptive_max_pool3d _get_softmax_dim "
      "_max_pool1d _max_pool2d _max_pool3d _unpool_output_size adaptive_avg_pool1d "
@@ -99,8 +99,8 @@ constexpr FunctionRow kFunctionRows[] = {
 PythonFunction find_python_function(std::string_view qualified_name) {
   // Plain numbers and text in, plain values out.
   if (qualified_name.starts_with("math.") || qualified_name.starts_with("builtins.str.")) return {kKnown};
-  static const NameTable<FunctionRow> table(kFunctionRows);
-  const FunctionRow* row = table.find(qualified_name);
+  static const NameTable<Row> table(kRows);
+  const Row* row = table.find(qualified_name);
   return row != nullptr ? row->function : PythonFunction{};
 }
 

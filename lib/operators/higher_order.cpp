@@ -6,11 +6,11 @@
 namespace fxtrace {
 namespace {
 
-struct HigherOrderRow {
+struct Row {
   std::string_view name;
   SubgraphRuns runs;
 };
-constexpr HigherOrderRow kHigherOrderRows[] = {
+constexpr Row kRows[] = {
     {"associative_scan", SubgraphRuns::kRepeated},
     {"cond", SubgraphRuns::kOneOf},
     {"flex_gemm", SubgraphRuns::kOnce},
@@ -32,8 +32,8 @@ constexpr HigherOrderRow kHigherOrderRows[] = {
 
 SubgraphRuns subgraph_runs(const TargetParts& target) {
   if (target.kind != TargetKind::kHigherOrder) return SubgraphRuns::kUnknown;
-  const auto row = std::ranges::find(kHigherOrderRows, target.name, &HigherOrderRow::name);
-  return row == std::end(kHigherOrderRows) ? SubgraphRuns::kUnknown : row->runs;
+  const auto row = std::ranges::find(kRows, target.name, &Row::name);
+  return row == std::end(kRows) ? SubgraphRuns::kUnknown : row->runs;
 }
 
 }  // namespace fxtrace

@@ -7,21 +7,20 @@ namespace {
 
 using namespace module_traits;  // NOLINT(google-build-using-namespace): the table is written with them
 
-struct ModuleRow {
+struct Row {
   std::string_view space, names;
   ModuleTraits traits = kKnown;
 };
 
 constexpr ModuleTraits kActivation = kKnown | kInPlaceOption | kAnyRank;
-constexpr ModuleTraits kDropoutModule =
-    kKnown | kInPlaceOption | kMayBeArgument | kRandomInTraining | kIdentity;
+constexpr ModuleTraits kDropout = kKnown | kInPlaceOption | kMayBeArgument | kRandomInTraining | kIdentity;
 constexpr ModuleTraits kOverLast = kKnown | kAnyRank;  // elementwise, or over the last dimensions
 constexpr ModuleTraits kNorm = kKnown | kWritesOwnInTraining;
 constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 
 // Behind "torch.nn.modules.".  Containers, lazy modules, Transformer and what takes a function
 // of the user are left out.  tests/python/test_module_traits.py compares it with torch.
-constexpr ModuleRow kModuleRows[] = {
+constexpr Row kRows[] = {
     {"activation", "GLU LogSoftmax PReLU Softmax Softmin"},
     {"activation", "CELU ELU Hardsigmoid Hardswish Hardtanh LeakyReLU Mish ReLU ReLU6 SELU SiLU Threshold",
      kActivation},
@@ -37,8 +36,8 @@ constexpr ModuleRow kModuleRows[] = {
     {"conv", "Conv2d ConvTranspose2d", kKnown | kRows2d},
     {"conv", "Conv3d ConvTranspose3d", kKnown | kRows3d},
     {"distance", "CosineSimilarity PairwiseDistance"},
-    {"dropout", "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout", kDropoutModule},
-    {"dropout", "Dropout", kDropoutModule | kAnyRank},
+    {"dropout", "AlphaDropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout", kDropout},
+    {"dropout", "Dropout", kDropout | kAnyRank},
     {"flatten", "Flatten Unflatten", kView},
     {"fold", "Fold Unfold"},
     {"instancenorm", "InstanceNorm1d InstanceNorm2d InstanceNorm3d", kNorm},
@@ -75,8 +74,8 @@ ModuleTraits traits_of_module(std::string_view type) {
   constexpr std::string_view kPrefix = "torch.nn.modules.";
   if (!type.starts_with(kPrefix)) return 0;
   type.remove_prefix(kPrefix.size());
-  static const NameTable<ModuleRow> table(kModuleRows);
-  const ModuleRow* row = table.find(type);
+  static const NameTable<Row> table(kRows);
+  const Row* row = table.find(type);
   return row != nullptr ? row->traits : 0;
 }
 
