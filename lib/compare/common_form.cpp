@@ -11,8 +11,8 @@
 
 #include "families/family.h"
 #include "families/identities.h"
+#include "graph/fold_numbers.h"
 #include "operators/known_numbers.h"
-#include "operators/python_functions.h"
 #include "passes/all_passes.h"
 #include "passes/support/identity_call.h"
 #include "passes/support/rewrite.h"
@@ -20,11 +20,8 @@
 namespace fxtrace {
 namespace {
 
-std::optional<PythonNumber> python_number(const Argument& argument) {
-  if (const auto* flag = argument.get_if<bool>()) return *flag;
-  if (const auto* integer = argument.get_if<std::int64_t>()) return *integer;
-  if (const auto* number = argument.get_if<double>()) return *number;
-  return std::nullopt;
+bool is_number(const Argument& argument) {
+  return argument.is<bool>() || argument.is<std::int64_t>() || argument.is<double>();
 }
 
 // One graph, without those that stand in it.
@@ -54,22 +51,15 @@ class CommonForm {
   std::optional<Argument> number_of(const Node& node) {
     if (node.op == Opcode::kGetAttr) return constant_number(node);
     if (node.op != Opcode::kCallFunction || node.model_function || node.args.empty()) return std::nullopt;
-    std::vector<PythonNumber> numbers;
-    for (const Argument& argument : node.args) {
-      const auto number = python_number(argument);
-      if (!number) return std::nullopt;
-      numbers.push_back(*number);
-    }
+    if (!std::ranges::all_of(node.args, is_number)) return std::nullopt;
     const OperatorInfo* info = semantics_.find_operator(node.target);
     if (info == nullptr) return std::nullopt;
-    const bool is_number = known_number_of(node.target) == KnownNumber::kOfNumber ||
-                           identity_rule(*info->op).when == When::kAlways;
-    if (is_number) return node.args.front();
+    const bool gives_first = known_number_of(node.target) == KnownNumber::kOfNumber ||
+                             identity_rule(*info->op).when == When::kAlways;
+    if (gives_first) return node.args.front();
     if (!node.kwargs.empty()) return std::nullopt;
     const TargetParts parts = target_parts(node);
-    const auto result = evaluate_python(facts_of("aten::" + std::string(parts.name)).on_values, numbers);
-    if (!result) return std::nullopt;
-    return std::visit([](auto value) { return Argument(value); }, *result);
+    return fold(facts_of("aten::" + std::string(parts.name)).on_values, node.args);
   }
 
   std::optional<Argument> constant_number(const Node& node) const {

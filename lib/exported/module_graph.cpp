@@ -11,7 +11,7 @@
 #include "exported/bound_exported_program.h"
 #include "exported/call_costs.h"
 #include "exported/call_outputs.h"
-#include "exported/fold_numbers.h"
+#include "graph/fold_numbers.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"

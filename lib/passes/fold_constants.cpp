@@ -5,21 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "graph/fold_numbers.h"
 #include "operators/known_numbers.h"
-#include "operators/python_functions.h"
 #include "passes/support/memory.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/taken_branch.h"
 
 namespace fxtrace {
 namespace {
-
-std::optional<PythonNumber> number_of(const Argument& argument) {
-  if (const auto* flag = argument.get_if<bool>()) return *flag;
-  if (const auto* integer = argument.get_if<std::int64_t>()) return *integer;
-  if (const auto* number = argument.get_if<double>()) return *number;
-  return std::nullopt;
-}
 
 class Fold {
  public:
@@ -62,15 +55,7 @@ class Fold {
     if (auto known = known_number(node)) return known;
     if (!node.kwargs.empty()) return std::nullopt;
     if (auto told = value_told(node, known_number_of(node.target))) return told;
-    std::vector<PythonNumber> numbers;
-    for (const Argument& argument : node.args) {
-      const auto number = number_of(argument);
-      if (!number) return std::nullopt;
-      numbers.push_back(*number);
-    }
-    const auto result = evaluate_python(node.target, numbers);
-    if (!result) return std::nullopt;
-    return std::visit([](auto value) { return Argument(value); }, *result);
+    return fxtrace::fold(node.target, node.args);
   }
 
   // What is said of the node already.

@@ -16,14 +16,7 @@ namespace fxtrace::comparison_words {
 namespace {
 
 constexpr const char* kArrow = " → ";
-constexpr std::size_t kMostText = 200;    // characters of one text of a file
 constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
-
-std::string safe(std::string_view text) { return one_line(cut(text, kMostText)); }
-
-std::string counted(std::int64_t count, const char* what) {
-  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 // Without its folders.
 std::string_view file_name(std::string_view path) {
@@ -64,7 +57,7 @@ std::string sizes(const std::optional<SymInt>& before, const std::optional<SymIn
                   std::string (*text)(std::int64_t)) {
   const auto one = [&](const std::optional<SymInt>& size) {
     if (!size) return std::string("not known");
-    return size->is_number() ? text(*size->number()) : safe(size->text());
+    return size->is_number() ? text(*size->number()) : short_line(size->text());
   };
   if (before && after && before->is_number() && after->is_number())
     return numbers(*before->number(), *after->number(), text);
@@ -95,7 +88,7 @@ std::string operation(const Difference& difference) {
   return difference.text.substr(0, end + 1);
 }
 
-std::string value(const std::optional<std::string>& text) { return text ? safe(*text) : "(none)"; }
+std::string value(const std::optional<std::string>& text) { return text ? short_line(*text) : "(none)"; }
 
 std::string change_text(const Difference& difference) {
   return value(difference.before) + kArrow + value(difference.after);
@@ -115,18 +108,18 @@ std::string module_text(const Difference& difference, const ModuleDifferences& m
   if (difference.change == Change::kAdded || difference.change == Change::kRemoved)
     return std::string("module ") + to_string(difference.change) + (inside.empty() ? "" : ": " + inside);
   if (difference.change == Change::kMoved) {
-    const std::string now = "is " + safe(path_text(difference.other)) + " now";
-    if (difference.after) return "wrapped in " + safe(*difference.after) + ", " + now;
-    if (difference.before) return "no longer wrapped in " + safe(*difference.before) + ", " + now;
+    const std::string now = "is " + short_line(path_text(difference.other)) + " now";
+    if (difference.after) return "wrapped in " + short_line(*difference.after) + ", " + now;
+    if (difference.before) return "no longer wrapped in " + short_line(*difference.before) + ", " + now;
     return "module " + now;
   }
   if (difference.field == "alias_of") {
     const auto name = [](const std::optional<std::string>& path) {
-      return path ? "the same as " + safe(path_text(*path)) : std::string("a module of its own");
+      return path ? "the same as " + short_line(path_text(*path)) : std::string("a module of its own");
     };
     return name(difference.before) + kArrow + name(difference.after);
   }
-  const std::string text = safe(difference.field) + ": " + change_text(difference);
+  const std::string text = short_line(difference.field) + ": " + change_text(difference);
   return difference.field == "status" && module.nodes > 0
              ? text + "; " + counted(module.nodes, "node") +
                    (module.nodes == 1 ? " comes or goes" : " come or go") + " with it"
@@ -134,16 +127,16 @@ std::string module_text(const Difference& difference, const ModuleDifferences& m
 }
 
 std::string parameter_text(const Difference& difference, const std::string& path) {
-  const std::string name = safe(QualifiedName(difference.subject).below(path));
+  const std::string name = short_line(QualifiedName(difference.subject).below(path));
   if (difference.change == Change::kAdded) return name + ": " + value(difference.after);
   if (difference.change == Change::kRemoved) return name + ": " + value(difference.before);
   if (difference.field == "alias_of") {
     const auto tie = [](const std::optional<std::string>& other) {
-      return other ? "tied to " + safe(*other) : std::string("not tied");
+      return other ? "tied to " + short_line(*other) : std::string("not tied");
     };
     return name + ": " + tie(difference.before) + kArrow + tie(difference.after);
   }
-  return name + ": " + safe(difference.field) + " " + change_text(difference);
+  return name + ": " + short_line(difference.field) + " " + change_text(difference);
 }
 
 std::string cost_text(const Difference& difference) {
@@ -158,11 +151,12 @@ std::string cost_text(const Difference& difference) {
 
 std::string order_text(const Difference& difference) {
   if (difference.field == "calls") return "calls: " + change_text(difference);
-  const std::string name = difference.text.empty() ? safe(difference.subject) : safe(operation(difference));
+  const std::string name =
+      difference.text.empty() ? short_line(difference.subject) : short_line(operation(difference));
   const auto behind = [&](const std::optional<std::string>& other) {
     if (!other) return std::string("first");
     const bool is_node = !difference.text.empty();
-    return "after " + (is_node ? "%" + safe(*other) : safe(path_text(*other)));
+    return "after " + (is_node ? "%" + short_line(*other) : short_line(path_text(*other)));
   };
   return name + " is used " + behind(difference.after) + ", was " + behind(difference.before);
 }
@@ -171,15 +165,18 @@ std::string node_text(const Difference& difference) {
   switch (difference.change) {
     case Change::kAdded:
     case Change::kRemoved:
-      return safe(difference.text);
+      return short_line(difference.text);
     case Change::kMoved:
-      return safe(operation(difference)) + " moved: " + safe(path_text(difference.before.value_or(""))) +
-             kArrow + safe(path_text(difference.after.value_or("")));
+      return short_line(operation(difference)) +
+             " moved: " + short_line(path_text(difference.before.value_or(""))) + kArrow +
+             short_line(path_text(difference.after.value_or("")));
     case Change::kChanged:
       break;
   }
-  if (difference.field == "target") return "%" + safe(difference.subject) + ": " + change_text(difference);
-  return safe(operation(difference)) + ": " + safe(difference.field) + " " + change_text(difference);
+  if (difference.field == "target")
+    return "%" + short_line(difference.subject) + ": " + change_text(difference);
+  return short_line(operation(difference)) + ": " + short_line(difference.field) + " " +
+         change_text(difference);
 }
 
 std::string text_of(const Difference& difference, const ModuleDifferences& module) {
@@ -193,12 +190,12 @@ std::string text_of(const Difference& difference, const ModuleDifferences& modul
     case DifferenceKind::kCosts:
       return cost_text(difference);
     case DifferenceKind::kGuards:
-      return "guard " + safe(difference.subject);
+      return "guard " + short_line(difference.subject);
     case DifferenceKind::kNames:
-      return (difference.field.empty() ? "%" : "dimension ") + safe(difference.subject) + " is called " +
-             safe(difference.other) + " now";
+      return (difference.field.empty() ? "%" : "dimension ") + short_line(difference.subject) +
+             " is called " + short_line(difference.other) + " now";
     case DifferenceKind::kArguments:
-      if (difference.text.empty()) return safe(difference.field) + ": " + change_text(difference);
+      if (difference.text.empty()) return short_line(difference.field) + ": " + change_text(difference);
       return node_text(difference);
     default:
       return node_text(difference);
@@ -210,25 +207,26 @@ std::string remark_of(const Difference& difference) {
   if (!difference.users.empty()) {
     std::string text = "used by";
     for (const std::string& user : difference.users)
-      text += (&user == &difference.users.front() ? " %" : ", %") + safe(user);
+      text += (&user == &difference.users.front() ? " %" : ", %") + short_line(user);
     parts.push_back(text);
   }
   const bool is_node =
       difference.kind == DifferenceKind::kNodes || difference.kind == DifferenceKind::kArguments;
   if (difference.source && is_node && difference.source->line > 0)
-    parts.push_back(safe(file_name(difference.source->file)) + ":" + std::to_string(difference.source->line));
+    parts.push_back(short_line(file_name(difference.source->file)) + ":" +
+                    std::to_string(difference.source->line));
   const std::size_t body = difference.graph->find(':');
-  if (body != std::string::npos) parts.push_back("in " + safe(difference.graph->substr(body + 1)));
+  if (body != std::string::npos) parts.push_back("in " + short_line(difference.graph->substr(body + 1)));
   return joined(parts, "; ");
 }
 
 Group group_of(const ModuleDifferences& module) {
   Group group;
-  group.title = safe(path_text(module.path));
+  group.title = short_line(path_text(module.path));
   if (module.alike.size() > 1)
-    group.title += " … " + safe(module.alike.back()) + " (" +
+    group.title += " … " + short_line(module.alike.back()) + " (" +
                    with_separators(static_cast<std::int64_t>(module.alike.size())) + " modules)";
-  group.type = safe(module.type);
+  group.type = short_line(module.type);
   std::int64_t following = 0;
   for (const Difference& difference : module.differences) {
     if (difference.within) continue;
@@ -271,16 +269,17 @@ std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
 }  // namespace
 
 std::string headline(const ModelComparison& comparison) {
-  return safe(comparison.before.model.file) + kArrow + safe(comparison.after.model.file);
+  return short_line(comparison.before.model.file) + kArrow + short_line(comparison.after.model.file);
 }
 
 std::string models(const ModelComparison& comparison) {
   const auto& a = comparison.before.model;
   const auto& b = comparison.after.model;
   const auto describe = [](const GraphCollection::Model& model) {
-    std::string text = model.type.empty() ? "" : safe(model.type) + ", ";
-    text += safe(kind_text(model.kind));
-    return model.method == "forward" || model.method.empty() ? text : text + ", method " + safe(model.method);
+    std::string text = model.type.empty() ? "" : short_line(model.type) + ", ";
+    text += short_line(kind_text(model.kind));
+    return model.method == "forward" || model.method.empty() ? text
+                                                             : text + ", method " + short_line(model.method);
   };
   const std::string before = describe(a);
   const std::string after = describe(b);

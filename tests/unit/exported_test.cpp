@@ -11,7 +11,7 @@
 #include "archive/file_kind.h"
 #include "catch.h"
 #include "exported/exported_program.h"
-#include "exported/fold_numbers.h"
+#include "graph/fold_numbers.h"
 #include "exported/hierarchy.h"
 #include "exported/leaf_attributes.h"
 #include "exported/program_dimensions.h"

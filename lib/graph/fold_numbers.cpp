@@ -1,4 +1,4 @@
-#include "exported/fold_numbers.h"
+#include "graph/fold_numbers.h"
 
 #include "operators/python_functions.h"
 
