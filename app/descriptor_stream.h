@@ -1,7 +1,8 @@
 // An output stream over a file descriptor that reports the reason of failures.
 #pragma once
 
-#include <array>
+#include <cstddef>
+#include <memory>
 #include <ostream>
 #include <streambuf>
 
@@ -30,12 +31,14 @@ class DescriptorStream : public std::ostream {
     int sync() override;
 
    private:
-    void clear() { setp(bytes_.data(), bytes_.data() + bytes_.size()); }
+    void clear() { setp(bytes_.get(), bytes_.get() + kSize); }
     void write_all(const char* text, std::size_t size) const;
     void flush();
 
+    static constexpr std::size_t kSize = 1 << 16;
+
     int descriptor_;
-    std::array<char, 1 << 16> bytes_{};
+    std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kSize);
   };
 
   Buffer buffer_;

@@ -138,23 +138,21 @@ void write_traced(const Config& config, const InputFile& input, const FileInfo& 
 }
 
 // The programs to read, if there are several.
-std::vector<std::string> programs_of(const Config& config, const InputFile& input, const FileInfo& info) {
+std::vector<std::string> programs_of(const Config& config, const FileInfo& info) {
   if (config.options.model || info.kind != FileKind::kExportedProgram) return {};
-  std::vector<std::string> programs = ExportedArchive(input.file(), info).models();
+  std::vector<std::string> programs = ExportedArchive(info).models();
   if (programs.size() == 1) programs.clear();
   return programs;
 }
 
 // Of a collection, a model, or each program of an archive.
-void write_rows(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
-                std::ostream& out) {
-  FileInfo info;
+void write_rows(const Config& config, const InputFile& input, const FileInfo& info, Isolated& isolated,
+                Console& console, std::ostream& out) {
   std::vector<std::string> programs;
   write_or_tell("", out, [&](catalog::RowWriter& rows) {
-    info = with_input(input, [&] { return identify_file(input.file()); });
     if (may_be_collection(input, info)) return write_collection(config, input, isolated, console, rows);
     if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-    programs = programs_of(config, input, info);
+    programs = programs_of(config, info);
     if (programs.empty()) write_traced(config, input, info, "", isolated, console, rows);
   });
   for (const std::string& program : programs) {
@@ -170,10 +168,17 @@ void write_rows(const Config& config, const InputFile& input, Isolated& isolated
 void write_product(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
                    std::ostream& out) {
   open_libraries(reading.config.options, false, listener_of(console), isolated);
-  const std::string key = catalog::content_key(input.file());
+  FileInfo info;
+  try {
+    info = with_input(input, [&] { return identify_file(input.file()); });
+  } catch (const Error& error) {
+    out << catalog::content_key(input.file(), {}) << "\n";
+    catalog::RowWriter rows(out);
+    return write_error_row(error, "", rows);
+  }
+  const std::string key = catalog::content_key(input.file(), info);
   out << key << "\n";
-  if (key == reading.known) return;
-  write_rows(reading.config, input, isolated, console, out);
+  if (key != reading.known) write_rows(reading.config, input, info, isolated, console, out);
 }
 
 // --- all of them ---

@@ -133,7 +133,7 @@ std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo&
       with_input(input, [&] { return scan_security(input.file(), info); });
   if (info.kind != FileKind::kExportedProgram) return findings;
   try {
-    auto tensors = find_cut_tensors(input.file(), info);
+    auto tensors = find_cut_tensors(info);
     findings.insert(findings.end(), std::make_move_iterator(tensors.begin()),
                     std::make_move_iterator(tensors.end()));
   } catch (const Error& error) {

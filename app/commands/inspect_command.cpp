@@ -37,11 +37,11 @@ struct Listing {
   bool compiled_only = false;               // there is nothing else, or --model names one that was compiled
 };
 
-Listing listing_of(const InputFile& input, const FileInfo& info, const TraceOptions& options) {
+Listing listing_of(const FileInfo& info, const TraceOptions& options) {
   Listing listing;
   listing.compiled_only = info.kind == FileKind::kAotInductor;
   if (info.kind != FileKind::kExportedProgram) return listing;
-  const ExportedArchive archive(input.file(), info);
+  const ExportedArchive archive(info);
   const auto& programs = archive.models();
   if (!options.model) {
     if (programs.size() > 1) listing.to_choose_from = programs;
@@ -52,9 +52,8 @@ Listing listing_of(const InputFile& input, const FileInfo& info, const TraceOpti
 }
 
 // All of the archive, or those that --model names.
-std::vector<CompiledModel> compiled_models_of(const InputFile& input, const FileInfo& info,
-                                              const TraceOptions& options) {
-  auto models = read_compiled_models(input.file(), info);
+std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceOptions& options) {
+  auto models = read_compiled_models(info);
   if (!options.model) return models;
   std::erase_if(models, [&](const CompiledModel& model) { return model.name != *options.model; });
   if (models.empty()) {
@@ -90,9 +89,9 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
             Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  const Listing listing = with_input(input, [&] { return listing_of(input, info, options); });
+  const Listing listing = with_input(input, [&] { return listing_of(info, options); });
   if (listing.compiled_only || !listing.to_choose_from.empty()) {
-    const auto compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+    const auto compiled = with_input(input, [&] { return compiled_models_of(info, options); });
     output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
     return kDone;
   }
@@ -111,7 +110,7 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
                                        info, options.method);
   inspection.max_depth = options.max_depth;
   if (info.kind == FileKind::kExportedProgram && !options.model) {
-    inspection.compiled = with_input(input, [&] { return compiled_models_of(input, info, options); });
+    inspection.compiled = with_input(input, [&] { return compiled_models_of(info, options); });
   }
   output.write([&](std::ostream& out) {
     if (arguments.json) {

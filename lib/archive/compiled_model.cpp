@@ -307,8 +307,9 @@ std::string CompiledModel::find_metadata(const std::string& key) const {
   return found != metadata.end() ? found->second : std::string();
 }
 
-std::vector<CompiledModel> read_compiled_models(const ModelFile& file, const FileInfo& info) {
-  const ZipArchive zip(file);
+std::vector<CompiledModel> read_compiled_models(const FileInfo& info) {
+  if (!info.zip) return {};
+  const ZipArchive& zip = *info.zip;
   const std::string folder = (info.root.empty() ? "" : info.root + "/") + std::string(kFolder);
   std::map<std::string, CompiledModel> models;
   for (const auto& entry : zip.entries()) {

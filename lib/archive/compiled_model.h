@@ -44,7 +44,7 @@ struct CompiledModel {
 
 // Returns the compiled models of an archive, sorted by name, as far as the archive describes them.  `info` is
 // the result of identify_file().  Throws Error(kInput) for damaged records.
-std::vector<CompiledModel> read_compiled_models(const ModelFile& file, const FileInfo& info);
+std::vector<CompiledModel> read_compiled_models(const FileInfo& info);
 
 // Identifies a file of machine code by its first bytes: "ELF shared library for x86-64", "Mach-O shared
 // library for ARM64", "PE library for x86-64".  Empty for other files.

@@ -137,8 +137,7 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
   return info;
 }
 
-FileInfo identify_zip(const ModelFile& file) {
-  const ZipArchive zip(file);
+FileInfo identify_records(const ZipArchive& zip) {
   if (zip.entries().empty()) return make(FileKind::kZip, "an empty zip archive", "check how it was made");
   std::optional<FileInfo> found;
   for (const std::string& root : candidate_roots(zip)) {
@@ -168,6 +167,13 @@ FileInfo identify_zip(const ModelFile& file) {
     return make(FileKind::kZip, "a zip archive with a model in it", "unzip it and trace the model");
   }
   return make(FileKind::kZip, "a zip archive that PyTorch did not write", kSaveModel);
+}
+
+FileInfo identify_zip(const ModelFile& file) {
+  auto zip = std::make_shared<const ZipArchive>(file);
+  FileInfo info = identify_records(*zip);
+  info.zip = std::move(zip);
+  return info;
 }
 
 // --- other binary formats ---

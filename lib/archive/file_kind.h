@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "archive/model_file.h"
 #include "support/error.h"
 
 namespace fxtrace {
+
+class ZipArchive;
 
 enum class FileKind {
   kTorchScript,
@@ -44,6 +47,7 @@ struct FileInfo {
   // exported programs, the archive's version.
   std::string root;
   std::string producer_version;
+  std::shared_ptr<const ZipArchive> zip;  // of a zip archive: open, as its directory was read
 };
 
 // Reads a few kilobytes, however large the file is.  Throws Error(kInput, at the path) for a zip archive that

@@ -112,7 +112,7 @@ class Source {
 
   // Fewer bytes where the archive ends.
   std::string_view read(std::size_t size) {
-    constexpr std::size_t kAhead = 1 << 15;
+    constexpr std::size_t kAhead = 1 << 12;
     const bool is_known = position_ >= ahead_from_ && position_ - ahead_from_ <= ahead_.size() &&
                           size <= ahead_.size() - (position_ - ahead_from_);
     if (!is_known) {

@@ -3,11 +3,9 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "archive/zip_archive.h"
-#include "support/error.h"
 
 namespace fxtrace::catalog {
 namespace {
@@ -42,26 +40,20 @@ class Hash {
   std::uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-std::optional<std::string> key_of_archive(const ModelFile& file) {
-  try {
-    if (!ZipArchive::has_end_record(file)) return std::nullopt;
-    const ZipArchive archive(file);
-    Hash hash;
-    for (const ZipArchive::Entry& entry : archive.entries()) {
-      hash.add(entry.name);
-      hash.add(entry.size);
-      hash.add(entry.crc);
-    }
-    return "zip:" + hash.text();
-  } catch (const Error&) {
-    return std::nullopt;  // a damaged archive is a file like any other
+std::string key_of_archive(const ZipArchive& archive) {
+  Hash hash;
+  for (const ZipArchive::Entry& entry : archive.entries()) {
+    hash.add(entry.name);
+    hash.add(entry.size);
+    hash.add(entry.crc);
   }
+  return "zip:" + hash.text();
 }
 
 }  // namespace
 
-std::string content_key(const ModelFile& file) {
-  if (auto key = key_of_archive(file)) return *key;
+std::string content_key(const ModelFile& file, const FileInfo& info) {
+  if (info.zip) return key_of_archive(*info.zip);
   constexpr std::uint64_t kEnds = std::uint64_t{128} << 20;
   constexpr std::size_t kPart = std::size_t{1} << 20;
   Hash hash;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "archive/file_kind.h"
 #include "archive/model_file.h"
 
 namespace fxtrace::catalog {
@@ -10,6 +11,7 @@ namespace fxtrace::catalog {
 // Of a zip archive made from its directory alone, which has the name, size and CRC-32 of every record; of any
 // other file from its size and its bytes, of a large one the first and the last megabytes.  Not a
 // cryptographic hash: who wants two files to have one key can make them.  Never empty.
-std::string content_key(const ModelFile& file);
+// `info` is the result of identify_file().
+std::string content_key(const ModelFile& file, const FileInfo& info);
 
 }  // namespace fxtrace::catalog

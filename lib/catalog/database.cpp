@@ -141,17 +141,14 @@ class Catalog::Impl {
 
   const std::string& file() const { return file_; }
 
+  // Without a savepoint, which would copy every page that a model's rows change.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows) {
-    execute("SAVEPOINT model");
-    std::optional<std::string> error;
     try {
-      error = insert_all(path, state, rows);
+      return insert_all(path, state, rows);
     } catch (...) {
-      execute("ROLLBACK TO model; RELEASE model");
+      remove_rows(path);
       throw;
     }
-    execute("RELEASE model");
-    return error;
   }
 
   void touch(const std::string& path, const FileState& state) {

@@ -40,7 +40,7 @@ class Catalog {
   // Returns the state of a file of the catalog when it was read without an error, with the same settings.
   std::optional<FileState> find(const std::string& path) const;
   // Replaces the rows of the file, which must have a number, by those in `rows`, the bytes of a RowWriter.
-  // Returns the error that they tell.  If they are damaged, throws and adds nothing.
+  // Returns the error that they tell.  If they are damaged, throws, and the file has no rows.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows);
   // Notes that the file has the same content as before.
   void touch(const std::string& path, const FileState& state);

@@ -81,15 +81,15 @@ std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-ExportedArchive::ExportedArchive(ModelFile file, const FileInfo& info)
-    : zip_(std::move(file)), prefix_(info.root.empty() ? "" : info.root + "/") {
-  if (zip_.contains(prefix_ + kOldProgram)) {
+ExportedArchive::ExportedArchive(const FileInfo& info)
+    : zip_(info.zip), prefix_(info.root.empty() ? "" : info.root + "/") {
+  if (zip_->contains(prefix_ + kOldProgram)) {
     old_layout_ = true;
     models_ = {"model"};
     return;
   }
   const std::string folder = prefix_ + kModels;
-  for (const auto& entry : zip_.entries()) {
+  for (const auto& entry : zip_->entries()) {
     const std::string& name = entry.name;
     constexpr std::string_view kSuffix = ".json";
     if (!name.starts_with(folder) || !name.ends_with(kSuffix)) continue;
@@ -104,20 +104,20 @@ ExportedArchive::ExportedArchive(ModelFile file, const FileInfo& info)
 
 bool ExportedArchive::has_compiled(const std::string& name) const {
   const std::string folder = prefix_ + "data/aotinductor/" + name + "/";
-  return std::any_of(zip_.entries().begin(), zip_.entries().end(),
+  return std::any_of(zip_->entries().begin(), zip_->entries().end(),
                      [&](const auto& entry) { return entry.name.starts_with(folder); });
 }
 
 std::string ExportedArchive::json(const std::string& model) const {
   const std::string record = prefix_ + (old_layout_ ? std::string(kOldProgram) : kModels + model + ".json");
-  return zip_.read(record, JsonDocument::kMaxText + 1);
+  return zip_->read(record, JsonDocument::kMaxText + 1);
 }
 
 void ExportedArchive::add_configured(const std::string& folder, const std::string& config,
                                      std::map<std::string, TensorRecord>& to) const {
   const std::string record = prefix_ + folder + config;
-  if (!zip_.contains(record)) return;
-  const JsonDocument document(JsonText{zip_.read(record, kMaxConfig)}, record);
+  if (!zip_->contains(record)) return;
+  const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
   const auto tensors = document.root().at("config").fields();
   for (auto field = tensors.begin(); field != tensors.end(); ++field) {
     const JsonValue item = *field;
@@ -137,7 +137,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     }
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
-    if (!tensor.packed) tensor.content = zip_.content_key(tensor.record, tensor.offset);
+    if (!tensor.packed) tensor.content = zip_->content_key(tensor.record, tensor.offset);
     to.insert_or_assign(std::string(field.key()), std::move(tensor));
   }
 }
@@ -145,8 +145,8 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
 void ExportedArchive::add_state_dict(const std::string& record,
                                      std::map<std::string, TensorRecord>& to) const {
   const std::string full = prefix_ + record;
-  if (!zip_.contains(full)) return;
-  for (StoredTensor& stored : read_state_dict(zip_, full)) {
+  if (!zip_->contains(full)) return;
+  for (StoredTensor& stored : read_state_dict(*zip_, full)) {
     if (std::any_of(stored.sizes.begin(), stored.sizes.end(), [](std::int64_t size) { return size < 0; })) {
       throw input_error(full + ": the tensor '" + stored.name.substr(0, 100) + "' has a negative size");
     }
@@ -183,8 +183,8 @@ std::map<std::string, std::string> ExportedArchive::objects(const std::string& m
   std::map<std::string, std::string> found;
   const std::string folder = prefix_ + "data/constants/";
   const std::string record = folder + model + "_constants_config.json";
-  if (!zip_.contains(record)) return found;
-  const JsonDocument document(JsonText{zip_.read(record, kMaxConfig)}, record);
+  if (!zip_->contains(record)) return found;
+  const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
   const auto constants = document.root().at("config").fields();
   for (auto field = constants.begin(); field != constants.end(); ++field) {
     const auto path = (*field).find("path_name");
@@ -195,7 +195,7 @@ std::map<std::string, std::string> ExportedArchive::objects(const std::string& m
 }
 
 std::string ExportedArchive::read_object(const std::string& record) const {
-  return zip_.read(record, kMaxObject);
+  return zip_->read(record, kMaxObject);
 }
 
 ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) const {
@@ -207,13 +207,13 @@ ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) c
     return bytes;
   };
   if (!tensor.packed) {
-    if (!zip_.contains(tensor.record)) throw input_error("the archive has no " + tensor.record);
-    return found_in(zip_, tensor.record);
+    if (!zip_->contains(tensor.record)) throw input_error("the archive has no " + tensor.record);
+    return found_in(*zip_, tensor.record);
   }
   const std::size_t key = tensor.storage.rfind(':');
   if (key == std::string::npos)
     throw input_error(tensor.record + " holds a tensor that torch.save wrote by itself");
-  const ZipArchive inner(zip_, tensor.record);
+  const ZipArchive inner(*zip_, tensor.record);
   const std::string suffix = "/data/" + tensor.storage.substr(key + 1);
   for (const auto& entry : inner.entries()) {
     if (entry.name.ends_with(suffix)) return found_in(inner, entry.name);
@@ -224,8 +224,8 @@ ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) c
 std::string ExportedArchive::sample_inputs(const std::string& model) const {
   const std::string record = prefix_ + (old_layout_ ? std::string("serialized_example_inputs.pt")
                                                     : "data/sample_inputs/" + model + ".pt");
-  if (!zip_.contains(record)) return {};
-  return zip_.read(record, static_cast<std::size_t>(zip_.size(record)));
+  if (!zip_->contains(record)) return {};
+  return zip_->read(record, static_cast<std::size_t>(zip_->size(record)));
 }
 
 Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
@@ -253,9 +253,9 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
     last += tensor.strides[i] * (tensor.sizes[i] - 1);
     if (last >= limit) return constant;
   }
-  if (!zip_.contains(tensor.record)) return constant;
+  if (!zip_->contains(tensor.record)) return constant;
   const std::size_t wanted = (static_cast<std::size_t>(last) + 1) * size->bytes;
-  const std::string bytes = zip_.read(tensor.record, wanted);
+  const std::string bytes = zip_->read(tensor.record, wanted);
   // torch.export saves a tensor that had no storage, as those inside of a vmap, without a byte: nothing needs
   // its values.
   if (bytes.empty()) return constant;

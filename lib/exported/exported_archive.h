@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +29,8 @@ struct TensorRecord {
 
 class ExportedArchive {
  public:
-  // `info` is the result of identify_file().
-  ExportedArchive(ModelFile file, const FileInfo& info);
+  // `info` is the result of identify_file() for an archive of exported programs.
+  explicit ExportedArchive(const FileInfo& info);
 
   // Names of the programs in the archive, sorted.  Never empty.
   const std::vector<std::string>& models() const { return models_; }
@@ -63,7 +64,7 @@ class ExportedArchive {
                       std::map<std::string, TensorRecord>& to) const;
   void add_state_dict(const std::string& record, std::map<std::string, TensorRecord>& to) const;
 
-  ZipArchive zip_;
+  std::shared_ptr<const ZipArchive> zip_;
   std::string prefix_;  // of all records: "model/", or empty
   bool old_layout_ = false;
   std::vector<std::string> models_;

@@ -121,9 +121,8 @@ bool lists_all_parameters(const GraphSignature& signature,
 
 }  // namespace
 
-ExportedProgram::ExportedProgram(const ModelFile& file, const FileInfo& info,
-                                 const std::optional<std::string>& model)
-    : archive_(file, info),
+ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::string>& model)
+    : archive_(info),
       model_(choose_model(archive_, model)),
       document_(std::make_unique<JsonDocument>(JsonText{archive_.json(model_)}, "the program's JSON")) {
   const JsonValue program = document_->root();

@@ -38,7 +38,7 @@ class ExportedProgram : public Program {
  public:
   // Throws Error(kInput) for a damaged file; Error(kUsage) when the archive has no program `model`, or has
   // several and `model` is absent.
-  ExportedProgram(const ModelFile& file, const FileInfo& info, const std::optional<std::string>& model);
+  ExportedProgram(const FileInfo& info, const std::optional<std::string>& model);
 
   const std::vector<ModuleInfo>& modules() const override { return hierarchy_.modules(); }
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }

@@ -35,10 +35,10 @@ std::optional<std::int64_t> extent(const TensorRecord& tensor) {
 
 }  // namespace
 
-std::vector<SecurityFinding> find_cut_tensors(const ModelFile& file, const FileInfo& info) {
+std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
   std::vector<SecurityFinding> findings;
-  const ExportedArchive archive(file, info);
-  const ZipArchive zip(file);
+  const ExportedArchive archive(info);
+  const ZipArchive& zip = *info.zip;
   for (const std::string& model : archive.models()) {
     for (const auto& [name, tensor] : archive.tensors(model)) {
       if (tensor.packed) continue;  // as storages of another archive, which its own sizes bound

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "archive/file_kind.h"
-#include "archive/model_file.h"
 #include "archive/security_scan.h"
 
 namespace fxtrace {
@@ -12,6 +11,6 @@ namespace fxtrace {
 // Returns a finding for each tensor whose elements reach beyond its record, or whose record is missing, of
 // all programs in the archive.  `info` is the result of identify_file().  Throws Error(kInput) for damaged
 // records.
-std::vector<SecurityFinding> find_cut_tensors(const ModelFile& file, const FileInfo& info);
+std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info);
 
 }  // namespace fxtrace

@@ -13,21 +13,21 @@
 namespace fxtrace {
 namespace {
 
-std::unique_ptr<const Program> load(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& options,
                                     const Listener& listener) {
   if (!is_traceable(info.kind)) throw not_traceable(info);
   if (info.kind == FileKind::kExportedProgram)
-    return std::make_unique<const ExportedProgram>(file, info, options.model);
+    return std::make_unique<const ExportedProgram>(info, options.model);
   if (options.model)
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
-  return torchscript::load_torchscript(file, info, options, listener);
+  return torchscript::load_torchscript(info, options, listener);
 }
 
 TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
                    const Wanted& wanted, const Listener& listener) {
   try {
     const Timer timer;
-    std::unique_ptr<const Program> program = load(file, info, options, listener);
+    std::unique_ptr<const Program> program = load(info, options, listener);
     const std::string time = timer.milliseconds();
     listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
                       std::to_string(program->parameters().size()) + " parameters and buffers in " + time);

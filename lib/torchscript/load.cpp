@@ -8,9 +8,9 @@
 
 namespace fxtrace::torchscript {
 
-std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
-                                                const TraceOptions& options, const Listener& listener) {
-  auto archive = std::make_unique<TorchScriptArchive>(file, info.root);
+std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
+                                                const Listener& listener) {
+  auto archive = std::make_unique<TorchScriptArchive>(info);
   warn_of(provide_operators(*archive, options), listener);
   archive->load();
   return std::make_unique<const TorchScriptProgram>(std::move(archive), options);

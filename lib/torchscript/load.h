@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "archive/file_kind.h"
-#include "archive/model_file.h"
 #include "trace/trace_program.h"
 
 namespace fxtrace::torchscript {
@@ -12,7 +11,7 @@ namespace fxtrace::torchscript {
 // Loads a TorchScript archive without reading weights and without running model code.  `info` is the result
 // of identify_file().  Throws Error; a trace of the program does so as well, for code that is only compiled
 // then.
-std::unique_ptr<const Program> load_torchscript(const ModelFile& file, const FileInfo& info,
-                                                const TraceOptions& options, const Listener& listener);
+std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
+                                                const Listener& listener);
 
 }  // namespace fxtrace::torchscript

@@ -20,8 +20,7 @@ constexpr std::uint64_t kOldestVersion = 1, kNewestVersion = 10;
 
 }  // namespace
 
-TorchScriptArchive::TorchScriptArchive(ModelFile file, std::string root)
-    : zip_(std::make_unique<ZipArchive>(std::move(file))), prefix_(std::move(root)) {
+TorchScriptArchive::TorchScriptArchive(const FileInfo& info) : zip_(info.zip), prefix_(info.root) {
   if (!prefix_.empty()) prefix_ += '/';
   debug_records_ =
       std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "archive/file_kind.h"
 #include "archive/zip_archive.h"
 #include "graph/graph.h"
 #include "script/script_program.h"
@@ -24,8 +25,8 @@ using CodeFiles = std::vector<std::pair<std::string, std::string>>;  // record, 
 // except for small constants of the code.
 class TorchScriptArchive {
  public:
-  // `root` is the folder that holds all records (FileInfo::root).  Throws Error(kInput).
-  TorchScriptArchive(ModelFile file, std::string root);
+  // `info` is the result of identify_file() for a TorchScript archive.  Throws Error(kInput).
+  explicit TorchScriptArchive(const FileInfo& info);
   // Wraps a module that was made in memory instead of read from a file.
   TorchScriptArchive(std::shared_ptr<script::Program> program, Ref<ObjectValue> module);
   ~TorchScriptArchive();
@@ -93,7 +94,7 @@ class TorchScriptArchive {
   Value read_pickle(const std::string& name);
   const std::string& bytes_of(const std::string& record) const;
 
-  std::unique_ptr<ZipArchive> zip_;
+  std::shared_ptr<const ZipArchive> zip_;
   std::string prefix_;  // folder of all records, with a trailing slash
   std::uint64_t format_version_ = 0;
   bool foreign_byte_order_ = false;

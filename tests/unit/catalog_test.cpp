@@ -4,9 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "catalog/database.h"
 #include "catalog/model_rows.h"
 #include "catalog/row_stream.h"
 #include "catch.h"
+#include "folder.h"
 #include "sample_collection.h"
 #include "support/error.h"
 
@@ -65,6 +67,28 @@ TEST_CASE("catalog: what is cut off or changed is refused or read, never more", 
     changed[place] = static_cast<char>(~changed[place]);
     CHECK(count_rows(changed).value_or(0) <= changed.size());
   }
+}
+
+TEST_CASE("catalog: of rows that are damaged none is kept, and of the others all", "[catalog]") {
+  const Folder folder;
+  const std::string file = folder.file("", "models.sqlite");
+  const auto count = [&](const std::string& table) {
+    return query(file, "SELECT count(*) FROM " + table).rows.at(0).at(0).integer;
+  };
+  const std::string rows = sample_rows();
+  Catalog catalog(file, "settings");
+  catalog.number({"a.pt", "b.pt"});
+  catalog.add("a.pt", {}, rows);
+  catalog.commit();
+  const std::int64_t nodes = count("nodes");
+  REQUIRE(nodes > 0);
+  CHECK_THROWS_AS(catalog.add("b.pt", {}, std::string_view(rows).substr(0, rows.size() - 1)), Error);
+  catalog.commit();
+  CHECK(count("models") == 1);
+  CHECK(count("nodes") == nodes);
+  catalog.add("b.pt", {}, rows);
+  catalog.commit();
+  CHECK(count("nodes") == 2 * nodes);
 }
 
 TEST_CASE("catalog: a row has as many cells as its table", "[catalog]") {

@@ -23,7 +23,7 @@ const std::string kPlace = "m/data/aotinductor/model/";
 std::vector<CompiledModel> read(const Folder& folder, Records records) {
   records.emplace_back("m/archive_format", "pt2");
   const ModelFile file(folder.zip(records));
-  return read_compiled_models(file, identify_file(file));
+  return read_compiled_models(identify_file(file));
 }
 
 std::string error_of(const Folder& folder, const std::string& name, const std::string& content) {

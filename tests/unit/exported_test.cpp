@@ -627,8 +627,8 @@ TEST_CASE("exported: a trace with other options leaves nothing behind", "[export
     INFO(entry.path());
     const std::string path = entry.path().string();
     const FileInfo info = identify_file(path);
-    if (ExportedArchive(path, info).models().size() != 1) continue;
-    const ExportedProgram program(path, info, std::nullopt);
+    if (ExportedArchive(info).models().size() != 1) continue;
+    const ExportedProgram program(info, std::nullopt);
     const TraceResult first = trace(program, {});
     const std::string name = first_dimension(first.collection);
     if (name.empty()) continue;
@@ -638,7 +638,7 @@ TEST_CASE("exported: a trace with other options leaves nothing behind", "[export
     const std::string with_options = json(trace(program, options));
     CHECK(with_options != json(first));
     CHECK(json(trace(program, {})) == json(first));
-    CHECK(json(trace(ExportedProgram(path, info, std::nullopt), options)) == with_options);
+    CHECK(json(trace(ExportedProgram(info, std::nullopt), options)) == with_options);
     ++narrowed;
   }
   CHECK(narrowed >= 3);

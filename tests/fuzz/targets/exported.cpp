@@ -60,8 +60,8 @@ void exported_archive(std::string_view bytes, const Config& config) {
   const ModelFile file = memory_file(bytes);
   check_traced(config, [&](const Wanted& wanted) {
     const FileInfo info = identify_file(file);
-    return trace_program(std::make_unique<const ExportedProgram>(file, info, config.options.model),
-                         config.options, wanted, {});
+    return trace_program(std::make_unique<const ExportedProgram>(info, config.options.model), config.options,
+                         wanted, {});
   });
 }
 

@@ -38,7 +38,7 @@ void file_kind(std::string_view input) {
     require(is_traceable(info.kind) == info.advice.empty(), "there is advice for what cannot be traced");
     not_traceable(info);
     scan_security(file, info);
-    for (const CompiledModel& model : read_compiled_models(file, info)) {
+    for (const CompiledModel& model : read_compiled_models(info)) {
       require(!model.files.empty(), "a compiled model has a file");
     }
   });

@@ -60,8 +60,7 @@ void trace(std::string_view input) {
   const ModelFile file = memory_file(stored_zip(records));
   check_traced(config, [&](const Wanted& wanted) {
     const FileInfo info = identify_file(file);
-    return trace_program(torchscript::load_torchscript(file, info, config.options, {}), config.options,
-                         wanted, {});
+    return trace_program(torchscript::load_torchscript(info, config.options, {}), config.options, wanted, {});
   });
 }
 

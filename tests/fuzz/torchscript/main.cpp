@@ -92,7 +92,7 @@ void trace_generated(std::string_view bytes, Report& report) {
   wanted.hint = true;
   try {
     report.phase = Report::kLoading;
-    auto program = torchscript::load_torchscript(file, identify_file(file), options, {});
+    auto program = torchscript::load_torchscript(identify_file(file), options, {});
     report.phase = Report::kTracing;
     const TraceResult result = trace_program(std::move(program), options, wanted, {});
     report.phase = Report::kWriting;
@@ -205,7 +205,7 @@ int check_forms() {
   for (const auto& [form, archive] : archives_of_forms()) {
     try {
       const ModelFile file = memory_file(archive.bytes);
-      torchscript::load_torchscript(file, identify_file(file), {}, {});
+      torchscript::load_torchscript(identify_file(file), {}, {});
     } catch (const Error& error) {
       std::cout << form << ": " << error.what() << "\n";
       ++wrong;

@@ -52,7 +52,7 @@ std::string model(const Folder& folder, const std::string& name, const std::stri
 }
 
 std::unique_ptr<const Program> load(const std::string& path, const TraceOptions& options) {
-  return load_torchscript(path, identify_file(path), options, {});
+  return load_torchscript(identify_file(path), options, {});
 }
 
 }  // namespace
