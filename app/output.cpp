@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -262,8 +263,14 @@ void Output::commit() {
 }
 
 void Output::copy_to(std::ostream& out) const {
-  std::array<char, 1 << 16> bytes{};
   off_t place = 0;
+  if (const auto* stream = dynamic_cast<const DescriptorStream*>(&out)) {
+    out.flush();
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    while (::sendfile(stream->descriptor(), aside_->descriptor(), &place, kMost) > 0) continue;
+    // What is left is copied below, as where the kernel cannot do it, or tells of a failure.
+  }
+  std::array<char, 1 << 16> bytes{};
   while (true) {
     const ssize_t read = ::pread(aside_->descriptor(), bytes.data(), bytes.size(), place);
     if (read < 0 && errno == EINTR) continue;

@@ -64,18 +64,21 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
   }
 }
 
-std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
-  if (offset >= size_) return {};
-  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
+std::size_t ModelFile::read_at(std::uint64_t offset, std::size_t size, char* to) const {
   std::size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t read =
-        ::pread(descriptor(), bytes.data() + have, bytes.size() - have, static_cast<off_t>(offset + have));
+  while (have < size) {
+    const ssize_t read = ::pread(descriptor(), to + have, size - have, static_cast<off_t>(offset + have));
     if (read < 0 && errno == EINTR) continue;
     if (read <= 0) break;
     have += static_cast<std::size_t>(read);
   }
-  bytes.resize(have);
+  return have;
+}
+
+std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
+  if (offset >= size_) return {};
+  std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
+  bytes.resize(read_at(offset, bytes.size(), bytes.data()));
   return bytes;
 }
 

@@ -22,6 +22,8 @@ class ModelFile {
   int descriptor() const { return descriptor_->number(); }
   // Returns at most `size` bytes from `offset` on; fewer at the end of the file or on a read error.
   std::string read_at(std::uint64_t offset, std::size_t size) const;
+  // Does the same into `to`; returns the number of bytes.
+  std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const;
   // Returns the whole content.  Throws Error(kInput, at the path).
   std::string read_whole() const;
 

@@ -39,6 +39,12 @@ class Bytes {
     return file_ ? file_->read_at(start_ + offset, size)
                  : memory_.substr(static_cast<std::size_t>(offset), size);
   }
+  std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const {
+    if (offset >= size_) return 0;
+    size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
+    return file_ ? file_->read_at(start_ + offset, size, to)
+                 : memory_.copy(to, size, static_cast<std::size_t>(offset));
+  }
 
  private:
   std::optional<ModelFile> file_;
@@ -75,10 +81,9 @@ class Source {
         position_ = 0;
         return 0;
       case ZIP_SOURCE_READ: {
-        const std::string_view bytes = read(static_cast<std::size_t>(size));
-        std::ranges::copy(bytes, static_cast<char*>(data));
-        position_ += bytes.size();
-        return static_cast<zip_int64_t>(bytes.size());
+        const std::size_t read = this->read(static_cast<std::size_t>(size), static_cast<char*>(data));
+        position_ += read;
+        return static_cast<zip_int64_t>(read);
       }
       case ZIP_SOURCE_SEEK: {
         const zip_int64_t place =
@@ -111,15 +116,16 @@ class Source {
   }
 
   // Fewer bytes where the archive ends.
-  std::string_view read(std::size_t size) {
+  std::size_t read(std::size_t size, char* to) {
     constexpr std::size_t kAhead = 1 << 12;
+    if (size >= kAhead) return bytes_.read_at(position_, size, to);
     const bool is_known = position_ >= ahead_from_ && position_ - ahead_from_ <= ahead_.size() &&
                           size <= ahead_.size() - (position_ - ahead_from_);
     if (!is_known) {
-      ahead_ = bytes_.read_at(position_, std::max(size, kAhead));
+      ahead_ = bytes_.read_at(position_, kAhead);
       ahead_from_ = position_;
     }
-    return std::string_view(ahead_).substr(position_ - ahead_from_, size);
+    return ahead_.copy(to, size, position_ - ahead_from_);
   }
 
   const Bytes& bytes_;
@@ -383,7 +389,7 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   constexpr std::uint64_t kPadding = 64;
   const std::uint64_t size = std::min<std::uint64_t>(entry.size, max_bytes);
   if (stored_[place] && size <= handle_->bytes.size()) bytes.reserve(size + kPadding);
-  std::array<char, 16'384> buffer;
+  std::array<char, 1 << 16> buffer;
   std::string failure;
   const std::uint64_t allowed = kReadBytes + kReadTimes * handle_->bytes.size();
   while (bytes.size() < max_bytes) {

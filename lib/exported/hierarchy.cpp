@@ -16,6 +16,7 @@ constexpr std::size_t kMaxPathLength = 50'000;
 constexpr std::size_t kMaxStackDepth = 4'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
 constexpr std::size_t kMaxPathText = 100'000'000;  // characters of all paths together
+constexpr char kNextItem = ';';                    // in a stack
 
 // torch.export's mark for nodes that it added itself.
 constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
@@ -25,30 +26,18 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Splits at `separator`, except inside brackets.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  std::size_t start = 0;
-  if (text.find('[') == std::string_view::npos && text.find('(') == std::string_view::npos) {
-    // Nearly always, and in deep models these are megabytes.
-    for (std::size_t end; (end = text.find(separator, start)) != std::string_view::npos; start = end + 1) {
-      parts.push_back(text.substr(start, end - start));
-    }
-    parts.push_back(text.substr(start));
-    return parts;
-  }
+// Returns the place of the next `separator` that is not inside brackets, from `start` on; else the end.
+std::size_t find_end(std::string_view text, char separator, std::size_t start) {
+  const std::size_t end = std::min(text.find(separator, start), text.size());
+  if (text.substr(start, end - start).find_first_of("[(") == std::string_view::npos) return end;
   int open = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = start; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '[' || c == '(') ++open;
     if ((c == ']' || c == ')') && open > 0) --open;
-    if (c == separator && open == 0) {
-      parts.push_back(text.substr(start, i - start));
-      start = i + 1;
-    }
+    if (c == separator && open == 0) return i;
   }
-  parts.push_back(text.substr(start));
-  return parts;
+  return text.size();
 }
 
 // What a program says in the place of a path.  Some versions number it ("a@1"); others have the expression by
@@ -117,29 +106,24 @@ std::size_t Hierarchy::insert(std::string_view path) {
 
 void Hierarchy::declare(std::string_view path) { insert(path.substr(0, path.find('@'))); }
 
-std::vector<Hierarchy::Entry> Hierarchy::parse(std::string_view stack) const {
-  std::vector<Entry> entries;
-  for (const auto item : split(stack, ';')) {
-    const auto parts = split(item, ',');
-    if (parts.size() != 3) {
-      throw input_error("a node's nn_module_stack is damaged: '" + std::string(item.substr(0, 100)) +
-                        "' is not 'key,path,type'");
-    }
-    if (parts[1] == kEmptyStack) continue;
-    Entry entry{parts[0], {}, std::string(parts[1]), parts[2]};
-    const std::size_t at = entry.key.rfind('@');
-    if (at != std::string_view::npos && is_number(entry.key.substr(at + 1))) {
-      entry.number = entry.key.substr(at + 1);
-      entry.key = entry.key.substr(0, at);
-    }
-    entry.path = qualified_name(entry.path);
-    entries.push_back(entry);
-    if (entries.size() > kMaxStackDepth) {
-      throw input_error("a node's nn_module_stack has more than " + std::to_string(kMaxStackDepth) +
-                        " modules");
-    }
+Hierarchy::Entry Hierarchy::parse(std::string_view item) {
+  std::vector<std::string_view> parts;
+  for (std::size_t start = 0; start <= item.size();) {
+    const std::size_t end = find_end(item, ',', start);
+    parts.push_back(item.substr(start, end - start));
+    start = end + 1;
   }
-  return entries;
+  if (parts.size() != 3) {
+    throw input_error("a node's nn_module_stack is damaged: '" + std::string(item.substr(0, 100)) +
+                      "' is not 'key,path,type'");
+  }
+  Entry entry{parts[0], {}, std::string(parts[1]), parts[2]};
+  const std::size_t at = entry.key.rfind('@');
+  if (at != std::string_view::npos && is_number(entry.key.substr(at + 1))) {
+    entry.number = entry.key.substr(at + 1);
+    entry.key = entry.key.substr(0, at);
+  }
+  return entry;
 }
 
 CallId Hierarchy::add_call(CallId parent, const Entry& entry) {
@@ -151,28 +135,47 @@ CallId Hierarchy::add_call(CallId parent, const Entry& entry) {
   return static_cast<CallId>(calls_.size() - 1);
 }
 
-std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
-  const auto [known, is_new_stack] = stacks_.emplace(stack, std::nullopt);
-  if (!is_new_stack) return known->second;
-  const std::vector<Entry> entries = parse(stack);
-  if (entries.empty()) return std::nullopt;
-  CallId call = kRootCall;
-  for (const Entry& entry : entries) {
-    const std::size_t index = insert(entry.path);
-    if (types_[index].empty()) types_[index] = entry.type;
-    called_[index] = true;
-    by_key_[std::string(entry.key)].insert(index);
-    if (entry.path.empty()) continue;  // the root
-    std::string key = std::to_string(call);
-    for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)}) {
-      key.append(1, ',').append(part);
-    }
-    const auto [found, is_new] = known_calls_.emplace(std::move(key), 0);
-    if (is_new) found->second = add_call(call, entry);
-    call = found->second;
+std::optional<CallId> Hierarchy::enter(std::optional<CallId> outer, std::string_view item) {
+  Entry entry = parse(item);
+  if (entry.path == kEmptyStack) return outer;
+  entry.path = qualified_name(entry.path);
+  const std::size_t index = insert(entry.path);
+  if (types_[index].empty()) types_[index] = entry.type;
+  called_[index] = true;
+  by_key_[std::string(entry.key)].insert(index);
+  const CallId parent = outer.value_or(kRootCall);
+  if (entry.path.empty()) return parent;  // the root
+  std::string key = std::to_string(parent);
+  for (const std::string_view part : {entry.key, entry.number, std::string_view(entry.path)}) {
+    key.append(1, ',').append(part);
   }
-  known->second = call;
-  return call;
+  const auto [found, is_new] = known_calls_.emplace(std::move(key), 0);
+  if (is_new) found->second = add_call(parent, entry);
+  return found->second;
+}
+
+std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
+  // Most of a stack is as in the one before, and in deep models these are megabytes.
+  const auto is_same = [&](const StackItem& item) {
+    const bool ends_here =
+        item.end == stack.size() || (item.end < stack.size() && stack[item.end] == kNextItem);
+    return ends_here && stack.substr(0, item.end) == last_stack_.substr(0, item.end);
+  };
+  if (!last_items_.empty() && !is_same(last_items_.back()))
+    last_items_.erase(std::ranges::partition_point(last_items_, is_same), last_items_.end());
+  last_stack_ = stack;
+  std::size_t start = last_items_.empty() ? 0 : last_items_.back().end + 1;
+  while (start <= stack.size()) {
+    if (last_items_.size() == kMaxStackDepth) {
+      throw input_error("a node's nn_module_stack has more than " + std::to_string(kMaxStackDepth) +
+                        " modules");
+    }
+    const std::size_t end = find_end(stack, kNextItem, start);
+    const std::optional<CallId> outer = last_items_.empty() ? std::nullopt : last_items_.back().call;
+    last_items_.push_back({end, enter(outer, stack.substr(start, end - start))});
+    start = end + 1;
+  }
+  return last_items_.back().call;
 }
 
 // Programs that were exported with strict=True have one key for a module, whatever path it was called by.

@@ -32,7 +32,7 @@ class Hierarchy {
   // While the program is read: declares a path that it lists, in registration order, ...
   void declare(std::string_view path);
   // ... and returns the innermost call of a stack "key,path,type;key,path,type"; nothing when no module runs.
-  // Throws Error(kInput) for a malformed stack.
+  // Throws Error(kInput) for a malformed stack.  The text must outlive the next call.
   std::optional<CallId> call_of(std::string_view stack);
 
   // A parameter, buffer or other tensor; tied names have the same number.
@@ -67,7 +67,9 @@ class Hierarchy {
     std::string path;
     std::string_view type;
   };
-  std::vector<Entry> parse(std::string_view stack) const;
+  static Entry parse(std::string_view item);
+  // Returns the innermost call of a stack that has `item` below what gave `outer`.
+  std::optional<CallId> enter(std::optional<CallId> outer, std::string_view item);
   CallId add_call(CallId parent, const Entry& entry);
   std::size_t insert(std::string_view path);
   void find_shared_modules(const std::vector<NamedTensor>& tensors);
@@ -75,8 +77,14 @@ class Hierarchy {
   void find_uncalled_names(const std::vector<NamedTensor>& tensors);
 
   std::vector<Call> calls_;
-  std::unordered_map<std::string, CallId> known_calls_;                 // parent and entry, as text
-  std::unordered_map<std::string_view, std::optional<CallId>> stacks_;  // cache of call_of()
+  std::unordered_map<std::string, CallId> known_calls_;  // parent and entry, as text
+  // The stack that call_of() was asked last, and its items.
+  struct StackItem {
+    std::size_t end = 0;         // in the stack
+    std::optional<CallId> call;  // innermost one of it and those before
+  };
+  std::string_view last_stack_;
+  std::vector<StackItem> last_items_;
 
   std::vector<std::string> paths_;  // declared ones, then those of stacks, each once
   std::unordered_map<std::string, std::size_t> path_index_;
