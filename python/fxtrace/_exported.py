@@ -175,10 +175,10 @@ class ProgramBuilder(Builder):
         """What the program has and no operation uses is in the state_dict all the same."""
         if self._is_body:
             return
-        whole = self.graph.signature is not None or self.graph.collection is None
-        names = set() if whole else {parameter.name for parameter in self.graph.collection.parameters}
+        collection = None if self.graph.signature is not None else self.graph.collection
+        names = None if collection is None else {parameter.name for parameter in collection.parameters}
         for name, value in self._program.state_dict.items():
-            if self.is_state(name) and (whole or name in names):
+            if self.is_state(name) and (names is None or name in names):
                 add_state(module, name, value)
 
     @staticmethod

@@ -172,7 +172,7 @@ def why(
     return _explanation(json.loads(output.stdout), output.messages)
 
 
-def _source(data: Mapping[str, Any] | None) -> Source | None:
+def _source(data: dict[str, Any] | None) -> Source | None:
     return None if data is None else Source.from_json(data)
 
 

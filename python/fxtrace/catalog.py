@@ -17,7 +17,7 @@ from ._program import run
 from ._trace import Path, check_keywords, option_words
 
 if TYPE_CHECKING:
-    import pyarrow
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
 __all__ = ["rows"]
 
@@ -48,7 +48,7 @@ def rows(path: Path, *, name: str | None = None, **options: Any) -> dict[str, py
 
 
 def _table(database: sqlite3.Connection, table: str, models: dict[int, str]) -> pyarrow.Table:
-    import pyarrow
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
     columns = [(row[1], row[2]) for row in database.execute(f"PRAGMA table_info({table})")]
     values = list(zip(*database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3"))) or [()] * len(columns)

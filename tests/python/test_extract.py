@@ -37,7 +37,9 @@ def clone(value: Any) -> Any:
         memory[shift : shift + content.numel()] = content
         place = shift // item.element_size() + item.storage_offset()
         made = item.detach().new_empty(0).set_(memory.untyped_storage(), place, item.size(), item.stride())
-        return made.requires_grad_(item.requires_grad)
+        if item.requires_grad and torch._C._functorch.peek_interpreter_stack() is None:  # within vmap none can ask for them
+            made.requires_grad_()
+        return made
 
     return pytree.tree_map(each, value)
 
