@@ -65,6 +65,8 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
 }
 
 std::size_t ModelFile::read_at(std::uint64_t offset, std::size_t size, char* to) const {
+  if (offset >= size_) return 0;
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
   std::size_t have = 0;
   while (have < size) {
     const ssize_t read = ::pread(descriptor(), to + have, size - have, static_cast<off_t>(offset + have));

@@ -35,9 +35,9 @@ class Bytes {
   // Fewer bytes where the archive ends.
   std::string read_at(std::uint64_t offset, std::size_t size) const {
     if (offset >= size_) return {};
-    size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
-    return file_ ? file_->read_at(start_ + offset, size)
-                 : memory_.substr(static_cast<std::size_t>(offset), size);
+    std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
+    bytes.resize(read_at(offset, bytes.size(), bytes.data()));
+    return bytes;
   }
   std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const {
     if (offset >= size_) return 0;
@@ -81,9 +81,9 @@ class Source {
         position_ = 0;
         return 0;
       case ZIP_SOURCE_READ: {
-        const std::size_t read = this->read(static_cast<std::size_t>(size), static_cast<char*>(data));
-        position_ += read;
-        return static_cast<zip_int64_t>(read);
+        const std::size_t taken = read(static_cast<std::size_t>(size), static_cast<char*>(data));
+        position_ += taken;
+        return static_cast<zip_int64_t>(taken);
       }
       case ZIP_SOURCE_SEEK: {
         const zip_int64_t place =

@@ -164,18 +164,19 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
   if (!last_items_.empty() && !is_same(last_items_.back()))
     last_items_.erase(std::ranges::partition_point(last_items_, is_same), last_items_.end());
   last_stack_ = stack;
-  std::size_t start = last_items_.empty() ? 0 : last_items_.back().end + 1;
+  StackItem item = last_items_.empty() ? StackItem{} : last_items_.back();
+  std::size_t start = last_items_.empty() ? 0 : item.end + 1;
   while (start <= stack.size()) {
     if (last_items_.size() == kMaxStackDepth) {
       throw input_error("a node's nn_module_stack has more than " + std::to_string(kMaxStackDepth) +
                         " modules");
     }
-    const std::size_t end = find_end(stack, kNextItem, start);
-    const std::optional<CallId> outer = last_items_.empty() ? std::nullopt : last_items_.back().call;
-    last_items_.push_back({end, enter(outer, stack.substr(start, end - start))});
-    start = end + 1;
+    item.end = find_end(stack, kNextItem, start);
+    item.call = enter(item.call, stack.substr(start, item.end - start));
+    last_items_.push_back(item);
+    start = item.end + 1;
   }
-  return last_items_.back().call;
+  return item.call;
 }
 
 // Programs that were exported with strict=True have one key for a module, whatever path it was called by.

@@ -1,16 +1,11 @@
 #include "verify/constants.h"
 
-#include <cstring>
-
-#include "archive/zip_archive.h"
 #include "support/error.h"
 
 namespace fxtrace::verify {
 
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size) {
-  const std::string bytes = static_cast<const ModelFile*>(context)->read_at(offset, size);
-  std::memcpy(to, bytes.data(), bytes.size());
-  return bytes.size();
+  return static_cast<const ModelFile*>(context)->read_at(offset, size, static_cast<char*>(to));
 }
 
 namespace {
@@ -64,7 +59,8 @@ RunValue ConstantReader::read(const Constant& constant) {
   auto record = records_.find(constant.record);
   if (record == records_.end()) {
     try {
-      const ZipArchive zip(file_);
+      if (!zip_) zip_.emplace(file_);
+      const ZipArchive& zip = *zip_;
       const std::string folder = root_.empty() ? "" : root_ + "/";
       const std::string name = zip.contains(constant.record) ? constant.record : folder + constant.record;
       std::string bytes = zip.read(name, static_cast<std::size_t>(zip.size(name)));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "archive/model_file.h"
+#include "archive/zip_archive.h"
 #include "graph/graph.h"
 #include "verify/engine.h"
 
@@ -36,6 +37,7 @@ class ConstantReader {
   const Engine& engine_;
   ModelFile file_;
   std::string root_;
+  std::optional<ZipArchive> zip_;  // opened when a record is needed
   using ByName = std::unordered_map<std::string, const Constant*>;
   std::unordered_map<const ModuleGraph*, ByName> known_;  // constants already read, by graph
   std::unordered_map<const Constant*, RunValue> read_;
