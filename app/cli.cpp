@@ -34,7 +34,7 @@ int run(const std::vector<std::string>& args, std::istream& in, std::ostream& ou
   try {
     Console console(in, out, err);
     try {
-      code = CommandLine().run(args, console);
+      code = CommandLine::run(args, console);
     } catch (const Error& error) {
       console.error(error);
       code = exit_code(error.kind());

@@ -22,9 +22,48 @@ std::vector<std::string> long_names(const CLI::App* app) {
   return names;
 }
 
+// The one list of commands; the help is made from it.
+struct Row {
+  const char* name;
+  Command (*make)(CLI::App& parent);
+};
+constexpr Row kCommands[] = {
+    {"trace", make_trace_command},     {"summary", make_summary_command}, {"inspect", make_inspect_command},
+    {"render", make_render_command},   {"diff", make_diff_command},       {"order", make_order_command},
+    {"extract", make_extract_command}, {"why", make_why_command},         {"check", make_check_command},
+    {"catalog", make_catalog_command}, {"query", make_query_command},     {"verify", make_verify_command},
+    {"schema", make_schema_command}};
+
+bool is_command(const std::string& word) {
+  return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });
+}
+
+// Returns whether the first word is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
+// FILE`.
+bool is_file_without_command(const std::vector<std::string>& args) {
+  if (args.empty()) return false;
+  const std::string& first = args.front();
+  if (first == "-") return true;
+  if (first.starts_with("-") || is_command(first)) return false;
+  std::error_code ignored;
+  return std::filesystem::exists(first, ignored) || first.find('/') != std::string::npos ||
+         std::filesystem::path(first).has_extension();
+}
+
+void check_command(const std::vector<std::string>& args) {
+  const std::string hint = "fxtrace --help lists the commands";
+  if (args.empty()) throw usage_error("missing command", {hint});
+  const std::string& first = args.front();
+  if ((first.starts_with("-") && first != "-") || is_command(first)) return;
+  std::vector<std::string> names;
+  for (const Row& row : kCommands) names.emplace_back(row.name);
+  throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
+}
+
 }  // namespace
 
-CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {
+CommandLine::CommandLine(std::string_view only)
+    : app_("Trace PyTorch models into torch.fx graphs, without Python.", "fxtrace") {
   app_.formatter(std::make_shared<CLI::FormatterLambda>(
       [](const CLI::App* app, const std::string&, CLI::AppFormatMode) { return format_help(app); }));
   app_.footer(
@@ -34,17 +73,18 @@ CommandLine::CommandLine() : app_("Trace PyTorch models into torch.fx graphs, wi
   app_.set_help_flag("-h,--help", "show this help");
   app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
   app_.require_subcommand(1);
-  // The one list of commands; the help is made from it.
-  commands_ = {make_trace_command(app_),   make_summary_command(app_), make_inspect_command(app_),
-               make_render_command(app_),  make_diff_command(app_),    make_order_command(app_),
-               make_extract_command(app_), make_why_command(app_),     make_check_command(app_),
-               make_catalog_command(app_), make_query_command(app_),   make_verify_command(app_),
-               make_schema_command(app_)};
+  for (const Row& row : kCommands) {
+    if (only.empty() || only == row.name) commands_.push_back(row.make(app_));
+  }
 }
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
   check_command(args);
+  return CommandLine(is_command(args.front()) ? args.front() : "").parse_and_run(args, console);
+}
+
+int CommandLine::parse_and_run(const std::vector<std::string>& args, Console& console) {
   try {
     app_.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes them last first
   } catch (const CLI::CallForHelp&) {
@@ -59,33 +99,6 @@ int CommandLine::run(std::vector<std::string> args, Console& console) {
   const auto command = std::find_if(commands_.begin(), commands_.end(),
                                     [](const Command& candidate) { return candidate.app->parsed(); });
   return command->run(console);
-}
-
-void CommandLine::check_command(const std::vector<std::string>& args) const {
-  const std::string hint = "fxtrace --help lists the commands";
-  if (args.empty()) throw usage_error("missing command", {hint});
-  const std::string& first = args.front();
-  if (first.starts_with("-") && first != "-") return;
-  const std::vector<std::string> names = command_names();
-  if (std::find(names.begin(), names.end(), first) != names.end()) return;
-  throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
-}
-
-std::vector<std::string> CommandLine::command_names() const {
-  std::vector<std::string> names;
-  for (const Command& command : commands_) names.push_back(command.app->get_name());
-  return names;
-}
-
-bool CommandLine::is_file_without_command(const std::vector<std::string>& args) const {
-  if (args.empty()) return false;
-  const std::string& first = args.front();
-  if (first == "-") return true;
-  const auto names = command_names();
-  if (first.starts_with("-") || std::find(names.begin(), names.end(), first) != names.end()) return false;
-  std::error_code ignored;
-  return std::filesystem::exists(first, ignored) || first.find('/') != std::string::npos ||
-         std::filesystem::path(first).has_extension();
 }
 
 const CLI::App* CommandLine::chosen() const {
@@ -123,9 +136,12 @@ Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
                                   const std::string& hint) const {
   // "-output" is meant to be "--output".
   const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
-  for (const Command& command : commands_) {
+  const CommandLine all;
+  for (const Command& command : all.commands_) {
     const auto names = long_names(command.app);
-    if (command.app == app || std::find(names.begin(), names.end(), long_name) == names.end()) continue;
+    if (command.app->get_name() == app->get_name() ||
+        std::find(names.begin(), names.end(), long_name) == names.end())
+      continue;
     const std::string owner = "fxtrace " + command.app->get_name();
     return usage_error(
         "unknown option '" + name + "': it belongs to " + owner,

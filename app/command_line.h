@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,22 +15,19 @@ namespace fxtrace::cli {
 
 class CommandLine {
  public:
-  CommandLine();
+  // Makes all commands, or the one of that name: options take longer to be made than a small file to be read.
+  explicit CommandLine(std::string_view only = {});
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
   // For descriptions: --help, man pages, completions.
   const CLI::App& app() const { return app_; }
 
-  // May be called once.  Returns the exit code or throws Error.
-  int run(std::vector<std::string> args, Console& console);
+  // Returns the exit code or throws Error.
+  static int run(std::vector<std::string> args, Console& console);
 
  private:
-  void check_command(const std::vector<std::string>& args) const;
-  std::vector<std::string> command_names() const;
-  // Returns whether the first word is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
-  // FILE`.
-  bool is_file_without_command(const std::vector<std::string>& args) const;
+  int parse_and_run(const std::vector<std::string>& args, Console& console);
   // Returns the command whose name was parsed, or fxtrace itself.
   const CLI::App* chosen() const;
   Error wrong_usage(const CLI::ParseError& error) const;
