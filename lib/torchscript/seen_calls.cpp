@@ -13,7 +13,11 @@ std::size_t SeenCalls::count(ModuleId caller) const {
 }
 
 void SeenCalls::forget(ModuleId caller, std::size_t from) {
-  if (count(caller) > from) calls_[caller].resize(from);
+  const auto found = calls_.find(caller);
+  if (found == calls_.end()) return;
+  std::vector<Call>& calls = found->second;
+  for (; calls.size() > from; calls.pop_back())
+    places_[calls.back().module].erase({caller, calls.size() - 1});
 }
 
 namespace {
@@ -51,27 +55,29 @@ void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Val
   std::vector<Call>& calls = calls_[caller];
   // In a loop.
   const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == seen;
-  if (!again) calls.push_back({module, std::move(seen)});
+  if (again) return;
+  places_[module].emplace(caller, calls.size());
+  calls.push_back({module, std::move(seen)});
 }
 
 SeenCalls::Arguments SeenCalls::common_arguments(ModuleId module) const {
+  const auto places = places_.find(module);
+  if (places == places_.end()) return {};
   std::optional<Arguments> result;
-  for (const auto& [caller, calls] : calls_) {
-    for (const Call& call : calls) {
-      if (call.module != module) continue;
-      if (!result) {
-        result = call.arguments;
-        continue;
-      }
-      result->known = common(result->known, call.arguments.known);
-      for (std::size_t i = 0; i < result->is_concrete.size() && i < call.arguments.is_concrete.size(); ++i) {
-        if (call.arguments.is_concrete[i]) result->is_concrete[i] = true;
-      }
-      const auto& other = call.arguments.plain;
-      for (std::size_t i = 0; i < result->plain.size(); ++i) {
-        auto& argument = result->plain[i];
-        if (argument && !(i < other.size() && other[i] && are_equal(*argument, *other[i]))) argument.reset();
-      }
+  for (const auto& [caller, index] : places->second) {
+    const Arguments& arguments = calls_.at(caller)[index].arguments;
+    if (!result) {
+      result = arguments;
+      continue;
+    }
+    result->known = common(result->known, arguments.known);
+    for (std::size_t i = 0; i < result->is_concrete.size() && i < arguments.is_concrete.size(); ++i) {
+      if (arguments.is_concrete[i]) result->is_concrete[i] = true;
+    }
+    for (std::size_t i = 0; i < result->plain.size(); ++i) {
+      auto& argument = result->plain[i];
+      const auto& other = arguments.plain;
+      if (argument && !(i < other.size() && other[i] && are_equal(*argument, *other[i]))) argument.reset();
     }
   }
   return result.value_or(Arguments());

@@ -1,8 +1,11 @@
 // Collects what the calls of one trace say about the arguments of each module.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "shapes/abstract_value.h"
@@ -40,8 +43,9 @@ class SeenCalls {
   };
   Arguments common_arguments(ModuleId module) const;
 
-  std::map<ModuleId, std::vector<Call>> calls_;  // by caller
-  std::map<ModuleId, Arguments> used_;           // last results of use()
+  std::map<ModuleId, std::vector<Call>> calls_;                            // by caller
+  std::map<ModuleId, std::set<std::pair<ModuleId, std::size_t>>> places_;  // by module: where calls_ has it
+  std::map<ModuleId, Arguments> used_;                                     // last results of use()
 };
 
 }  // namespace fxtrace::torchscript

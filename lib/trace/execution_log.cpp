@@ -59,14 +59,14 @@ void ExecutionLog::visit(const std::vector<std::size_t>& parameters) {
 
 Execution ExecutionLog::take() {
   // Modules within one another use the same parameters.
-  std::vector<Shared<std::string>> shared;
+  std::unordered_map<std::size_t, Shared<std::string>> shared;
   const auto names = [&](const std::vector<std::size_t>& parameters) {
     std::vector<Shared<std::string>> result;
     result.reserve(parameters.size());
     for (const std::size_t index : parameters) {
-      if (index >= shared.size()) shared.resize(index + 1);
-      if (shared[index]->empty()) shared[index] = facts_.parameter_name(index);
-      result.push_back(shared[index]);
+      const auto [name, is_new] = shared.try_emplace(index);
+      if (is_new) name->second = facts_.parameter_name(index);
+      result.push_back(name->second);
     }
     return result;
   };

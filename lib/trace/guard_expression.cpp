@@ -337,7 +337,7 @@ std::string description(const Graph& graph, const Argument& value) {
 }
 
 std::string_view what_decides(const Graph& graph, NodeId node) {
-  constexpr std::size_t kMaxNodes = 1000;  // a question that takes more is one of an input
+  constexpr std::size_t kMaxNodes = 200;  // a question that takes more is one of an input
   // The latest first: what is recorded uses what was recorded before, so that no node comes twice.
   std::priority_queue<NodeId> rest;
   rest.push(node);

@@ -65,7 +65,9 @@ class RecursiveTrace {
       for (const ModuleId module : level) {
         ensure_traced(module);
         order_.push_back(module);
-        for (const ModuleId failed : failed_.order()) level_found_.emplace(failed, depth);
+        const std::vector<ModuleId>& failed = failed_.order();
+        for (std::size_t i = level_found_.size(); i < failed.size(); ++i)
+          level_found_.emplace(failed[i], depth);
       }
       std::vector<ModuleId> newly;
       for (const ModuleId failed : failed_.order()) {
@@ -317,7 +319,7 @@ class RecursiveTrace {
   LeafRules rules_;
   ModuleFacts facts_;
   FailedModules failed_;
-  std::map<ModuleId, std::size_t> level_found_;
+  std::map<ModuleId, std::size_t> level_found_;  // of each in failed_.order(), as far as it was seen
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
   std::vector<std::string> misfits_;
