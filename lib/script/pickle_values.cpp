@@ -1,9 +1,9 @@
 #include "script/pickle_values.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "archive/pickle_check.h"
 #include "support/error.h"
 
 namespace fxtrace::script {
@@ -11,6 +11,10 @@ namespace {
 
 // What values take at least, in bytes: what the allocator adds is in it.
 constexpr std::size_t kSizeOfValue = 16, kSizeOfShared = 64, kSizeOfContainer = 112;
+// Each takes some forty bytes or more here.
+constexpr std::size_t kMaxValues = 16'000'000;
+// A module takes two levels: the object and the dict of its attributes.
+constexpr std::uint32_t kMaxNesting = 1'000;
 
 }  // namespace
 
@@ -26,20 +30,19 @@ void PickleValues::spend(std::size_t bytes) {
 }
 
 Value PickleValues::run() {
-  check_pickle(bytes_);  // how deep values are nested, and that none contains itself
   while (!stopped_) {
     if (at_ == bytes_.size()) damaged("it has no end");
     step(static_cast<unsigned char>(bytes_[at_++]));
   }
-  if (stack_.size() != 1 || !marks_.empty() || stack_.back().is_handle())
+  if (stack_.size() != 1 || !marks_.empty() || stack_.back().value.is_handle())
     damaged("it does not end with one value");
-  return std::move(stack_.back());
+  return std::move(stack_.back().value);
 }
 
 // --- bytes ---
 
 std::string_view PickleValues::text(std::uint64_t size) {
-  if (size > bytes_.size() - at_) damaged("it ends in the middle of a value");
+  if (size > bytes_.size() - at_) throw input_error("its pickle ends in the middle of a value");
   const std::string_view part = bytes_.substr(at_, static_cast<std::size_t>(size));
   at_ += part.size();
   return part;
@@ -78,18 +81,45 @@ double PickleValues::real_number() {
 
 void PickleValues::push(Value value) {
   spend(kSizeOfValue);
-  stack_.push_back(std::move(value));
+  count_value();
+  const bool is_flat = deepest_ == 0 && !value.is_list() && !value.is_dict() && !value.is_handle();
+  stack_.push_back({std::move(value), is_flat ? kFlat : level_above()});
 }
 
-Value& PickleValues::top() {
+PickleValues::Entry& PickleValues::top() {
   if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("a value is missing");
   return stack_.back();
 }
 
 Value PickleValues::pop() {
-  Value value = std::move(top());
+  Entry entry = std::move(top());
   stack_.pop_back();
-  return value;
+  deepest_ = std::max(deepest_, levels_[entry.level].nesting + 1);
+  return std::move(entry.value);
+}
+
+void PickleValues::check_nesting(std::uint32_t nesting) {
+  if (nesting > kMaxNesting)
+    throw input_error("its pickle nests values more than " + std::to_string(kMaxNesting) + " deep");
+}
+
+std::uint32_t PickleValues::level_above() {
+  check_nesting(deepest_);
+  levels_.push_back({deepest_});
+  return static_cast<std::uint32_t>(levels_.size() - 1);
+}
+
+// Whoever fetched the top has a nesting that would no longer be true; only cycles need that.
+void PickleValues::deepen() {
+  Level& level = levels_[top().level];
+  if (level.is_shared) throw input_error("its pickle has a value that contains itself");
+  level.nesting = std::max(level.nesting, deepest_);
+  check_nesting(level.nesting);
+}
+
+void PickleValues::count_value() {
+  if (count_++ == kMaxValues)
+    throw input_error("its pickle has more than " + std::to_string(kMaxValues) + " values");
 }
 
 Value PickleValues::pop_data() {
@@ -106,18 +136,11 @@ Value PickleValues::part_of_tuple(Value value) {
 }
 
 std::vector<Value> PickleValues::pop_to_mark(bool for_tuple) {
-  if (marks_.empty()) damaged("it closes what it did not open");
-  const auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+  if (marks_.empty()) throw input_error("its pickle closes what it did not open");
+  std::vector<Value> values(stack_.size() - marks_.back());
+  for (std::size_t i = values.size(); i > 0; --i)
+    values[i - 1] = for_tuple ? part_of_tuple(pop()) : pop_data();
   marks_.pop_back();
-  std::vector<Value> values(std::make_move_iterator(from), std::make_move_iterator(stack_.end()));
-  stack_.erase(from, stack_.end());
-  for (Value& value : values) {
-    if (for_tuple) {
-      value = part_of_tuple(std::move(value));
-    } else if (value.is_handle()) {
-      damaged("a name stands where a value is expected");
-    }
-  }
   return values;
 }
 
@@ -129,16 +152,18 @@ void PickleValues::push_tuple(std::size_t count) {
 }
 
 void PickleValues::append(std::vector<Value> items) {
-  if (!top().is_list()) damaged("it appends to what is no list");
+  if (!top().value.is_list()) damaged("it appends to what is no list");
   spend(kSizeOfValue * items.size());
-  auto& list = top().to_list().items;
+  deepen();
+  auto& list = top().value.to_list().items;
   list.insert(list.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
 }
 
 void PickleValues::set_items(const std::vector<Value>& flat) {
-  if (!top().is_dict() || flat.size() % 2 != 0) damaged("it sets items of what is no dict");
+  if (!top().value.is_dict() || flat.size() % 2 != 0) damaged("it sets items of what is no dict");
   spend(4 * kSizeOfValue * flat.size());
-  DictValue& dict = top().to_dict();
+  deepen();
+  DictValue& dict = top().value.to_dict();
   for (std::size_t i = 0; i < flat.size(); i += 2) {
     if (!DictValue::may_be_key(flat[i])) damaged("the key of a dict is none");
     dict.set(flat[i], flat[i + 1]);
@@ -147,24 +172,26 @@ void PickleValues::set_items(const std::vector<Value>& flat) {
 
 void PickleValues::put(std::uint64_t index) {
   // Every entry of the memo takes an opcode with its operand.
-  if (index > bytes_.size()) damaged("an index of its memo is beyond its size");
+  if (index > bytes_.size()) throw input_error("its pickle has a memo index beyond its size");
   if (memo_.size() <= index) {
     const auto size = static_cast<std::size_t>(index) + 1;
     spend((size - memo_.size()) * kSizeOfValue);
-    memo_.resize(size);
-    is_kept_.resize(size);
+    memo_.resize(size, Entry{{}, kNotKept});
   }
   memo_[static_cast<std::size_t>(index)] = top();
-  is_kept_[static_cast<std::size_t>(index)] = true;
 }
 
 void PickleValues::get(std::uint64_t index) {
-  if (index >= memo_.size() || !is_kept_[static_cast<std::size_t>(index)])
-    damaged("it fetches a value that it did not keep");
-  push(memo_[static_cast<std::size_t>(index)]);
+  if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)].level == kNotKept)
+    throw input_error("its pickle fetches a value that it did not keep");
+  const Entry& entry = memo_[static_cast<std::size_t>(index)];
+  spend(kSizeOfValue);
+  levels_[entry.level].is_shared = true;
+  stack_.push_back(entry);
 }
 
 void PickleValues::step(unsigned char opcode) {
+  deepest_ = 0;
   switch (opcode) {
     case 0x80:  // PROTO
       text(1);
@@ -247,7 +274,10 @@ void PickleValues::step(unsigned char opcode) {
     }
     case 0x81:  // NEWOBJ: the class stays until its state is there
       if (!pop().is_tuple()) damaged("the arguments of a class are no tuple");
-      if (!top().is_handle()) damaged("what is made is of no class");
+      if (!top().value.is_handle()) damaged("what is made is of no class");
+      count_value();
+      deepest_ = std::max(deepest_, levels_[top().level].nesting + 1);
+      top().level = level_above();
       return;
     case 'R': {
       const Value arguments = pop_data();
@@ -257,9 +287,11 @@ void PickleValues::step(unsigned char opcode) {
     }
     case 'b': {
       const Value state = pop_data();
-      const Value type = pop();
-      if (!type.is_handle()) damaged("it sets the state of what is no object");
-      return push(host_.build(type.to_handle(), state));
+      if (!top().value.is_handle()) damaged("it sets the state of what is no object");
+      deepen();
+      spend(kSizeOfValue);
+      top().value = host_.build(top().value.to_handle(), state);
+      return;
     }
     case 'Q': {
       const Value id = pop_data();

@@ -33,7 +33,7 @@ class PickleValues {
   PickleValues(std::string_view bytes, Host& host) : bytes_(bytes), host_(host) {}
 
   // Runs the pickle.  Throws Error(kInput) when it is damaged, too large, nested too deep, or not as LibTorch
-  // writes it.
+  // writes it, and for values that contain themselves.
   Value run();
 
   // Counts memory of values that the host makes.  Throws Error(kInput) beyond the limit.
@@ -41,6 +41,18 @@ class PickleValues {
 
  private:
   static constexpr std::size_t kMaxMemory = std::size_t{1} << 28;
+
+  // How deep a value is nested.
+  struct Level {
+    std::uint32_t nesting = 0;
+    bool is_shared = false;  // fetched from the memo: no longer to be changed
+  };
+  static constexpr std::uint32_t kFlat = 0;              // the level of what holds nothing and never will
+  static constexpr std::uint32_t kNotKept = UINT32_MAX;  // of an entry of the memo that is not there
+  struct Entry {
+    Value value;
+    std::uint32_t level = kFlat;  // index into levels_
+  };
 
   void step(unsigned char opcode);
   std::uint64_t number(std::size_t size);
@@ -51,7 +63,12 @@ class PickleValues {
 
   void push(Value value);
   Value pop();
-  Value& top();
+  Entry& top();
+  // Makes a level for what holds the values that this step took off.
+  std::uint32_t level_above();
+  // Called before the top takes in the values that this step took off.
+  void deepen();
+  void count_value();
   // Pops a value to be put into another one; throws for a Handle that is still to be called.
   Value pop_data();
   Value part_of_tuple(Value value);
@@ -62,16 +79,19 @@ class PickleValues {
   void put(std::uint64_t index);
   void get(std::uint64_t index);
   [[noreturn]] static void damaged(const char* why);
+  static void check_nesting(std::uint32_t nesting);
 
   std::string_view bytes_;
   Host& host_;
   std::size_t at_ = 0;
   std::size_t memory_ = 0;
   bool stopped_ = false;
-  std::vector<Value> stack_;
+  std::vector<Entry> stack_;
   std::vector<std::size_t> marks_;  // sizes of the stack
-  std::vector<Value> memo_;
-  std::vector<bool> is_kept_;  // by memo entry
+  std::vector<Entry> memo_;
+  std::vector<Level> levels_{Level{}};
+  std::uint32_t deepest_ = 0;  // the nesting of what holds the values that this step took off
+  std::size_t count_ = 0;      // of values made
 };
 
 }  // namespace fxtrace::script
