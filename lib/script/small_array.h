@@ -38,6 +38,7 @@ struct Array {
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   std::int64_t count() const { return static_cast<std::int64_t>(elements.size()); }
   bool is_real() const { return is_floating(dtype); }
+  bool is_true(TensorElement element) const { return is_real() ? element.real != 0 : element.integer != 0; }
 };
 
 // These return an argument and throw NotKnown for another kind.

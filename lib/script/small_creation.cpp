@@ -185,17 +185,13 @@ void range(const Array& start, const Array& end, const Array& step, Dtype wanted
 
 Array integer_number(std::int64_t number) { return {Type::kInt64, {}, {{.integer = number}}, true, true}; }
 
+// Of the end; of the start and the end; of those and the step.
+template <std::size_t Numbers>
 void arange(Arguments arguments, Results& results) {
-  range(integer_number(0), number_argument(arguments, 0), integer_number(1),
-        find_dtype_argument(arguments, 1), results);
-}
-void arange_from(Arguments arguments, Results& results) {
-  range(number_argument(arguments, 0), number_argument(arguments, 1), integer_number(1),
-        find_dtype_argument(arguments, 2), results);
-}
-void arange_by(Arguments arguments, Results& results) {
-  range(number_argument(arguments, 0), number_argument(arguments, 1), number_argument(arguments, 2),
-        find_dtype_argument(arguments, 3), results);
+  range(Numbers > 1 ? number_argument(arguments, 0) : integer_number(0),
+        number_argument(arguments, Numbers > 1 ? 1 : 0),
+        Numbers > 2 ? number_argument(arguments, 2) : integer_number(1),
+        find_dtype_argument(arguments, Numbers), results);
 }
 
 void linspace(Arguments arguments, Results& results) {
@@ -214,59 +210,42 @@ void linspace(Arguments arguments, Results& results) {
   give(results, std::move(array));
 }
 
-void identity(std::int64_t rows, std::int64_t columns, Type dtype, Results& results) {
+// Of as many rows as columns, or of another number of columns.
+template <std::size_t Numbers>
+void eye(Arguments arguments, Results& results) {
+  const std::int64_t rows = integer_argument(arguments, 0), columns = integer_argument(arguments, Numbers - 1);
+  const Type dtype = find_dtype_argument(arguments, Numbers).value_or(kDefaultFloat);
   Array array = filled({rows, columns}, dtype, whole(0, dtype));
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i)
     array.elements[static_cast<std::size_t>(i * columns + i)] = whole(1, dtype);
   give(results, std::move(array));
 }
-void eye(Arguments arguments, Results& results) {
-  const std::int64_t size = integer_argument(arguments, 0);
-  identity(size, size, find_dtype_argument(arguments, 1).value_or(kDefaultFloat), results);
-}
-void eye_of(Arguments arguments, Results& results) {
-  identity(integer_argument(arguments, 0), integer_argument(arguments, 1),
-           find_dtype_argument(arguments, 2).value_or(kDefaultFloat), results);
-}
 
 // --- numbers of tensors ---
 
-Value only_element(Arguments arguments) {
+void item(Arguments arguments, Results& results) {
   const Array array = tensor_argument(arguments, 0);
   need(array.count() == 1);
-  return element_value(array.dtype, array.elements[0]);
+  results.push_back(element_value(array.dtype, array.elements[0]));
 }
 
-void item(Arguments arguments, Results& results) { results.push_back(only_element(arguments)); }
+template <Type As>
+void number(Arguments arguments, Results& results) {
+  const Array array = tensor_argument(arguments, 0);
+  need(array.count() == 1);
+  results.push_back(element_value(As, converted(array.elements[0], array.dtype, As)));
+}
 
 // Implicitly, as an argument is converted: of a tensor without dimensions, and to an int of one of ints.
-void implicit_item(Arguments arguments, Results& results) {
+template <void (*Of)(Arguments, Results&)>
+void implicit(Arguments arguments, Results& results) {
   need(tensor_argument(arguments, 0).sizes.empty());
-  results.push_back(only_element(arguments));
-}
-void to_integer(Arguments arguments, Results& results) {
-  const Array array = tensor_argument(arguments, 0);
-  need(array.count() == 1);
-  results.emplace_back(converted(array.elements[0], array.dtype, Type::kInt64).integer);
+  Of(arguments, results);
 }
 void implicit_integer(Arguments arguments, Results& results) {
   const Array array = tensor_argument(arguments, 0);
-  need(array.sizes.empty() && !array.is_real() && array.dtype != Type::kBool);
-  to_integer(arguments, results);
-}
-void to_float(Arguments arguments, Results& results) {
-  const Array array = tensor_argument(arguments, 0);
-  need(array.count() == 1);
-  results.emplace_back(converted(array.elements[0], array.dtype, Type::kFloat64).real);
-}
-void implicit_float(Arguments arguments, Results& results) {
-  need(tensor_argument(arguments, 0).sizes.empty());
-  to_float(arguments, results);
-}
-void to_bool(Arguments arguments, Results& results) {
-  const Array array = tensor_argument(arguments, 0);
-  need(array.count() == 1);
-  results.emplace_back(array.is_real() ? array.elements[0].real != 0 : array.elements[0].integer != 0);
+  need(!array.is_real() && array.dtype != Type::kBool);
+  implicit<number<Type::kInt64>>(arguments, results);
 }
 
 void dim(Arguments arguments, Results& results) { results.emplace_back(view_argument(arguments, 0)->dim()); }
@@ -321,19 +300,19 @@ constexpr PlainRow kCreation[] = {
      tensor},
     {"aten::as_tensor", as_tensor},
     {"aten::_list_to_tensor", list_to_tensor},
-    {"aten::arange", arange},
-    {"aten::arange.start", arange_from},
-    {"aten::arange.start_step", arange_by},
+    {"aten::arange", arange<1>},
+    {"aten::arange.start", arange<2>},
+    {"aten::arange.start_step", arange<3>},
     {"aten::linspace", linspace},
-    {"aten::eye", eye},
-    {"aten::eye.m", eye_of},
+    {"aten::eye", eye<1>},
+    {"aten::eye.m", eye<2>},
     {"aten::item", item},
-    {"aten::ScalarImplicit", implicit_item},
-    {"aten::Int.Tensor", to_integer},
+    {"aten::ScalarImplicit", implicit<item>},
+    {"aten::Int.Tensor", number<Type::kInt64>},
     {"aten::IntImplicit", implicit_integer},
-    {"aten::Float.Tensor", to_float},
-    {"aten::FloatImplicit", implicit_float},
-    {"aten::Bool.Tensor aten::is_nonzero", to_bool},
+    {"aten::Float.Tensor", number<Type::kFloat64>},
+    {"aten::FloatImplicit", implicit<number<Type::kFloat64>>},
+    {"aten::Bool.Tensor aten::is_nonzero", number<Type::kBool>},
     {"aten::dim", dim},
     {"aten::numel", numel},
     {"aten::size", sizes},

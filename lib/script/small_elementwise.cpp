@@ -14,25 +14,19 @@ namespace {
 using Element = TensorElement;
 using Type = ScalarType;
 
-bool is_true(Element element, Type dtype) {
-  return is_floating(dtype) ? element.real != 0 : element.integer != 0;
-}
-
 // --- of two, in their common type ---
 
 // A number must be one of the integers of a tensor; of floats it is rounded as they are.
+Array in_type(Array array, Type type) {
+  if (!array.is_number) return cast(std::move(array), type);
+  array.elements[0] = element_of(array, type);
+  array.dtype = type;
+  return array;
+}
+
 std::array<Array, 2> both(Array a, Array b) {
-  const std::array arrays{a, b};
-  const Type type = common_type(arrays);
-  for (Array* array : {&a, &b}) {
-    if (array->is_number) {
-      array->elements[0] = element_of(*array, type);
-      array->dtype = type;
-    } else {
-      *array = cast(std::move(*array), type);
-    }
-  }
-  return {std::move(a), std::move(b)};
+  const Type type = common_type(std::array{a, b});
+  return {in_type(std::move(a), type), in_type(std::move(b), type)};
 }
 
 std::array<Array, 2> both_arguments(Arguments arguments) {
@@ -251,13 +245,13 @@ template <class Logic>
 void logical(Arguments arguments, Results& results) {
   const Array a = tensor_argument(arguments, 0), b = tensor_argument(arguments, 1);
   give(results, combined(a, b, Type::kBool, [&](Element x, Element y) {
-         return Element{.integer = Logic{}(is_true(x, a.dtype), is_true(y, b.dtype)) ? 1 : 0};
+         return Element{.integer = Logic{}(a.is_true(x), b.is_true(y)) ? 1 : 0};
        }));
 }
 
 void logical_not(Arguments arguments, Results& results) {
   Array a = tensor_argument(arguments, 0);
-  for (Element& element : a.elements) element = {.integer = is_true(element, a.dtype) ? 0 : 1};
+  for (Element& element : a.elements) element = {.integer = a.is_true(element) ? 0 : 1};
   a.dtype = Type::kBool;
   give(results, std::move(a));
 }
@@ -333,13 +327,7 @@ void clamp(Arguments arguments, Results& results) {
   std::size_t next = 1;
   for (const std::size_t i : {1, 2}) {
     if (!is_given(arguments, i)) continue;
-    Array limit = all[next++];
-    if (limit.is_number) {
-      limit.elements[0] = element_of(limit, type);
-      limit.dtype = type;
-    } else {
-      limit = cast(std::move(limit), type);
-    }
+    const Array limit = in_type(all[next++], type);
     need(!is_floating(type) ||
          std::ranges::none_of(limit.elements, [](Element e) { return std::isnan(e.real); }));
     result = i == 1 ? chosen_of<true>({result, limit}) : chosen_of<false>({result, limit});

@@ -86,90 +86,54 @@ Element product_of_group(const Elements& group, Type dtype) {
   return {.real = product};
 }
 
+Element mean_of_group(const Elements& group, Type dtype) {
+  need(!group.empty());
+  const double all = sum_of_group(group, dtype).real;
+  if (dtype == Type::kFloat64) return {.real = all / static_cast<double>(group.size())};
+  return {.real = static_cast<float>(all) / static_cast<float>(group.size())};
+}
+
 // Integers add up to one of 64 bits.
 Type sum_type(const Array& self, Dtype wanted) {
   return wanted.value_or(self.is_real() ? self.dtype : Type::kInt64);
 }
 
-Sizes dims_argument(Arguments arguments, std::size_t i) {
-  return is_given(arguments, i) ? integers_argument(arguments, i) : Sizes{};
+// Which dimensions are reduced, and whether they stay with the size 1.
+struct Over {
+  std::vector<bool> dims;
+  bool keep;
+};
+// All of them, or those in argument 1.
+Over over(Arguments arguments, const Array& self, bool all) {
+  if (all) return {reduced_dims({}, self), false};
+  const Sizes dims = is_given(arguments, 1) ? integers_argument(arguments, 1) : Sizes{};
+  return {reduced_dims(dims, self), flag_argument(arguments, 2)};
 }
 
-void sum_over(Arguments arguments, Results& results, const Sizes& dims, bool keep, Dtype wanted) {
-  Array self = tensor_argument(arguments, 0);
-  const Type dtype = sum_type(self, wanted);
-  need(dtype != Type::kBool);
-  self = cast(std::move(self), dtype);
-  give(results, reduced(self, reduced_dims(dims, self), keep, dtype,
-                        [&](const Elements& group) { return sum_of_group(group, dtype); }));
-}
-void sum(Arguments arguments, Results& results) {
-  sum_over(arguments, results, {}, false, find_dtype_argument(arguments, 1));
-}
-void sum_dims(Arguments arguments, Results& results) {
-  sum_over(arguments, results, dims_argument(arguments, 1), flag_argument(arguments, 2),
-           find_dtype_argument(arguments, 3));
-}
+using Fold = Element (*)(const Elements& group, Type dtype);
 
-void mean_over(Arguments arguments, Results& results, const Sizes& dims, bool keep, Dtype wanted) {
-  Array self = tensor_argument(arguments, 0);
-  const Type dtype = wanted.value_or(self.dtype);
-  need(is_floating(dtype));
-  self = cast(std::move(self), dtype);
-  give(results, reduced(self, reduced_dims(dims, self), keep, dtype, [&](const Elements& group) {
-         need(!group.empty());
-         const double all = sum_of_group(group, dtype).real;
-         if (dtype == Type::kFloat64) return Element{.real = all / static_cast<double>(group.size())};
-         return Element{.real = static_cast<float>(all) / static_cast<float>(group.size())};
-       }));
-}
-void mean(Arguments arguments, Results& results) {
-  mean_over(arguments, results, {}, false, find_dtype_argument(arguments, 1));
-}
-void mean_dims(Arguments arguments, Results& results) {
-  mean_over(arguments, results, dims_argument(arguments, 1), flag_argument(arguments, 2),
-            find_dtype_argument(arguments, 3));
-}
-
-void product_over(Arguments arguments, Results& results, const Sizes& dims, bool keep, Dtype wanted) {
-  Array self = tensor_argument(arguments, 0);
-  const Type dtype = sum_type(self, wanted);
-  need(dtype != Type::kBool);
-  self = cast(std::move(self), dtype);
-  give(results, reduced(self, reduced_dims(dims, self), keep, dtype,
-                        [&](const Elements& group) { return product_of_group(group, dtype); }));
-}
-void product(Arguments arguments, Results& results) {
-  product_over(arguments, results, {}, false, find_dtype_argument(arguments, 1));
-}
-void product_dim(Arguments arguments, Results& results) {
-  product_over(arguments, results, {integer_argument(arguments, 1)}, flag_argument(arguments, 2),
-               find_dtype_argument(arguments, 3));
-}
-
-template <bool All>
-void truth_over(Arguments arguments, Results& results, const Sizes& dims, bool keep) {
+template <Fold Of, bool All>
+void folded(Arguments arguments, Results& results) {
   const Array self = tensor_argument(arguments, 0);
+  const auto [dims, keep] = over(arguments, self, All);
+  const Type dtype = sum_type(self, find_dtype_argument(arguments, All ? 1 : 3));
+  need(Of == mean_of_group ? is_floating(dtype) : dtype != Type::kBool);
+  give(results, reduced(cast(self, dtype), dims, keep, dtype,
+                        [&](const Elements& group) { return Of(group, dtype); }));
+}
+
+template <bool Every, bool All>
+void truth(Arguments arguments, Results& results) {
+  const Array self = tensor_argument(arguments, 0);
+  // Of an empty list of dimensions LibTorch reduces none here.
+  need(All || !is_given(arguments, 1) || !integers_argument(arguments, 1).empty());
+  const auto [dims, keep] = over(arguments, self, All);
   const Type dtype = self.dtype == Type::kUint8 ? Type::kUint8 : Type::kBool;
-  const auto is_true = [&](Element e) { return self.is_real() ? e.real != 0 : e.integer != 0; };
-  give(results, reduced(self, reduced_dims(dims, self), keep, dtype, [&](const Elements& group) {
-         const bool holds = All ? std::ranges::all_of(group, is_true) : std::ranges::any_of(group, is_true);
+  const auto is_true = [&](Element element) { return self.is_true(element); };
+  give(results, reduced(self, dims, keep, dtype, [&](const Elements& group) {
+         const bool holds = Every ? std::ranges::all_of(group, is_true) : std::ranges::any_of(group, is_true);
          return Element{.integer = holds ? 1 : 0};
        }));
-}
-template <bool All>
-void truth(Arguments arguments, Results& results) {
-  truth_over<All>(arguments, results, {}, false);
-}
-template <bool All>
-void truth_dim(Arguments arguments, Results& results) {
-  truth_over<All>(arguments, results, {integer_argument(arguments, 1)}, flag_argument(arguments, 2));
-}
-// Of an empty list of dimensions LibTorch reduces none here.
-template <bool All>
-void truth_dims(Arguments arguments, Results& results) {
-  if (is_given(arguments, 1)) need(!integers_argument(arguments, 1).empty());
-  truth_over<All>(arguments, results, dims_argument(arguments, 1), flag_argument(arguments, 2));
 }
 
 // --- extremes ---
@@ -215,32 +179,26 @@ Array place_in(const Array& self, const std::vector<bool>& dims, bool keep) {
   });
 }
 
-template <bool Largest>
+template <bool Largest, bool All>
 void extreme(Arguments arguments, Results& results) {
   const Array self = tensor_argument(arguments, 0);
-  give(results, extreme_of<Largest>(self, reduced_dims({}, self), false));
+  const auto [dims, keep] = over(arguments, self, All);
+  give(results, extreme_of<Largest>(self, dims, keep));
 }
 template <bool Largest>
-void extreme_dims(Arguments arguments, Results& results) {
+void extreme_and_place(Arguments arguments, Results& results) {
   const Array self = tensor_argument(arguments, 0);
-  give(results, extreme_of<Largest>(self, reduced_dims(dims_argument(arguments, 1), self),
-                                    flag_argument(arguments, 2)));
-}
-template <bool Largest>
-void extreme_dim(Arguments arguments, Results& results) {
-  const Array self = tensor_argument(arguments, 0);
-  const auto dims = reduced_dims({integer_argument(arguments, 1)}, self);
-  give(results, extreme_of<Largest>(self, dims, flag_argument(arguments, 2)));
-  give(results, place_in<Largest>(self, dims, flag_argument(arguments, 2)));
+  const auto [dims, keep] = over(arguments, self, false);
+  give(results, extreme_of<Largest>(self, dims, keep));
+  give(results, place_in<Largest>(self, dims, keep));
 }
 template <bool Largest>
 void place(Arguments arguments, Results& results) {
   const Array self = tensor_argument(arguments, 0);
-  need(self.dtype != Type::kBool);
-  const auto dim = find_integer_argument(arguments, 1);
-  const auto dims = reduced_dims(dim ? Sizes{*dim} : Sizes{}, self);
-  give(results, place_in<Largest>(self, dims, dim ? flag_argument(arguments, 2) : false));
-  need(dim || !flag_argument(arguments, 2));
+  const bool all = !is_given(arguments, 1);
+  need(self.dtype != Type::kBool && !(all && flag_argument(arguments, 2)));
+  const auto [dims, keep] = over(arguments, self, all);
+  give(results, place_in<Largest>(self, dims, keep));
 }
 
 // --- along a dimension ---
@@ -271,7 +229,8 @@ Array along(Array self, std::int64_t dim, Type dtype, const std::function<Elemen
   return result;
 }
 
-void cumulative(Arguments arguments, Results& results, Element (*of)(const Elements&, Type)) {
+template <Fold Of>
+void cumulative(Arguments arguments, Results& results) {
   Array self = tensor_argument(arguments, 0);
   const Type dtype = sum_type(self, find_dtype_argument(arguments, 2));
   need(dtype != Type::kBool);
@@ -279,13 +238,9 @@ void cumulative(Arguments arguments, Results& results, Element (*of)(const Eleme
   give(results, along(self, integer_argument(arguments, 1), dtype, [&](const Elements& line) {
          Elements sums;
          for (std::size_t i = 1; i <= line.size(); ++i)
-           sums.push_back(of(Elements(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(i)), dtype));
+           sums.push_back(Of(Elements(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(i)), dtype));
          return sums;
        }));
-}
-void cumulative_sum(Arguments arguments, Results& results) { cumulative(arguments, results, sum_of_group); }
-void cumulative_product(Arguments arguments, Results& results) {
-  cumulative(arguments, results, product_of_group);
 }
 
 // Places in the order of the elements; NaN is the largest.
@@ -310,26 +265,23 @@ Array places_in_order(const Array& self, std::int64_t dim, bool descending) {
     return places;
   });
 }
-void sort_along(Arguments arguments, Results& results, std::size_t dim, std::size_t descending) {
+// Positions of the dimension; whether the order is descending stands behind it.
+template <std::size_t Dim>
+void sort(Arguments arguments, Results& results) {
   const Array self = tensor_argument(arguments, 0);
-  const std::int64_t along_dim = integer_argument(arguments, dim);
-  const bool backwards = flag_argument(arguments, descending);
-  give(results, along(self, along_dim, self.dtype, [&](const Elements& line) {
+  const std::int64_t dim = integer_argument(arguments, Dim);
+  const bool descending = flag_argument(arguments, Dim + 1);
+  give(results, along(self, dim, self.dtype, [&](const Elements& line) {
          Elements sorted;
-         for (const std::size_t place : order_of(line, self.dtype, backwards)) sorted.push_back(line[place]);
+         for (const std::size_t place : order_of(line, self.dtype, descending)) sorted.push_back(line[place]);
          return sorted;
        }));
-  give(results, places_in_order(self, along_dim, backwards));
+  give(results, places_in_order(self, dim, descending));
 }
-void sort(Arguments arguments, Results& results) { sort_along(arguments, results, 1, 2); }
-void sort_stable(Arguments arguments, Results& results) { sort_along(arguments, results, 2, 3); }
+template <std::size_t Dim>
 void argsort(Arguments arguments, Results& results) {
-  give(results, places_in_order(tensor_argument(arguments, 0), integer_argument(arguments, 1),
-                                flag_argument(arguments, 2)));
-}
-void argsort_stable(Arguments arguments, Results& results) {
-  give(results, places_in_order(tensor_argument(arguments, 0), integer_argument(arguments, 2),
-                                flag_argument(arguments, 3)));
+  give(results, places_in_order(tensor_argument(arguments, 0), integer_argument(arguments, Dim),
+                                flag_argument(arguments, Dim + 1)));
 }
 
 // --- products of matrices ---
@@ -432,7 +384,7 @@ void places_of_true(Arguments arguments, Results& results) {
   std::vector<Elements> places(self.sizes.size());
   for (std::int64_t i = 0; i < self.count(); ++i) {
     const Element element = self.elements[static_cast<std::size_t>(i)];
-    if (self.is_real() ? element.real == 0 : element.integer == 0) continue;
+    if (!self.is_true(element)) continue;
     std::int64_t rest = i;
     for (std::size_t dim = self.sizes.size(); dim > 0; --dim) {
       places[dim - 1].push_back({.integer = rest % self.sizes[dim - 1]});
@@ -465,32 +417,30 @@ void triangle(Arguments arguments, Results& results) {
 }
 
 constexpr PlainRow kReductions[] = {
-    {"aten::sum", sum},
-    {"aten::sum.dim_IntList", sum_dims},
-    {"aten::mean", mean},
-    {"aten::mean.dim", mean_dims},
-    {"aten::prod", product},
-    {"aten::prod.dim_int", product_dim},
-    {"aten::any", truth<false>},
-    {"aten::any.dim", truth_dim<false>},
-    {"aten::any.dims", truth_dims<false>},
-    {"aten::all", truth<true>},
-    {"aten::all.dim", truth_dim<true>},
-    {"aten::all.dims", truth_dims<true>},
-    {"aten::max", extreme<true>},
-    {"aten::min", extreme<false>},
-    {"aten::amax", extreme_dims<true>},
-    {"aten::amin", extreme_dims<false>},
-    {"aten::max.dim", extreme_dim<true>},
-    {"aten::min.dim", extreme_dim<false>},
+    {"aten::sum", folded<sum_of_group, true>},
+    {"aten::sum.dim_IntList", folded<sum_of_group, false>},
+    {"aten::mean", folded<mean_of_group, true>},
+    {"aten::mean.dim", folded<mean_of_group, false>},
+    {"aten::prod", folded<product_of_group, true>},
+    {"aten::prod.dim_int", folded<product_of_group, false>},
+    {"aten::any", truth<false, true>},
+    {"aten::any.dim aten::any.dims", truth<false, false>},
+    {"aten::all", truth<true, true>},
+    {"aten::all.dim aten::all.dims", truth<true, false>},
+    {"aten::max", extreme<true, true>},
+    {"aten::min", extreme<false, true>},
+    {"aten::amax", extreme<true, false>},
+    {"aten::amin", extreme<false, false>},
+    {"aten::max.dim", extreme_and_place<true>},
+    {"aten::min.dim", extreme_and_place<false>},
     {"aten::argmax", place<true>},
     {"aten::argmin", place<false>},
-    {"aten::cumsum", cumulative_sum},
-    {"aten::cumprod", cumulative_product},
-    {"aten::sort", sort},
-    {"aten::sort.stable", sort_stable},
-    {"aten::argsort", argsort},
-    {"aten::argsort.stable", argsort_stable},
+    {"aten::cumsum", cumulative<sum_of_group>},
+    {"aten::cumprod", cumulative<product_of_group>},
+    {"aten::sort", sort<1>},
+    {"aten::sort.stable", sort<2>},
+    {"aten::argsort", argsort<1>},
+    {"aten::argsort.stable", argsort<2>},
     {"aten::matmul", matmul},
     {"aten::dot", dot},
     {"aten::outer", outer},

@@ -30,6 +30,20 @@ std::size_t dim_argument(Arguments arguments, std::size_t i, const TensorRef& se
   return static_cast<std::size_t>(wrapped_dim(integer_argument(arguments, i), self->dim()));
 }
 
+// A tensor, the dimension that argument `i` says, and its size.
+struct Along {
+  TensorRef self;
+  std::size_t dim;
+  std::int64_t size;
+};
+Along along_argument(Arguments arguments, std::size_t i) {
+  TensorRef self = view_argument(arguments, 0);
+  need(self->dim() > 0);
+  const std::size_t dim = dim_argument(arguments, i, self);
+  const std::int64_t size = self->sizes[dim];
+  return {std::move(self), dim, size};
+}
+
 void same(Arguments arguments, Results& results) {
   const TensorRef self = view_argument(arguments, 0);
   give_view(results, self, self->sizes, self->strides);
@@ -120,10 +134,8 @@ void flatten(Arguments arguments, Results& results) {
 }
 
 void unflatten(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 1, self);
-  const Sizes parts = with_inferred_size(integers_argument(arguments, 2), self->sizes[dim]);
+  const auto [self, dim, size] = along_argument(arguments, 1);
+  const Sizes parts = with_inferred_size(integers_argument(arguments, 2), size);
   need(!parts.empty());
   Sizes sizes(self->sizes.begin(), self->sizes.begin() + static_cast<std::ptrdiff_t>(dim));
   sizes.insert(sizes.end(), parts.begin(), parts.end());
@@ -300,12 +312,10 @@ void give_narrowed(Results& results, const TensorRef& self, std::size_t dim, std
 }
 
 void select(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 1, self);
+  const auto [self, dim, size] = along_argument(arguments, 1);
   std::int64_t index = integer_argument(arguments, 2);
-  need(index >= -self->sizes[dim] && index < self->sizes[dim]);
-  if (index < 0) index += self->sizes[dim];
+  need(index >= -size && index < size);
+  if (index < 0) index += size;
   Sizes sizes = self->sizes, strides = self->strides;
   const std::int64_t offset = self->offset + index * strides[dim];
   sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(dim));
@@ -314,25 +324,22 @@ void select(Arguments arguments, Results& results) {
 }
 
 void slice(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 1, self);
-  const std::int64_t size = self->sizes[dim], step = integer_argument(arguments, 4);
+  const auto [self, dim, size] = along_argument(arguments, 1);
+  const std::int64_t step = integer_argument(arguments, 4);
   need(step > 0 && step <= std::numeric_limits<std::int32_t>::max());
   const auto end_of = [&](std::size_t i, std::int64_t none) {
     const std::int64_t end = find_integer_argument(arguments, i).value_or(none);
     return std::clamp<std::int64_t>(end < 0 ? (end < -size ? 0 : end + size) : end, 0, size);
   };
   const std::int64_t from = end_of(2, 0), to = std::max(from, end_of(3, size));
-  give_narrowed(results, self, dim, from, (to - from) / step + ((to - from) % step != 0 ? 1 : 0), step);
+  const std::int64_t length = (to - from) / step + ((to - from) % step != 0 ? 1 : 0);
+  give_narrowed(results, self, dim, from, length, step);
 }
 
 void narrow(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 1, self);
+  const auto [self, dim, size] = along_argument(arguments, 1);
   std::int64_t start = integer_argument(arguments, 2);
-  const std::int64_t size = self->sizes[dim], length = integer_argument(arguments, 3);
+  const std::int64_t length = integer_argument(arguments, 3);
   need(start >= -size && start <= size);
   if (start < 0) start += size;
   need(length >= 0 && length <= size - start);
@@ -360,33 +367,24 @@ Sizes parts_of(std::int64_t size, std::int64_t part) {
 }
 
 void split(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 2, self);
-  give_split(results, self, dim,
-             parts_of(self->sizes[dim], std::min(integer_argument(arguments, 1), kMaxKnownElements)));
+  const auto [self, dim, size] = along_argument(arguments, 2);
+  give_split(results, self, dim, parts_of(size, std::min(integer_argument(arguments, 1), kMaxKnownElements)));
 }
 void split_with_sizes(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  give_split(results, self, dim_argument(arguments, 2, self), integers_argument(arguments, 1));
+  const auto [self, dim, size] = along_argument(arguments, 2);
+  give_split(results, self, dim, integers_argument(arguments, 1));
 }
 void chunk(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
+  const auto [self, dim, size] = along_argument(arguments, 2);
   const std::int64_t chunks = integer_argument(arguments, 1);
-  need(self->dim() > 0 && chunks > 0 && chunks <= std::numeric_limits<std::int32_t>::max());
-  const std::size_t dim = dim_argument(arguments, 2, self);
-  const std::int64_t size = self->sizes[dim];
-  need(size > 0);
+  need(size > 0 && chunks > 0 && chunks <= std::numeric_limits<std::int32_t>::max());
   give_split(results, self, dim, parts_of(size, size / chunks + (size % chunks != 0 ? 1 : 0)));
 }
 
 void unbind(Arguments arguments, Results& results) {
-  const TensorRef self = view_argument(arguments, 0);
-  need(self->dim() > 0);
-  const std::size_t dim = dim_argument(arguments, 1, self);
+  const auto [self, dim, size] = along_argument(arguments, 1);
   Results all;
-  for (std::int64_t i = 0; i < self->sizes[dim]; ++i)
+  for (std::int64_t i = 0; i < size; ++i)
     select(std::vector<Value>{arguments[0], static_cast<std::int64_t>(dim), i}, all);
   results.push_back(tensor_list(all));
 }
