@@ -37,37 +37,6 @@ void question(Arguments arguments, Results& results) {
   }
 }
 
-// What C++ has overloads of.
-#define FXTRACE_REAL(name) \
-  double real_##name(double x) { return std::name(x); }
-#define FXTRACE_BOTH(name) \
-  FXTRACE_REAL(name)       \
-  Complex complex_##name(const Complex& x) { return std::name(x); }
-FXTRACE_BOTH(acos)
-FXTRACE_BOTH(acosh)
-FXTRACE_BOTH(asin)
-FXTRACE_BOTH(asinh)
-FXTRACE_BOTH(atan)
-FXTRACE_BOTH(atanh)
-FXTRACE_BOTH(cos)
-FXTRACE_BOTH(cosh)
-FXTRACE_BOTH(exp)
-FXTRACE_BOTH(log10)
-FXTRACE_BOTH(sin)
-FXTRACE_BOTH(sinh)
-FXTRACE_BOTH(sqrt)
-FXTRACE_BOTH(tan)
-FXTRACE_BOTH(tanh)
-FXTRACE_REAL(erf)
-FXTRACE_REAL(erfc)
-FXTRACE_REAL(expm1)
-FXTRACE_REAL(fabs)
-FXTRACE_REAL(lgamma)
-FXTRACE_REAL(log1p)
-FXTRACE_REAL(tgamma)
-#undef FXTRACE_BOTH
-#undef FXTRACE_REAL
-
 double degrees(double x) { return x * (180.0 / std::acos(-1.0)); }
 double radians(double x) { return x * (std::acos(-1.0) / 180.0); }
 
@@ -154,46 +123,46 @@ Value log(Arguments arguments) {
 }
 
 constexpr PlainRow kMathOperators[] = {
-    {"aten::acos", function<real_acos, complex_acos>, "aten::acos.Scalar"},
-    {"aten::acosh", function<real_acosh, complex_acosh>, "aten::acosh.Scalar"},
+    {"aten::acos", function<std::acos, std::acos>, "aten::acos.Scalar"},
+    {"aten::acosh", function<std::acosh, std::acosh>, "aten::acosh.Scalar"},
     {"aten::angle", gives<angle>, "aten::angle.Scalar"},
-    {"aten::asin", function<real_asin, complex_asin>, "aten::asin.Scalar"},
-    {"aten::asinh", function<real_asinh, complex_asinh>, "aten::asinh.Scalar"},
-    {"aten::atan", function<real_atan, complex_atan>, "aten::atan.Scalar"},
+    {"aten::asin", function<std::asin, std::asin>, "aten::asin.Scalar"},
+    {"aten::asinh", function<std::asinh, std::asinh>, "aten::asinh.Scalar"},
+    {"aten::atan", function<std::atan, std::atan>, "aten::atan.Scalar"},
     {"aten::atan2", gives<atan2>},
-    {"aten::atanh", function<real_atanh, complex_atanh>, "aten::atanh.Scalar"},
+    {"aten::atanh", function<std::atanh, std::atanh>, "aten::atanh.Scalar"},
     {"aten::ceil", gives<ceil>},
     {"", gives<scalar_ceil>, "aten::ceil.Scalar"},
     {"aten::copysign", gives<copysign>},
-    {"aten::cos", function<real_cos, complex_cos>, "aten::cos.Scalar"},
-    {"aten::cosh", function<real_cosh, complex_cosh>, "aten::cosh.Scalar"},
+    {"aten::cos", function<std::cos, std::cos>, "aten::cos.Scalar"},
+    {"aten::cosh", function<std::cosh, std::cosh>, "aten::cosh.Scalar"},
     {"aten::degrees", function<degrees>, "aten::degrees.Scalar"},
-    {"aten::erf", function<real_erf>, "aten::erf.Scalar"},
-    {"aten::erfc", function<real_erfc>, "aten::erfc.Scalar"},
-    {"aten::exp", function<real_exp, complex_exp>, "aten::exp.Scalar"},
-    {"aten::expm1", function<real_expm1>, "aten::expm1.Scalar"},
-    {"aten::fabs", function<real_fabs>, "aten::fabs.Scalar"},
+    {"aten::erf", function<std::erf>, "aten::erf.Scalar"},
+    {"aten::erfc", function<std::erfc>, "aten::erfc.Scalar"},
+    {"aten::exp", function<std::exp, std::exp>, "aten::exp.Scalar"},
+    {"aten::expm1", function<std::expm1>, "aten::expm1.Scalar"},
+    {"aten::fabs", function<std::fabs>, "aten::fabs.Scalar"},
     {"aten::floor", gives<floor>, "aten::floor.Scalar"},
     {"aten::frexp", frexp},
-    {"aten::gamma", function<real_tgamma>, "aten::gamma.Scalar"},
+    {"aten::gamma", function<std::tgamma>, "aten::gamma.Scalar"},
     {"aten::isfinite", question<is_finite, true>},
     {"aten::isinf", question<is_infinite, false>},
     {"aten::isnan", question<is_nan, false>},
     {"aten::ldexp", gives<ldexp>},
-    {"aten::lgamma", function<real_lgamma>, "aten::lgamma.Scalar"},
+    {"aten::lgamma", function<std::lgamma>, "aten::lgamma.Scalar"},
     {"aten::log", gives<log>, "aten::log.Scalar"},
     {"aten::log.Scalar_Scalar", gives<log_of_scalars>},
-    {"aten::log10", function<real_log10, complex_log10>, "aten::log10.Scalar"},
-    {"aten::log1p", function<real_log1p>, "aten::log1p.Scalar"},
+    {"aten::log10", function<std::log10, std::log10>, "aten::log10.Scalar"},
+    {"aten::log1p", function<std::log1p>, "aten::log1p.Scalar"},
     {"aten::modf", modf},
     {"aten::polar", gives<polar>},
     {"aten::radians", function<radians>, "aten::radians.Scalar"},
     {"aten::round", function<round_to_even>, "aten::round.Scalar"},
-    {"aten::sin", function<real_sin, complex_sin>, "aten::sin.Scalar"},
-    {"aten::sinh", function<real_sinh, complex_sinh>, "aten::sinh.Scalar"},
-    {"aten::sqrt", function<real_sqrt, complex_sqrt>, "aten::sqrt.Scalar"},
-    {"aten::tan", function<real_tan, complex_tan>, "aten::tan.Scalar"},
-    {"aten::tanh", function<real_tanh, complex_tanh>, "aten::tanh.Scalar"},
+    {"aten::sin", function<std::sin, std::sin>, "aten::sin.Scalar"},
+    {"aten::sinh", function<std::sinh, std::sinh>, "aten::sinh.Scalar"},
+    {"aten::sqrt", function<std::sqrt, std::sqrt>, "aten::sqrt.Scalar"},
+    {"aten::tan", function<std::tan, std::tan>, "aten::tan.Scalar"},
+    {"aten::tanh", function<std::tanh, std::tanh>, "aten::tanh.Scalar"},
 };
 
 }  // namespace
