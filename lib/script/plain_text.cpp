@@ -392,28 +392,13 @@ Value format(Arguments arguments) {
   return out.str();
 }
 
-struct Tag {
-  ValueKind kind;
-  const char* text;
-};
-constexpr Tag kTags[] = {
-    {ValueKind::kNone, "None"},
-    {ValueKind::kBool, "Bool"},
-    {ValueKind::kString, "String"},
-    {ValueKind::kList, "GenericList"},
-    {ValueKind::kDict, "GenericDict"},
-    {ValueKind::kTuple, "Tuple"},
-    {ValueKind::kDevice, "Device"},
-    {ValueKind::kEnum, "Enum"},
-    {ValueKind::kInt, "Int"},
-    {ValueKind::kDouble, "Double"},
-    {ValueKind::kComplex, "ComplexDouble"},
-};
+// In the order of ValueKind.
+constexpr std::array kTags{
+    "None",   "Uninitialized", "Bool",        "Int",         "Double", "ComplexDouble",
+    "String", "Uninitialized", "GenericList", "GenericDict", "Tuple",  "Uninitialized",
+    "Enum",   "Device",        "Uninitialized", "Uninitialized"};
 
-const char* tag_of(const Value& value) {
-  const auto* const row = std::ranges::find(kTags, value.kind(), &Tag::kind);
-  return row != std::end(kTags) ? row->text : "Uninitialized";
-}
+const char* tag_of(const Value& value) { return kTags.at(static_cast<std::size_t>(value.kind())); }
 
 // The stream keeps what one directive has set for those behind it, as in LibTorch.
 void print_directive(std::ostream& out, char key, const Value& value) {

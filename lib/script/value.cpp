@@ -45,43 +45,14 @@ struct DeviceValue : Counted {
   const Device value;
 };
 
-const char* name_of(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::kNone:
-      return "None";
-    case ValueKind::kUninitialized:
-      return "an uninitialized value";
-    case ValueKind::kBool:
-      return "a bool";
-    case ValueKind::kInt:
-      return "an int";
-    case ValueKind::kDouble:
-      return "a float";
-    case ValueKind::kComplex:
-      return "a complex number";
-    case ValueKind::kString:
-      return "a str";
-    case ValueKind::kTensor:
-      return "a tensor";
-    case ValueKind::kList:
-      return "a list";
-    case ValueKind::kDict:
-      return "a dict";
-    case ValueKind::kTuple:
-      return "a tuple";
-    case ValueKind::kObject:
-      return "an object";
-    case ValueKind::kEnum:
-      return "an enum";
-    case ValueKind::kDevice:
-      return "a device";
-    case ValueKind::kFunction:
-      return "a function";
-    case ValueKind::kHandle:
-      return "a handle";
-  }
-  return "a value";
-}
+// In the order of ValueKind.
+constexpr std::array kKindNames{
+    "None",     "an uninitialized value", "a bool",  "an int",    "a float", "a complex number",
+    "a str",    "a tensor",               "a list",  "a dict",    "a tuple", "an object",
+    "an enum",  "a device",               "a function", "a handle"};
+static_assert(kKindNames.size() == static_cast<std::size_t>(ValueKind::kHandle) + 1);
+
+const char* name_of(ValueKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }
 
 }  // namespace
 
