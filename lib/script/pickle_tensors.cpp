@@ -74,24 +74,22 @@ bool fits(const TensorValue& tensor) {
   return packed < bytes / static_cast<std::uint64_t>(item_size(tensor.dtype));
 }
 
-std::shared_ptr<const Quantization> quantization(const Value& value) {
+// The numbers by which it is dequantized are not needed.
+void check_quantization(const Value& value) {
   enum Scheme { kPerTensor = 0, kPerChannel = 1, kPerChannelFloat = 4 };
   if (!value.is_tuple()) pickle_is_damaged("the quantization of a tensor is no tuple");
   const TupleValue& tuple = value.to_tuple();
-  auto result = std::make_shared<Quantization>();
   switch (int_part(tuple, 0)) {
     case kPerTensor:
       if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is no float");
-      result->scale = tuple.items[1].to_double();
-      result->zero_point = int_part(tuple, 2);
-      return result;
+      int_part(tuple, 2);
+      return;
     case kPerChannel:
     case kPerChannelFloat:
-      result->per_channel = true;
-      result->scales = tensor_part(tuple, 1);
-      result->zero_points = tensor_part(tuple, 2);
-      result->axis = int_part(tuple, 3);
-      return result;
+      tensor_part(tuple, 1);
+      tensor_part(tuple, 2);
+      int_part(tuple, 3);
+      return;
     default:
       throw input_error("its pickle has a tensor of a quantization that LibTorch does not know");
   }
@@ -175,7 +173,7 @@ TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized)
   std::size_t next = 4;
   if (is_quantized != fxtrace::is_quantized(tensor->dtype))
     pickle_is_damaged("a tensor is not of its dtype's kind");
-  if (is_quantized) tensor->quantization = quantization(part(arguments, next++));
+  if (is_quantized) check_quantization(part(arguments, next++));
   tensor->requires_grad = bool_part(arguments, next);
   if (!is_quantized && arguments.items.size() == kWithBits) set_bits(*tensor, arguments.items.back());
   if (!fits(*tensor)) {
@@ -199,7 +197,6 @@ TensorRef PickleTensors::rebuild_parameter(const TupleValue& arguments) {
   tensor->strides = data->strides;
   tensor->offset = data->offset;
   tensor->storage = data->storage;
-  tensor->quantization = data->quantization;
   tensor->parts = data->parts;
   return tensor;
 }
@@ -207,21 +204,14 @@ TensorRef PickleTensors::rebuild_parameter(const TupleValue& arguments) {
 TensorRef PickleTensors::rebuild_sparse(const TupleValue& arguments) {
   const std::int64_t layout = int_part(arguments, 0);
   auto tensor = make_counted<TensorValue>();
-  std::size_t count = 0;
-  switch (layout) {
-    case static_cast<std::int64_t>(TensorLayout::kSparseCoo):
-      count = 2;
-      break;
-    case static_cast<std::int64_t>(TensorLayout::kSparseCsr):
-    case static_cast<std::int64_t>(TensorLayout::kSparseCsc):
-    case static_cast<std::int64_t>(TensorLayout::kSparseBsr):
-    case static_cast<std::int64_t>(TensorLayout::kSparseBsc):
-      count = 3;
-      break;
-    default:
-      throw input_error("its pickle has a sparse tensor of a layout that LibTorch does not read");
-  }
-  tensor->layout = static_cast<TensorLayout>(layout);
+  constexpr std::array kLayouts{TensorLayout::kSparseCoo, TensorLayout::kSparseCsr, TensorLayout::kSparseCsc,
+                                TensorLayout::kSparseBsr, TensorLayout::kSparseBsc};
+  const auto* const known = std::ranges::find(
+      kLayouts, layout, [](TensorLayout one) { return static_cast<std::int64_t>(one); });
+  if (known == kLayouts.end())
+    throw input_error("its pickle has a sparse tensor of a layout that LibTorch does not read");
+  tensor->layout = *known;
+  const std::size_t count = tensor->layout == TensorLayout::kSparseCoo ? 2 : 3;
   tensor->sizes = sizes_part(arguments, 1);
   tensor->requires_grad = bool_part(arguments, 2);
   for (std::size_t i = 0; i < count; ++i) tensor->parts.push_back(tensor_part(arguments, 3 + i));

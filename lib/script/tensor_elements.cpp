@@ -108,8 +108,8 @@ std::optional<Value> find_value(const TensorValue& tensor, const char* bytes) {
 std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::string_view bytes,
                                                 std::int64_t most) {
   const std::int64_t count = tensor.numel();
-  if (tensor.layout != TensorLayout::kStrided || tensor.quantization || count > most || tensor.offset < 0 ||
-      tensor.strides.size() != tensor.sizes.size())
+  if (tensor.layout != TensorLayout::kStrided || is_quantized(tensor.dtype) || count > most ||
+      tensor.offset < 0 || tensor.strides.size() != tensor.sizes.size())
     return std::nullopt;
   const std::int64_t size = item_size(tensor.dtype);
   const std::int64_t there = static_cast<std::int64_t>(bytes.size()) / size;

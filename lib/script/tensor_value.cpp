@@ -120,7 +120,7 @@ TensorRef make_tensor(ScalarType dtype, std::vector<std::int64_t> sizes,
 
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   const std::int64_t count = tensor.numel();
-  const bool is_plain = tensor.layout == TensorLayout::kStrided && !tensor.quantization &&
+  const bool is_plain = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) &&
                         !tensor.is_conjugated && !tensor.is_negated;
   if (!is_plain || !is_known_type(tensor.dtype) || count > kMaxKnownElements || tensor.offset < 0)
     return nullptr;

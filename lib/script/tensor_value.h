@@ -40,15 +40,6 @@ union TensorElement {
   double real;
 };
 
-// The parameters by which a quantized tensor's integers are dequantized.
-struct Quantization {
-  bool per_channel = false;
-  double scale = 1;
-  std::int64_t zero_point = 0;
-  std::int64_t axis = 0;                 // for quantization per channel
-  Ref<TensorValue> scales, zero_points;  // likewise
-};
-
 // A tensor.  Immutable: operators that write to tensors are not executed.
 struct TensorValue : Counted {
   ScalarType dtype = ScalarType::kFloat32;
@@ -63,7 +54,6 @@ struct TensorValue : Counted {
   // At most one of the two; neither for a sparse tensor, or one on a device without bytes.
   std::shared_ptr<const TensorStorage> storage;
   std::shared_ptr<const std::vector<TensorElement>> elements;  // in memory; views share them
-  std::shared_ptr<const Quantization> quantization;
   std::vector<Ref<TensorValue>> parts;  // of a sparse tensor: indices, compressed ones first; values
 
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }

@@ -170,7 +170,7 @@ void TorchScriptArchive::load() {
 void TorchScriptArchive::read_small(Value& value) const {
   if (!value.is_tensor()) return;
   const TensorValue& tensor = value.to_tensor();
-  const bool is_small = tensor.layout == TensorLayout::kStrided && !tensor.quantization && tensor.storage &&
+  const bool is_small = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) && tensor.storage &&
                         tensor.storage->device.type != "meta" &&
                         tensor.numel() <= script::kMaxKnownElements && !foreign_byte_order_;
   if (!is_small) return;
@@ -212,7 +212,7 @@ const std::string& TorchScriptArchive::bytes_of(const std::string& record) const
 
 std::optional<std::vector<Argument>> TorchScriptArchive::elements(const TensorValue& tensor,
                                                                   std::int64_t most) const {
-  if (tensor.layout != TensorLayout::kStrided || tensor.quantization || tensor.numel() > most)
+  if (tensor.layout != TensorLayout::kStrided || is_quantized(tensor.dtype) || tensor.numel() > most)
     return std::nullopt;
   std::vector<Argument> result;
   if (tensor.elements) {
@@ -236,7 +236,7 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
     result.stride = tensor.strides;
     result.storage_offset = tensor.offset;
   }
-  const bool is_dense = tensor.layout == TensorLayout::kStrided && !tensor.quantization;
+  const bool is_dense = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype);
   if (is_dense && tensor.storage && tensor.storage->device.type != "meta" && tensor.storage->bytes != 0)
     result.record = tensor.storage->record;
   if (is_dense) result.data = elements(tensor, kMaxConstantElements);

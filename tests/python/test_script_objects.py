@@ -35,8 +35,6 @@ def compare_tensor(ours: dict, theirs: Tensor, place: str) -> None:
     assert ours["strides"] == list(theirs.stride()), place
     assert ours["offset"] == theirs.storage_offset(), place
     assert (ours["conj"], ours["neg"]) == (theirs.is_conj(), theirs.is_neg()), place
-    if theirs.is_quantized and theirs.qscheme() == torch.per_tensor_affine:
-        assert (ours["scale"], ours["zero_point"]) == (theirs.q_scale(), theirs.q_zero_point()), place
     if "elements" in ours:
         elements = [script_calls.from_json(element) for element in ours["elements"]]
         assert elements == [script_calls.from_torch(element) for element in theirs.flatten().tolist()], place

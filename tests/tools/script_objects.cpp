@@ -93,10 +93,6 @@ class Objects {
               {"neg", tensor.is_negated},
               {"parts", Json::array()}};
     for (const TensorRef& part : tensor.parts) json["parts"].push_back(write_tensor(*part));
-    if (tensor.quantization) {
-      json["scale"] = tensor.quantization->scale;
-      json["zero_point"] = tensor.quantization->zero_point;
-    }
     if (tensor.storage) {
       json["record"] = tensor.storage->record;
       json["device"] = tensor.storage->device.text();
