@@ -171,9 +171,8 @@ void Emitter::emit_statement(const Tree& statement) {
       return;
     case Syntax::kDefinition: {
       IrValue* closure = emit_closure([&](IrBlock* block) { emit_definition(statement, nullptr, block); });
-      Sugared named = of_kind(Sugared::Kind::kClosure);
-      named.value = closure;
-      return environment_.set(range_of(statement), statement.text, std::move(named));
+      return environment_.set(range_of(statement), statement.text,
+                              Sugared{.kind = Sugared::Kind::kClosure, .value = closure});
     }
     case Syntax::kDelete:
       return emit_delete(statement);
@@ -263,8 +262,7 @@ void Emitter::emit_assert(const Tree& statement) {
       [&] {
         IrValue* message =
             statement.part(1).is_there() ? emit(statement.part(1)) : constant(Constant(std::string()), range);
-        Sugared exception = of_kind(Sugared::Kind::kException);
-        exception.text = "AssertionError";
+        const Sugared exception = sugared_text(Sugared::Kind::kException, "AssertionError");
         raise(call(exception, {range, {{range, {}, message}}, {}, {}}).value, range);
       });
 }

@@ -50,10 +50,8 @@ const std::vector<GlobalName>& globals() {
   using Kind = Sugared::Kind;
   static const auto table = [] {
     const auto builtin = [](const char* name) { return sugared_builtin(intern(name)); };
-    Sugared assertion = of_kind(Kind::kException);
-    assertion.text = "AssertionError";
     std::vector<GlobalName> rows{
-        {"AssertionError", assertion},
+        {"AssertionError", sugared_text(Kind::kException, "AssertionError")},
         {"_to_tensor", sugared_cast(tensor_type(), Symbol::kPrimNumToTensor)},
         {"abs", builtin("prim::abs")},
         {"all", builtin("aten::all")},
@@ -91,9 +89,7 @@ const std::vector<GlobalName>& globals() {
         {"zip", sugared_special(SpecialForm::kZip)},
     };
     // What the importer adds.
-    Sugared aten = of_kind(Kind::kOperatorNamespace);
-    aten.text = "aten";
-    rows.push_back({"torch", aten});
+    rows.push_back({"torch", sugared_text(Kind::kOperatorNamespace, "aten")});
     rows.push_back({"ops", of_kind(Kind::kOperators)});
     rows.push_back({"CONSTANTS", of_kind(Kind::kConstants)});
     rows.push_back({"fork", sugared_special(SpecialForm::kFork)});
@@ -124,11 +120,7 @@ Sugared Emitter::emit_name(std::string_view name, const SourceRange& range) {
         name == "infj" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
     return sugared(constant(Constant(std::complex<double>(0, part)), range));
   }
-  if (name == "__torch__") {
-    Sugared result = of_kind(Sugared::Kind::kNamespace);
-    result.text = name;
-    return result;
-  }
+  if (name == "__torch__") return sugared_text(Sugared::Kind::kNamespace, name);
   if (const std::string* reason = environment_.find_reason(name))
     throw SourceError(range, *reason + " and was used here");
   throw SourceError(range, "undefined value " + std::string(name));

@@ -191,12 +191,12 @@ Sugared Emitter::make_range(const std::vector<IrValue*>& inputs, const SourceRan
       throw SourceError(range, "all inputs of range must be ints, found " + inputs[i]->type()->repr_str() +
                                    " in argument " + std::to_string(i));
   }
-  Sugared result = of_kind(Sugared::Kind::kRange);
-  result.number = inputs.size() == 1 ? 1 : 0;
-  IrValue* start = inputs.size() == 1 ? integer(0, range) : inputs[0];
+  const bool is_end = inputs.size() == 1;
+  IrValue* start = is_end ? integer(0, range) : inputs[0];
   IrValue* step = inputs.size() == 3 ? inputs[2] : integer(1, range);
-  result.values = {start, inputs.size() == 1 ? inputs[0] : inputs[1], step};
-  return result;
+  return {.kind = Sugared::Kind::kRange,
+          .values = {start, is_end ? inputs[0] : inputs[1], step},
+          .number = is_end ? 1 : 0};
 }
 
 Sugared Emitter::make_iterables(std::vector<Sugared> parts, const SourceRange& range) {
@@ -225,18 +225,10 @@ Sugared Emitter::attribute(const Sugared& value, std::string_view name, const So
       return attribute_of_value(value.value, name, range);
     case Sugared::Kind::kClass: {
       const auto& type = *value.type->as<ClassType>();
-      if (Function* hook = type.find_hook(std::string(name))) {
-        Sugared result = of_kind(Sugared::Kind::kFunction);
-        result.function = hook;
-        return result;
-      }
+      if (Function* hook = type.find_hook(std::string(name))) return sugared(hook);
       if (name == "__new__") return sugared_special(SpecialForm::kCreateObject);
       // A static method is saved as a function of the class.
-      if (Function* method = type.find_method(name)) {
-        Sugared result = of_kind(Sugared::Kind::kFunction);
-        result.function = method;
-        return result;
-      }
+      if (Function* method = type.find_method(name)) return sugared(method);
       throw SourceError(range, "Tried to lookup unknown attribute on class " + type.annotation_str());
     }
     case Sugared::Kind::kEnumClass: {
@@ -261,11 +253,8 @@ Sugared Emitter::attribute_of_namespace(const Sugared& value, std::string_view n
   switch (value.kind) {
     case Sugared::Kind::kNamespace:
       return resolve_global(value.text + "." + std::string(name), range);
-    case Sugared::Kind::kOperators: {
-      Sugared space = of_kind(Sugared::Kind::kOperatorNamespace);
-      space.text = name;
-      return space;
-    }
+    case Sugared::Kind::kOperators:
+      return sugared_text(Sugared::Kind::kOperatorNamespace, name);
     case Sugared::Kind::kOperatorNamespace:
       if (name == "autograd") return value;
       return sugared_builtin(intern(value.text + "::" + std::string(name)));
@@ -296,14 +285,8 @@ Sugared Emitter::resolve_global(const std::string& qualified, const SourceRange&
     if (type->kind() == TypeKind::kEnum) result.kind = Sugared::Kind::kEnumClass;
     if (result.kind != Sugared::Kind::kNothing) return result;
   }
-  if (Function* function = program_.find_function(qualified)) {
-    Sugared result = of_kind(Sugared::Kind::kFunction);
-    result.function = function;
-    return result;
-  }
-  Sugared space = of_kind(Sugared::Kind::kNamespace);
-  space.text = qualified;
-  return space;
+  if (Function* function = program_.find_function(qualified)) return sugared(function);
+  return sugared_text(Sugared::Kind::kNamespace, qualified);
 }
 
 namespace {
@@ -341,13 +324,12 @@ std::optional<std::int64_t> cast_method(std::string_view name) {
 
 Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const SourceRange& range) {
   const Type& type = *value->type();
+  const auto method = [&]() -> Sugared {
+    return {.kind = Sugared::Kind::kMethod, .value = value, .text = std::string(name)};
+  };
   if (type.kind() == TypeKind::kTensor) {
-    if (const auto dtype = cast_method(name)) {
-      Sugared cast = of_kind(Sugared::Kind::kTensorCast);
-      cast.value = value;
-      cast.number = *dtype;
-      return cast;
-    }
+    if (const auto dtype = cast_method(name))
+      return {.kind = Sugared::Kind::kTensorCast, .value = value, .number = *dtype};
   }
   if (is_property(type.kind(), name)) {
     // Those that LibTorch writes in TorchScript itself.
@@ -370,12 +352,7 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
       return sugared(node->output()->set_type(tuple->items()[i]));
     }
   } else if (const auto* class_type = type.as<ClassType>()) {
-    if (class_type->find_method(name) != nullptr) {
-      Sugared method = of_kind(Sugared::Kind::kMethod);
-      method.value = value;
-      method.text = name;
-      return method;
-    }
+    if (class_type->find_method(name) != nullptr) return method();
     if (const ClassAttribute* found = class_type->find_attribute(name)) {
       IrNode* node = create(Symbol::kPrimGetAttr, {value}, 1, {});
       node->set_attribute(Symbol::kAttrName, std::string(name));
@@ -391,12 +368,7 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
       if (class_type->find_method(name) != nullptr) return attribute_of_value(value, name, range);
     }
   } else if (const auto* interface = type.as<InterfaceType>()) {
-    if (interface->find_method(name) != nullptr) {
-      Sugared method = of_kind(Sugared::Kind::kMethod);
-      method.value = value;
-      method.text = name;
-      return method;
-    }
+    if (interface->find_method(name) != nullptr) return method();
   } else if (const auto* enumeration = type.as<EnumType>()) {
     if (name == "name" || name == "value") {
       const bool is_name = name == "name";
@@ -408,11 +380,8 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
     if (auto builtin = find_builtin_method(value, "to")) return *builtin;
   }
   if (auto builtin = find_builtin_method(value, name)) return *builtin;
-  if (type.kind() == TypeKind::kTensor && name == "tolist") {
-    Sugared form = sugared_special(SpecialForm::kTolist);
-    form.value = value;
-    return form;
-  }
+  if (type.kind() == TypeKind::kTensor && name == "tolist")
+    return {.kind = Sugared::Kind::kSpecial, .form = SpecialForm::kTolist, .value = value};
   throw SourceError(range, "Tried to access nonexistent attribute or method '" + std::string(name) +
                                "' of type '" + type.repr_str() + "'." +
                                (type.kind() == TypeKind::kClass

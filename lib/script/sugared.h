@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "script/ir.h"
@@ -66,50 +68,35 @@ struct Sugared {
   SpecialForm form = SpecialForm::kAnnotate;
   IrValue* value = nullptr;
   Symbol symbol = Symbol::kNone;
-  std::string text;
-  TypePtr type;
+  std::string text = {};
+  TypePtr type = {};
   Function* function = nullptr;
-  std::vector<IrValue*> values;
-  std::vector<Sugared> parts;
+  std::vector<IrValue*> values = {};
+  std::vector<Sugared> parts = {};
   std::int64_t number = 0;
-  std::optional<std::int64_t> static_length;  // for kRange and kIterables in unrolled loops
+  std::optional<std::int64_t> static_length = {};  // for kRange and kIterables in unrolled loops
 
   bool is(Kind wanted) const { return kind == wanted; }
   bool is_value() const { return kind == Kind::kValue; }
 };
 
-inline Sugared of_kind(Sugared::Kind kind) {
-  Sugared result;
-  result.kind = kind;
-  return result;
-}
-inline Sugared sugared(IrValue* value) {
-  Sugared result = of_kind(Sugared::Kind::kValue);
-  result.value = value;
-  return result;
+inline Sugared of_kind(Sugared::Kind kind) { return {.kind = kind}; }
+inline Sugared sugared(IrValue* value) { return {.kind = Sugared::Kind::kValue, .value = value}; }
+inline Sugared sugared(Function* function) {
+  return {.kind = Sugared::Kind::kFunction, .function = function};
 }
 inline Sugared sugared_builtin(Symbol symbol, IrValue* self = nullptr) {
-  Sugared result = of_kind(Sugared::Kind::kBuiltin);
-  result.symbol = symbol;
-  result.value = self;
-  return result;
+  return {.kind = Sugared::Kind::kBuiltin, .value = self, .symbol = symbol};
 }
 inline Sugared sugared_magic(std::string method, Sugared base) {
-  Sugared result = of_kind(Sugared::Kind::kMagic);
-  result.text = std::move(method);
-  result.parts.push_back(std::move(base));
-  return result;
+  return {.kind = Sugared::Kind::kMagic, .text = std::move(method), .parts = {std::move(base)}};
 }
-inline Sugared sugared_special(SpecialForm form) {
-  Sugared result = of_kind(Sugared::Kind::kSpecial);
-  result.form = form;
-  return result;
-}
+inline Sugared sugared_special(SpecialForm form) { return {.kind = Sugared::Kind::kSpecial, .form = form}; }
 inline Sugared sugared_cast(TypePtr type, Symbol symbol) {
-  Sugared result = of_kind(Sugared::Kind::kCast);
-  result.type = std::move(type);
-  result.symbol = symbol;
-  return result;
+  return {.kind = Sugared::Kind::kCast, .symbol = symbol, .type = std::move(type)};
+}
+inline Sugared sugared_text(Sugared::Kind kind, std::string_view text) {
+  return {.kind = kind, .text = std::string(text)};
 }
 
 // Returns the kind's name for messages: "value", "builtin", "module".
