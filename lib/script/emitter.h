@@ -119,6 +119,7 @@ class Emitter {
 
   // --- calls and attributes ---
   Sugared emit_call(const Tree& expression, std::size_t binders, const TypePtr& hint);
+  Call emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords);
   Sugared emit_special(SpecialForm form, const Tree& expression, const TypePtr& hint, const Sugared& callee);
   Sugared emit_list_call(const Tree& expression, const TypePtr& hint);
   Sugared emit_dict_call(const Tree& expression, const TypePtr& hint);

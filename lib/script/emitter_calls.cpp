@@ -18,13 +18,17 @@ void Emitter::require_arguments(const Tree& call, std::size_t count, const char*
 Sugared Emitter::emit_call(const Tree& expression, std::size_t binders, const TypePtr& hint) {
   const Sugared callee = emit_sugared(expression.part(0));
   if (callee.is(Sugared::Kind::kSpecial)) return emit_special(callee.form, expression, hint, callee);
-  Call arguments;
-  arguments.range = range_of(expression.part(0));
-  for (IrValue* value : emit_all(expression.part(1).all()))
-    arguments.arguments.push_back({arguments.range, {}, value});
-  for (const Tree* keyword : expression.part(2).all())
-    arguments.keywords.push_back({range_of(*keyword), keyword->text, emit(keyword->part(0))});
-  return call(callee, std::move(arguments), binders);
+  const SourceRange range = range_of(expression.part(0));
+  return call(callee, emit_arguments(range, expression.part(1).all(), expression.part(2).all()), binders);
+}
+
+Call Emitter::emit_arguments(const SourceRange& range, Expressions arguments, Expressions keywords) {
+  Call call;
+  call.range = range;
+  for (IrValue* value : emit_all(arguments)) call.arguments.push_back({range, {}, value});
+  for (const Tree* keyword : keywords)
+    call.keywords.push_back({range_of(*keyword), keyword->text, emit(keyword->part(0))});
+  return call;
 }
 
 Sugared Emitter::call(const Sugared& callee, Call arguments, std::size_t binders) {
@@ -401,12 +405,7 @@ Sugared Emitter::emit_fork(const Tree& expression, Symbol kind) {
   const Expressions arguments = expression.part(1).all();
   if (arguments.empty()) throw SourceError(range, "Expected at least one argument to fork()");
   const Sugared forked = emit_sugared(*arguments[0]);
-  Call call_arguments;
-  call_arguments.range = range;
-  for (IrValue* value : emit_all(arguments.subspan(1)))
-    call_arguments.arguments.push_back({range, {}, value});
-  for (const Tree* keyword : expression.part(2).all())
-    call_arguments.keywords.push_back({range_of(*keyword), keyword->text, emit(keyword->part(0))});
+  Call call_arguments = emit_arguments(range, arguments.subspan(1), expression.part(2).all());
   IrValue* closure = nullptr;
   if (forked.is(Sugared::Kind::kClosure)) {
     closure = forked.value;
