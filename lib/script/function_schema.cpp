@@ -70,42 +70,25 @@ TypePtr simple_schema_type(std::string_view name) {
     TypeKind kind;
   };
   static constexpr std::array kRows{
-      Row{"Any", TypeKind::kAny},
-      Row{"AnyClassType", TypeKind::kAnyClass},
-      Row{"AnyEnumType", TypeKind::kAnyEnum},
       Row{"AnyListType", TypeKind::kAnyList},
       Row{"AnyTupleType", TypeKind::kAnyTuple},
-      Row{"Capsule", TypeKind::kCapsule},
-      Row{"Device", TypeKind::kDevice},
       Row{"DeviceIndex", TypeKind::kInt},
       Row{"Dimname", TypeKind::kString},
-      Row{"Generator", TypeKind::kGenerator},
       Row{"Layout", TypeKind::kInt},
       Row{"MemoryFormat", TypeKind::kInt},
       Row{"None", TypeKind::kNone},
-      Row{"NoneType", TypeKind::kNone},
-      Row{"QScheme", TypeKind::kQScheme},
-      Row{"Quantizer", TypeKind::kQuantizer},
       Row{"Scalar", TypeKind::kNumber},
       Row{"ScalarType", TypeKind::kInt},
-      Row{"Storage", TypeKind::kStorage},
-      Row{"Stream", TypeKind::kStream},
       Row{"SymBool", TypeKind::kBool},
       Row{"SymFloat", TypeKind::kFloat},
       Row{"SymInt", TypeKind::kInt},
-      Row{"Tensor", TypeKind::kTensor},
-      Row{"bool", TypeKind::kBool},
-      Row{"complex", TypeKind::kComplex},
-      Row{"float", TypeKind::kFloat},
-      Row{"int", TypeKind::kInt},
-      Row{"number", TypeKind::kNumber},
-      Row{"str", TypeKind::kString},
       Row{"tensor", TypeKind::kTensor},
   };
   for (const Row& row : kRows) {
     if (row.name == name) return simple_type(row.kind);
   }
-  return nullptr;
+  // Annotations alone have these.
+  return name == "list" || name == "tuple" || name == "PyObject" ? nullptr : find_simple_type(name);
 }
 
 // A default value's text, by the type of the argument.

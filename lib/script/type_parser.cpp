@@ -1,6 +1,5 @@
 #include "script/type_parser.h"
 
-#include <array>
 #include <charconv>
 #include <complex>
 #include <limits>
@@ -14,38 +13,15 @@
 namespace fxtrace::script {
 namespace {
 
-struct TypeName {
-  std::string_view name;
-  TypeKind kind;
-};
-
-constexpr std::array kTypeNames{
-    TypeName{"Any", TypeKind::kAny},
-    TypeName{"AnyClassType", TypeKind::kAnyClass},
-    TypeName{"AnyEnumType", TypeKind::kAnyEnum},
-    TypeName{"Capsule", TypeKind::kCapsule},
-    TypeName{"Device", TypeKind::kDevice},
-    TypeName{"Generator", TypeKind::kGenerator},
-    TypeName{"None", TypeKind::kNone},
-    TypeName{"NoneType", TypeKind::kNone},
-    TypeName{"PyObject", TypeKind::kPyObject},
-    TypeName{"QScheme", TypeKind::kQScheme},
-    TypeName{"Storage", TypeKind::kStorage},
-    TypeName{"Stream", TypeKind::kStream},
-    TypeName{"Tensor", TypeKind::kTensor},
-    TypeName{"bool", TypeKind::kBool},
-    TypeName{"complex", TypeKind::kComplex},
-    TypeName{"float", TypeKind::kFloat},
-    TypeName{"int", TypeKind::kInt},
-    TypeName{"list", TypeKind::kAnyList},
-    TypeName{"number", TypeKind::kNumber},
-    TypeName{"str", TypeKind::kString},
-    TypeName{"torch.Generator", TypeKind::kGenerator},
-    TypeName{"torch.Tensor", TypeKind::kTensor},
-    TypeName{"torch.device", TypeKind::kDevice},
-    TypeName{"torch.dtype", TypeKind::kInt},
-    TypeName{"tuple", TypeKind::kAnyTuple},
-};
+// Annotations have a few other names for types.
+TypePtr find_annotated(std::string_view name) {
+  if (name == "None") return none_type();
+  if (name == "torch.Generator") return simple_type(TypeKind::kGenerator);
+  if (name == "torch.Tensor") return tensor_type();
+  if (name == "torch.device") return device_type();
+  if (name == "torch.dtype") return int_type();
+  return name == "Quantizer" ? nullptr : find_simple_type(name);
+}
 
 }  // namespace
 
@@ -62,16 +38,9 @@ std::string dotted_name(const Tree& expression) {
 TypePtr TypeParser::find(const Tree& expression) const {
   if (expression.is(Syntax::kNone)) return none_type();
   if (expression.is(Syntax::kSubscript)) return subscript(expression);
-  if (expression.is(Syntax::kName)) {
-    for (const TypeName& row : kTypeNames) {
-      if (row.name == expression.text) return simple_type(row.kind);
-    }
-  }
   const std::string name = dotted_name(expression);
   if (name.empty()) return nullptr;
-  for (const TypeName& row : kTypeNames) {
-    if (row.name == name) return simple_type(row.kind);
-  }
+  if (TypePtr type = find_annotated(name)) return type;
   return resolve_ ? resolve_(name) : nullptr;
 }
 

@@ -53,7 +53,7 @@ std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
 // Types without parts, as annotations have them.
 struct SimpleName {
   TypeKind kind;
-  const char* name;
+  std::string_view name;
 };
 constexpr std::array kSimpleNames{
     SimpleName{TypeKind::kAny, "Any"},
@@ -79,11 +79,11 @@ constexpr std::array kSimpleNames{
     SimpleName{TypeKind::kTensor, "Tensor"},
 };
 
-// Null of a type with parts.
-const char* simple_name(TypeKind kind, Spelling spelling) {
+// Empty of a type with parts.
+std::string_view simple_name(TypeKind kind, Spelling spelling) {
   if (kind == TypeKind::kNumber && spelling != Spelling::kAnnotation) return "Scalar";
   const auto row = std::ranges::find(kSimpleNames, kind, &SimpleName::kind);
-  return row == kSimpleNames.end() ? nullptr : row->name;
+  return row == kSimpleNames.end() ? std::string_view() : row->name;
 }
 
 bool is_number_part(const Type& type) {
@@ -131,7 +131,7 @@ std::string wrapper_text(const WrapperType& type, Spelling spelling) {
 
 std::string text(const Type& type, Spelling spelling) {
   const bool annotation = spelling == Spelling::kAnnotation;
-  if (const char* name = simple_name(type.kind(), spelling)) return name;
+  if (const auto name = simple_name(type.kind(), spelling); !name.empty()) return std::string(name);
   switch (type.kind()) {
     case TypeKind::kList:
       if (annotation) return "List[" + text(*type.contained_types()[0], spelling) + "]";
@@ -189,11 +189,16 @@ TypePtr simple_type(TypeKind kind) {
     std::array<TypePtr, static_cast<std::size_t>(TypeKind::kUnion) + 1> types;
     for (std::size_t i = 0; i < types.size(); ++i) {
       const auto each = static_cast<TypeKind>(i);
-      if (simple_name(each, Spelling::kSchema) != nullptr) types[i] = std::make_shared<SimpleType>(each);
+      if (!simple_name(each, Spelling::kSchema).empty()) types[i] = std::make_shared<SimpleType>(each);
     }
     return types;
   }();
   return all[static_cast<std::size_t>(kind)];
+}
+
+TypePtr find_simple_type(std::string_view name) {
+  const auto row = std::ranges::find(kSimpleNames, name, &SimpleName::name);
+  return row == kSimpleNames.end() ? nullptr : simple_type(row->kind);
 }
 
 TypePtr var_type(std::string name) { return std::make_shared<VarType>(std::move(name)); }

@@ -97,6 +97,8 @@ class Type {
 
 // Returns a type without type arguments.
 TypePtr simple_type(TypeKind kind);
+// Returns the one that annotations call so, "int" or "NoneType"; null for any other name.
+TypePtr find_simple_type(std::string_view name);
 inline TypePtr any_type() { return simple_type(TypeKind::kAny); }
 inline TypePtr bool_type() { return simple_type(TypeKind::kBool); }
 inline TypePtr complex_type() { return simple_type(TypeKind::kComplex); }

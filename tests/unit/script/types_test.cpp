@@ -3,6 +3,8 @@
 
 #include "catch.h"
 #include "script/function_schema.h"
+#include "script/parser.h"
+#include "script/type_parser.h"
 #include "script/type_relations.h"
 #include "support/error.h"
 
@@ -49,6 +51,34 @@ TEST_CASE("script types: texts") {
     CHECK(row.type->str() == row.schema);
     CHECK(row.type->annotation_str() == row.annotation);
     CHECK(row.type->ir_str() == row.ir);
+  }
+}
+
+TEST_CASE("script types: names in code and in schemas") {
+  const auto in_code = [](const std::string& name) {
+    SyntaxFile file(std::make_unique<SourceText>("a type", name));
+    return TypeParser(file, nullptr).find(parse_expression(file));
+  };
+  const auto in_schema = [](const std::string& name) -> TypePtr {
+    try {
+      return parse_function_schema("a::f(" + name + " x) -> ()", nullptr).arguments.at(0).type;
+    } catch (const Error&) {
+      return nullptr;
+    }
+  };
+  for (const char* name : {"int", "NoneType", "None", "number", "Capsule", "Tensor"}) {
+    CHECK(in_code(name) != nullptr);
+    CHECK(in_code(name) == in_schema(name));
+  }
+  CHECK(in_code("torch.dtype") == int_type());
+  for (const char* name : {"list", "tuple", "PyObject"}) {
+    CHECK(in_code(name) != nullptr);
+    CHECK(in_schema(name) == nullptr);
+  }
+  CHECK(in_schema("SymInt") == int_type());
+  for (const char* name : {"Quantizer", "Scalar", "AnyListType", "tensor"}) {
+    CHECK(in_code(name) == nullptr);
+    CHECK(in_schema(name) != nullptr);
   }
 }
 
