@@ -76,19 +76,11 @@ class LoopForms {
     }
   }
 
-  static const bool* flag_of(const IrValue& value) {
-    const Constant* constant = value.node()->constant();
-    return constant == nullptr ? nullptr : constant->get_if<bool>();
-  }
-
   static bool is_mixed(const IrNode& node) {
     const IrBlock& body = *node.blocks()[0];
-    const bool* starts = flag_of(*node.input(1));
-    const bool* goes_on = flag_of(*body.outputs()[0]);
-    if (starts != nullptr && goes_on != nullptr && *starts && *goes_on) return false;
-    const Constant* trips = node.input(0)->node()->constant();
-    const auto* count = trips == nullptr ? nullptr : trips->get_if<std::int64_t>();
-    return count == nullptr || *count != std::numeric_limits<std::int64_t>::max() ||
+    if (constant_of<bool>(*node.input(1)) == true && constant_of<bool>(*body.outputs()[0]) == true)
+      return false;
+    return constant_of<std::int64_t>(*node.input(0)) != std::numeric_limits<std::int64_t>::max() ||
            body.inputs()[0]->has_uses();
   }
 
@@ -100,8 +92,7 @@ class LoopForms {
     {
       const InsertPointGuard guard(graph_, &node);
       IrValue* starts = matcher_.call(Symbol::kAtenGt, {trips, zero}, {});
-      const bool* certain = flag_of(*node.input(1));
-      if (certain == nullptr || !*certain)
+      if (constant_of<bool>(*node.input(1)) != true)
         starts = matcher_.call(Symbol::kAtenAnd, {starts, node.input(1)}, {});
       node.replace_input(0, constants_.get(Constant(std::numeric_limits<std::int64_t>::max())));
       node.replace_input(1, starts);
@@ -135,9 +126,8 @@ void lower_tuples(IrBlock& block) {
         node->output(i)->replace_all_uses_with(made->input(i));
       continue;
     }
-    const Constant* index = node->input(1)->node()->constant();
-    const auto* number = index == nullptr ? nullptr : index->get_if<std::int64_t>();
-    if (number == nullptr) continue;
+    const auto number = constant_of<std::int64_t>(*node->input(1));
+    if (!number) continue;
     const auto count = static_cast<std::int64_t>(made->inputs().size());
     const std::int64_t at = *number < 0 ? *number + count : *number;
     if (at >= 0 && at < count)
@@ -146,13 +136,6 @@ void lower_tuples(IrBlock& block) {
 }
 
 // --- branches and loops that are decided ---
-
-template <class T>
-std::optional<T> constant_of(const IrValue& value) {
-  const Constant* constant = value.node()->constant();
-  const T* found = constant == nullptr ? nullptr : constant->get_if<T>();
-  return found == nullptr ? std::nullopt : std::optional<T>(*found);
-}
 
 class Decisions {
  public:

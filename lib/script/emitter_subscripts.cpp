@@ -13,15 +13,11 @@ Sugared Emitter::emit_subscript(const Tree& expression, const TypePtr& hint) {
   const Expressions subscripts = expression.part(1).all();
   IrValue* value = as_value(holder, range_of(expression.part(0)));
   const bool is_tensor = value->type()->kind() == TypeKind::kTensor;
-  if (subscripts.size() != 1) {
-    if (!is_tensor)
-      throw SourceError(
-          range, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type");
-    const auto [sliced, indices] = emit_indexing(range, value, subscripts);
-    if (indices.empty()) return sugared(sliced);
-    return sugared(call_builtin(Symbol::kAtenIndex, {sliced, tensor_list(indices)}, range));
-  }
-  if (subscripts[0]->is(Syntax::kSlice)) {
+  const bool is_one = subscripts.size() == 1;
+  if (!is_one && !is_tensor)
+    throw SourceError(
+        range, "Unsupported operation: attempted to use multidimensional indexing on a non-tensor type");
+  if (is_one && subscripts[0]->is(Syntax::kSlice)) {
     if (value->type()->kind() == TypeKind::kTuple)
       return sugared(emit_tuple_slice(range, value, *subscripts[0]));
     return sugared(emit_slice(range, value, is_tensor ? integer(0, range) : nullptr, *subscripts[0]));
@@ -56,9 +52,8 @@ IrValue* Emitter::emit_slice(const SourceRange& range, IrValue* value, IrValue* 
 namespace {
 
 std::int64_t constant_integer(const IrValue& value, const SourceRange& range, const char* message) {
-  const Constant* known = value.node()->constant();
-  const auto* number = known == nullptr ? nullptr : known->get_if<std::int64_t>();
-  if (number == nullptr) throw SourceError(range, message);
+  const auto number = constant_of<std::int64_t>(value);
+  if (!number) throw SourceError(range, message);
   return *number;
 }
 

@@ -154,9 +154,8 @@ Sugared Emitter::item_of(const Sugared& iterable, IrValue* index, const SourceRa
       return items;
     }
     case Sugared::Kind::kTuple: {
-      const Constant* known = index->node()->constant();
-      const auto* at = known == nullptr ? nullptr : known->get_if<std::int64_t>();
-      if (at == nullptr || *at < 0 || static_cast<std::size_t>(*at) >= iterable.parts.size())
+      const auto at = constant_of<std::int64_t>(*index);
+      if (!at || *at < 0 || static_cast<std::size_t>(*at) >= iterable.parts.size())
         throw SourceError(range, "Expected integer literal for index");
       return iterable.parts[static_cast<std::size_t>(*at)];
     }

@@ -281,20 +281,15 @@ void unwrap_with(IrBlock& block) {
 
 // --- branches in a row ---
 
-const bool* constant_bool(const IrValue& value) {
-  const Constant* constant = value.node()->constant();
-  return constant == nullptr ? nullptr : constant->get_if<bool>();
-}
-
 // `if a: r = True ... if r: ...` is one branch, where the first says in all its ways what the second does.
 bool join_branches(IrGraph& graph, IrNode& first) {
   IrNode& second = *first.next();
   if (!first.is(Symbol::kPrimIf) || !second.is(Symbol::kPrimIf) || second.input()->node() != &first)
     return false;
   const std::size_t at = second.input()->offset();
-  const bool* yes = constant_bool(*first.blocks()[0]->outputs()[at]);
-  const bool* no = constant_bool(*first.blocks()[1]->outputs()[at]);
-  if (yes == nullptr || no == nullptr || *yes == *no) return false;
+  const auto yes = constant_of<bool>(*first.blocks()[0]->outputs()[at]);
+  const auto no = constant_of<bool>(*first.blocks()[1]->outputs()[at]);
+  if (!yes || !no || *yes == *no) return false;
   for (const std::size_t i : {0U, 1U}) {
     IrBlock& into = *first.blocks()[i];
     const IrBlock& from = *second.blocks()[(i == 0 ? *yes : *no) ? 0 : 1];

@@ -11,6 +11,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -144,6 +145,14 @@ class IrNode {
   std::vector<IrBlock*> blocks_;
   std::vector<IrAttribute> attributes_;
 };
+
+// Returns the constant of type T that the value is in the code; nothing for any other value.
+template <class T>
+std::optional<T> constant_of(const IrValue& value) {
+  const Constant* constant = value.node()->constant();
+  const T* found = constant == nullptr ? nullptr : constant->get_if<T>();
+  return found == nullptr ? std::nullopt : std::optional<T>(*found);
+}
 
 // The nodes of a block in order, without its parameter and return nodes.
 class IrNodeList {

@@ -28,7 +28,7 @@ bool always_raises(const IrBlock& block) {
 // The constant that the block gives back as its only result, when it does nothing else.
 std::optional<bool> constant_result(const IrBlock& block) {
   if (block.outputs().size() != 1) return std::nullopt;
-  return constant_bool(block.outputs()[0]);
+  return constant_of<bool>(*block.outputs()[0]);
 }
 
 // The branch of an `if` that is left when an exception is all that the other one is for.

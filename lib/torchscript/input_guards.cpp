@@ -42,7 +42,7 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
       continue;
     }
     const auto index =
-        user->is(Symbol::kAtenGetitem) && offset == 0 ? constant_int(user->input(1)) : std::nullopt;
+        user->is(Symbol::kAtenGetitem) && offset == 0 ? constant_of<std::int64_t>(*user->input(1)) : std::nullopt;
     if (index) {
       used.insert(*index < 0 ? *index + length : *index);
     } else {
@@ -55,7 +55,7 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
 bool asks_rank(const IrValue* list) {
   return std::any_of(list->uses().begin(), list->uses().end(), [](const IrUse& use) {
     if (use.user->kind() != Symbol::kAtenGetitem || use.offset != 0) return true;
-    const auto index = constant_int(use.user->input(1));
+    const auto index = constant_of<std::int64_t>(*use.user->input(1));
     return !index || *index < 0;
   });
 }

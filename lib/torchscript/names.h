@@ -17,6 +17,7 @@ namespace fxtrace::torchscript {
 
 using script::bool_type;
 using script::ClassType;
+using script::constant_of;
 using script::DictType;
 using script::DictValue;
 using script::Extent;
@@ -64,17 +65,5 @@ inline const ClassType& class_of(const ObjectValue& object) { return *object.typ
 inline bool are_equal(const Value& a, const Value& b) { return script::find_equal(a, b).value_or(false); }
 
 inline Value deep_copy(const Value& value) { return script::find_deep_copy(value).value_or(value); }
-
-// Return the constant that the value is in the code; nothing for a computed value.
-inline std::optional<std::int64_t> constant_int(const IrValue* value) {
-  const script::Constant* constant = value->node()->constant();
-  const auto* number = constant == nullptr ? nullptr : constant->get_if<std::int64_t>();
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-inline std::optional<bool> constant_bool(const IrValue* value) {
-  const script::Constant* constant = value->node()->constant();
-  const auto* flag = constant == nullptr ? nullptr : constant->get_if<bool>();
-  return flag == nullptr ? std::nullopt : std::optional(*flag);
-}
 
 }  // namespace fxtrace::torchscript

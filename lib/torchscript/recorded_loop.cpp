@@ -14,7 +14,7 @@ namespace fxtrace::torchscript {
 namespace {
 
 bool has_limit(const IrNode& loop) {
-  return constant_int(loop.input(0)) != std::numeric_limits<std::int64_t>::max();
+  return constant_of<std::int64_t>(*loop.input(0)) != std::numeric_limits<std::int64_t>::max();
 }
 
 bool is_converted(const Type& type) {
@@ -80,7 +80,7 @@ RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* co
   if (has_count_) variables_.push_back(make_variable(name_of(body_.inputs()[0]), std::int64_t{0}, true));
   const Value test = frames_.input(node, 1);
   const bool is_always =
-      test.is_bool() && test.to_bool() && constant_bool(body_.outputs()[0]).value_or(false);
+      test.is_bool() && test.to_bool() && constant_of<bool>(*body_.outputs()[0]).value_or(false);
   has_condition_ = condition == nullptr && !is_always;
   if (has_condition_) variables_.push_back(make_variable("the condition", test, true));
   for (std::size_t i = 2; i < node->inputs().size(); ++i) {
