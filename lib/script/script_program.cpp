@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/identifier.h"
 #include "support/qualified_name.h"
+#include "support/restore.h"
 
 namespace fxtrace::script {
 namespace {
@@ -36,18 +37,11 @@ class Definition final : public FunctionCode {
   }
 
   std::unique_ptr<IrGraph> compile(Function& function) override {
-    if (++program_.open_compilations() > Program::kMaxCompilations) {
-      --program_.open_compilations();
+    ++program_.open_compilations();
+    const Restore close([this] { --program_.open_compilations(); });
+    if (program_.open_compilations() > Program::kMaxCompilations)
       throw input_error("functions without result types call each other deeper than fxtrace follows");
-    }
-    try {
-      auto graph = compile_function(program_, file_, tree_, function, self_);
-      --program_.open_compilations();
-      return graph;
-    } catch (...) {
-      --program_.open_compilations();
-      throw;
-    }
+    return compile_function(program_, file_, tree_, function, self_);
   }
 
  private:
@@ -371,21 +365,16 @@ TypePtr Program::enumeration(const std::string& name, const Found& found) {
 
 void Program::finish_pending() {
   is_finishing_ = true;
-  try {
-    while (!pending_.empty()) {
-      const PendingClass next = pending_.back();
-      pending_.pop_back();
-      if (next.type->kind() == TypeKind::kClass) {
-        finish_class(*static_cast<ClassType*>(next.type.get()), next);
-      } else {
-        finish_interface(*static_cast<InterfaceType*>(next.type.get()), next);
-      }
+  const Restore finished([this] { is_finishing_ = false; });
+  while (!pending_.empty()) {
+    const PendingClass next = pending_.back();
+    pending_.pop_back();
+    if (next.type->kind() == TypeKind::kClass) {
+      finish_class(*static_cast<ClassType*>(next.type.get()), next);
+    } else {
+      finish_interface(*static_cast<InterfaceType*>(next.type.get()), next);
     }
-  } catch (...) {
-    is_finishing_ = false;
-    throw;
   }
-  is_finishing_ = false;
 }
 
 void Program::finish_class(ClassType& type, const PendingClass& pending) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "script/function_schema.h"
+#include "support/restore.h"
 
 namespace fxtrace::script {
 
@@ -40,23 +41,13 @@ bool is_subtype_schema(const FunctionSchema& schema, const FunctionSchema& wante
 }
 
 // Interfaces may name each other in their methods.
-class InterfaceDepth {
- public:
-  InterfaceDepth() { ++depth; }
-  ~InterfaceDepth() { --depth; }
-  InterfaceDepth(const InterfaceDepth&) = delete;
-  InterfaceDepth& operator=(const InterfaceDepth&) = delete;
-  bool too_deep() const { return depth > kMax; }
-
- private:
-  static constexpr int kMax = 8;
-  static inline thread_local int depth = 0;
-};
+constexpr int kMaxInterfaces = 8;
+thread_local int open_interfaces = 0;
 
 bool is_sub_interface(const InterfaceType& type, const InterfaceType& wanted, std::string* why_not) {
   if (&type == &wanted || type.name() == wanted.name()) return true;
-  const InterfaceDepth nested;
-  if (nested.too_deep()) return false;
+  const Restore close([] { --open_interfaces; });
+  if (++open_interfaces > kMaxInterfaces) return false;
   if (!type.is_module_interface() && wanted.is_module_interface()) {
     if (why_not != nullptr)
       *why_not += "Interface '" + type.repr_str() + "' is not a subtype of the module interface '" +
@@ -147,8 +138,8 @@ bool is_subclass(const ClassType& type, const Type& wanted, std::string* why_not
                   interface->repr_str() + "' , only ScriptModule class can be subtype of module interface.\n";
     return false;
   }
-  const InterfaceDepth nested;
-  if (nested.too_deep()) return false;
+  const Restore close([] { --open_interfaces; });
+  if (++open_interfaces > kMaxInterfaces) return false;
   for (const auto& method : interface->methods()) {
     Function* mine = type.find_method(method->name);
     if (mine == nullptr) {
