@@ -239,8 +239,8 @@ Condition Emitter::emit_isinstance(const Tree& call) {
   }
   Refinements refinements;
   if (object.is(Syntax::kName)) {
-    if (!held.empty()) refinements.if_true.push_back({object.text, unify_all(held, nullptr, true)});
-    if (!rest.empty()) refinements.if_false.push_back({object.text, unify_all(rest, nullptr, true)});
+    if (!held.empty()) refinements.if_true.push_back({object.text, unify_all(held, true)});
+    if (!rest.empty()) refinements.if_false.push_back({object.text, unify_all(rest, true)});
   }
   if (held.empty()) return constant_condition(false, range_of(object), std::move(refinements));
   if (always) return constant_condition(true, range_of(object), std::move(refinements));

@@ -296,7 +296,7 @@ IrValue* Emitter::emit_list(const Tree& expression, const TypePtr& hint) {
   } else if (!values.empty()) {
     std::vector<TypePtr> types;
     for (const IrValue* value : values) types.push_back(value->type());
-    element = unify_all(types, nullptr, true);
+    element = unify_all(types, true);
   }
   for (const IrValue* value : values) {
     std::string why_not;
@@ -318,7 +318,7 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   TypePtr type = hinted(hint, TypeKind::kDict);
   if (type == nullptr) {
     type = inputs.empty() ? dict_type(string_type(), tensor_type())
-                          : dict_type(inputs[0]->type(), unify_all(value_types, nullptr, true));
+                          : dict_type(inputs[0]->type(), unify_all(value_types, true));
   }
   const auto& dict = *type->as<DictType>();
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -357,23 +357,10 @@ TypePtr unify(const TypePtr& a, const TypePtr& b, const TypePtr& hint, bool defa
   return result == nullptr && default_to_union ? union_type({a, b}) : result;
 }
 
-TypePtr unify_all(const std::vector<TypePtr>& types, std::string* why_not, bool default_to_union,
-                  const TypePtr& hint) {
-  if (types.empty()) {
-    if (why_not != nullptr) *why_not += "Cannot get unified type from empty list";
-    return nullptr;
-  }
-  TypePtr result = types[0];
-  for (std::size_t i = 1; i < types.size(); ++i) {
-    TypePtr next = unify(result, types[i], hint, default_to_union);
-    if (next == nullptr) {
-      if (why_not != nullptr)
-        *why_not += "Could not unify type list since element " + std::to_string(i) + " of type " +
-                    types[i]->repr_str() + " did not match the types before it (" + result->repr_str() + ")";
-      return nullptr;
-    }
-    result = std::move(next);
-  }
+TypePtr unify_all(const std::vector<TypePtr>& types, bool default_to_union) {
+  TypePtr result = types.empty() ? nullptr : types[0];
+  for (std::size_t i = 1; i < types.size() && result != nullptr; ++i)
+    result = unify(result, types[i], nullptr, default_to_union);
   return result;
 }
 
@@ -415,7 +402,7 @@ std::optional<std::string> match_variables(const TypePtr& formal, const TypePtr&
     case TypeKind::kList: {
       if (same_kind) return parts_match();
       if (actual->kind() == TypeKind::kTuple) {
-        if (TypePtr item = unify_all(actual->contained_types(), nullptr))
+        if (TypePtr item = unify_all(actual->contained_types()))
           return match_variables(formal->contained_types()[0], item, bindings);
       }
       return "Cannot match " + formal->repr_str() + " to " + actual->repr_str();

@@ -19,8 +19,7 @@ bool is_subtype(const Type& type, const Type& wanted, std::string* why_not = nul
 // Returns the join of both types; null when there is none.
 TypePtr unify(const TypePtr& a, const TypePtr& b, const TypePtr& hint = nullptr,
               bool default_to_union = false);
-TypePtr unify_all(const std::vector<TypePtr>& types, std::string* why_not, bool default_to_union = false,
-                  const TypePtr& hint = nullptr);
+TypePtr unify_all(const std::vector<TypePtr>& types, bool default_to_union = false);
 
 // Returns the union, flattened and simplified as by LibTorch; the result may be an optional, or not a union
 // at all.
