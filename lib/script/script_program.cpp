@@ -14,6 +14,7 @@
 #include "support/identifier.h"
 #include "support/qualified_name.h"
 #include "support/restore.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
@@ -53,33 +54,25 @@ class Definition final : public FunctionCode {
 
 // Methods of the classes that LibTorch itself registers, as far as code calls them.
 struct BoundMethod {
-  std::string_view class_name;  // behind kTorchBindPrefix
-  std::string_view schema;      // without `self`
+  std::string_view class_names;  // behind kTorchBindPrefix; set apart by spaces
+  std::string_view schema;       // without `self`
 };
+constexpr std::string_view kConvolutions =
+    "quantized.Conv2dPackedParamsBase quantized.Conv3dPackedParamsBase";
 constexpr std::array kBoundMethods{
     BoundMethod{"quantized.LinearPackedParamsBase", "bias() -> Tensor?"},
     BoundMethod{"quantized.LinearPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
     BoundMethod{"quantized.LinearPackedParamsBase", "__getstate__() -> ((Tensor, Tensor?))"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "weight() -> Tensor"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "bias() -> Tensor?"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "stride() -> int[]"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "padding() -> int[]"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "output_padding() -> int[]"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "dilation() -> int[]"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "groups() -> int"},
-    BoundMethod{"quantized.Conv2dPackedParamsBase", "transpose() -> bool"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "weight() -> Tensor"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "bias() -> Tensor?"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "unpack() -> ((Tensor, Tensor?))"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "stride() -> int[]"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "padding() -> int[]"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "output_padding() -> int[]"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "dilation() -> int[]"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "groups() -> int"},
-    BoundMethod{"quantized.Conv3dPackedParamsBase", "transpose() -> bool"},
+    BoundMethod{kConvolutions, "weight() -> Tensor"},
+    BoundMethod{kConvolutions, "__getstate__() -> ((str, Tensor[], Tensor?[]))"},
+    BoundMethod{kConvolutions, "bias() -> Tensor?"},
+    BoundMethod{kConvolutions, "unpack() -> ((Tensor, Tensor?))"},
+    BoundMethod{kConvolutions, "stride() -> int[]"},
+    BoundMethod{kConvolutions, "padding() -> int[]"},
+    BoundMethod{kConvolutions, "output_padding() -> int[]"},
+    BoundMethod{kConvolutions, "dilation() -> int[]"},
+    BoundMethod{kConvolutions, "groups() -> int"},
+    BoundMethod{kConvolutions, "transpose() -> bool"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "bit_rate() -> int"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "__getstate__() -> ((int, Tensor[], float[], int[]))"},
     BoundMethod{"quantized.EmbeddingPackedParamsBase", "unpack() -> Tensor"},
@@ -288,7 +281,7 @@ TypePtr Program::torchbind_class(const std::string& name) {
   auto type = std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
   types_[name] = type;
   for (const BoundMethod& method : kBoundMethods) {
-    if (method.class_name != rest) continue;
+    if (!has_word(method.class_names, rest)) continue;
     std::string schema(method.schema);
     const auto open = schema.find('(') + 1;
     schema.insert(open, name + " self" + (schema[open] == ')' ? "" : ", "));
