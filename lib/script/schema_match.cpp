@@ -163,8 +163,6 @@ IrValue* SchemaMatcher::convert(const TypePtr& type, IrValue* value, bool allow_
     if (kind != TypeKind::kOptional && kind != TypeKind::kNone)
       return convert(optional->element(), value, allow_conversions, range);
   }
-  if (value->node()->is(Symbol::kPrimEmptyListLiteral) && type->kind() == TypeKind::kList)
-    value = list(type->as<ListType>()->element(), {});
   if (value->type()->kind() == TypeKind::kTuple) {
     const TypePtr& list_wanted = without_optional(type);
     const auto* wanted = type->as<TupleType>();
