@@ -271,18 +271,14 @@ class Parser {
         next();
         return make(Syntax::kNumber, token, {}, text_of(token));
       case TokenKind::kTrue:
-        next();
-        return make(Syntax::kTrue, token);
+        return make(Syntax::kTrue, next());
       case TokenKind::kFalse:
-        next();
-        return make(Syntax::kFalse, token);
+        return make(Syntax::kFalse, next());
       case TokenKind::kNone:
       case TokenKind::kNoneType:
-        next();
-        return make(Syntax::kNone, token);
+        return make(Syntax::kNone, next());
       case TokenKind::kEllipsis:
-        next();
-        return make(Syntax::kEllipsis, token);
+        return make(Syntax::kEllipsis, next());
       case TokenKind::kString:
         return strings();
       case TokenKind::kLeftParenthesis: {
@@ -317,15 +313,11 @@ class Parser {
     const Token place = next();
     Parts keys;
     Parts values;
-    if (!at(TokenKind::kRightBrace)) {
-      do {
-        if (at(TokenKind::kRightBrace)) break;
-        keys.push_back(&expression(kLowest));
-        expect(TokenKind::kColon);
-        values.push_back(&expression(kLowest));
-      } while (accept(TokenKind::kComma));
-    }
-    expect(TokenKind::kRightBrace);
+    separated(TokenKind::kRightBrace, [&] {
+      keys.push_back(&expression(kLowest));
+      expect(TokenKind::kColon);
+      values.push_back(&expression(kLowest));
+    });
     if (values.size() == 1 && values[0]->is(Syntax::kListComprehension)) {
       const Tree& inner = *values[0];
       return make(Syntax::kDictComprehension, place,
@@ -335,14 +327,20 @@ class Parser {
                 {&make(Syntax::kList, place, keys), &make(Syntax::kList, place, values)});
   }
 
+  // Reads items with commas between them, up to `close`, which it returns.  One comma may stand before that.
+  template <class ReadItem>
+  Token separated(TokenKind close, const ReadItem& read_item) {
+    while (!at(close)) {
+      read_item();
+      if (!accept(TokenKind::kComma)) break;
+    }
+    return expect(close);
+  }
+
   Parts sequence(TokenKind open, TokenKind close) {
     Parts items;
     expect(open);
-    while (!at(close)) {
-      items.push_back(&expression(kLowest));
-      if (!accept(TokenKind::kComma)) break;
-    }
-    expect(close);
+    separated(close, [&] { items.push_back(&expression(kLowest)); });
     return items;
   }
 
@@ -364,7 +362,7 @@ class Parser {
     const Token place = expect(TokenKind::kLeftParenthesis);
     Parts arguments;
     Parts keywords;
-    while (!at(TokenKind::kRightParenthesis)) {
+    separated(TokenKind::kRightParenthesis, [&] {
       if (at(TokenKind::kIdentifier) && tokens_[at_ + 1].kind == TokenKind::kAssign) {
         const Token name = next();
         next();
@@ -372,9 +370,7 @@ class Parser {
       } else {
         arguments.push_back(&expression(kLowest));
       }
-      if (!accept(TokenKind::kComma)) break;
-    }
-    expect(TokenKind::kRightParenthesis);
+    });
     return make(Syntax::kCall, place,
                 {&callee, &make(Syntax::kList, place, arguments), &make(Syntax::kList, place, keywords)});
   }
@@ -382,12 +378,7 @@ class Parser {
   const Tree& subscript(const Tree& value) {
     Token place = expect(TokenKind::kLeftBracket);
     Parts items;
-    while (!at(TokenKind::kRightBracket)) {
-      items.push_back(&subscript_item());
-      if (!accept(TokenKind::kComma)) break;
-    }
-    const Token end = expect(TokenKind::kRightBracket);
-    place.end = end.end;
+    place.end = separated(TokenKind::kRightBracket, [&] { items.push_back(&subscript_item()); }).end;
     return make(Syntax::kSubscript, place, {&value, &make(Syntax::kList, place, items)});
   }
 
@@ -570,11 +561,7 @@ class Parser {
     const auto list = [&](TokenKind end, int level) -> const Tree& {
       const Token start = current();
       Parts parts;
-      while (!at(end)) {
-        parts.push_back(&expression(level));
-        if (!accept(TokenKind::kComma)) break;
-      }
-      expect(end);
+      separated(end, [&] { parts.push_back(&expression(level)); });
       return make(Syntax::kList, start, parts);
     };
     const Tree& targets = list(TokenKind::kIn, kTargetLevel);
@@ -585,7 +572,7 @@ class Parser {
   const Tree& with_statement() {
     const Token place = next();
     Parts items;
-    while (!at(TokenKind::kColon)) {
+    separated(TokenKind::kColon, [&] {
       const Tree& value = expression(kLowest);
       const Tree* name = nullptr;
       if (accept(TokenKind::kAs)) {
@@ -595,9 +582,7 @@ class Parser {
         name = &absent();
       }
       items.push_back(&make(Syntax::kWithItem, place_of(value), {&value, name}));
-      if (!accept(TokenKind::kComma)) break;
-    }
-    expect(TokenKind::kColon);
+    });
     const Tree& list = make(Syntax::kList, place, items);
     return make(Syntax::kWith, place, {&list, &statements()});
   }
@@ -609,15 +594,13 @@ class Parser {
     const Token open = expect(TokenKind::kLeftParenthesis);
     Parts parameters;
     bool keyword_only = false;
-    while (!at(TokenKind::kRightParenthesis)) {
+    separated(TokenKind::kRightParenthesis, [&] {
       if (!keyword_only && accept(TokenKind::kStar)) {
         keyword_only = true;
       } else {
         parameters.push_back(&parameter(keyword_only));
       }
-      if (!accept(TokenKind::kComma)) break;
-    }
-    expect(TokenKind::kRightParenthesis);
+    });
     const Tree& result = accept(TokenKind::kArrow) ? expression(kLowest) : absent();
     expect(TokenKind::kColon);
     const Tree* body = nullptr;
