@@ -10,6 +10,7 @@
 #include "script/function_schema.h"
 #include "script/type_relations.h"
 #include "script/types.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
@@ -46,18 +47,6 @@ std::string complex_text(const std::complex<double>& value) {
   // LibTorch leaves out the sign of a negative imaginary part that is no number alone.
   const std::string imaginary = double_text(value.imag());
   return double_text(value.real()) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
-}
-
-template <class Items, class F>
-std::string joined_items(const Items& items, const F& item_text) {
-  std::string result;
-  bool first = true;
-  for (const auto& item : items) {
-    if (!first) result += ", ";
-    first = false;
-    result += item_text(item);
-  }
-  return result;
 }
 
 }  // namespace
@@ -139,14 +128,14 @@ std::string to_text(const Constant& constant) {
           [](const Constant::TableEntry& value) { return "CONSTANTS.c" + std::to_string(value.index); },
           [&](const Constant::List& list) {
             if (list.items.empty()) return "annotate(List[" + list.element->annotation_str() + "], [])";
-            return "[" + joined_items(list.items, text) + "]";
+            return "[" + joined(list.items, text) + "]";
           },
           [&](const Constant::Tuple& tuple) {
-            return "(" + joined_items(tuple.items, text) + (tuple.items.size() == 1 ? ",)" : ")");
+            return "(" + joined(tuple.items, text) + (tuple.items.size() == 1 ? ",)" : ")");
           },
           [&](const Constant::Dict& dict) {
             const auto pair = [&](const auto& item) { return text(item.first) + ": " + text(item.second); };
-            return "{" + joined_items(dict.items, pair) + "}";
+            return "{" + joined(dict.items, pair) + "}";
           },
           [](const Constant::EnumMember& member) {
             return member.type->name() + "." + member.type->members()[member.index].name;
