@@ -278,20 +278,11 @@ class Decisions {
 
 // --- dead code ---
 
-bool is_inside(const IrNode& node, const IrNode& holder) {
-  for (const IrNode* each = &node; each != nullptr;) {
-    if (each == &holder) return true;
-    const IrBlock* block = each->owning_block();
-    each = block == nullptr ? nullptr : block->owning_node();
-  }
-  return false;
-}
-
 bool has_effect(const IrNode& node) {
   if (node.is(Symbol::kPrimLoop)) {
     // A loop that works out whether to go on may not end.
     const IrNode* producer = node.blocks()[0]->outputs()[0]->node();
-    if (!producer->is(Symbol::kPrimParam) && is_inside(*producer, node)) return true;
+    if (!producer->is(Symbol::kPrimParam) && producer->is_inside(node)) return true;
     const Constant* constant = producer->constant();
     if (constant != nullptr && !(*constant == Constant(true))) return true;
   }

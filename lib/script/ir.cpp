@@ -193,6 +193,13 @@ const std::shared_ptr<IrGraph>& IrNode::subgraph() const {
   return get_attribute<std::shared_ptr<IrGraph>>(*this, Symbol::kAttrSubgraph);
 }
 
+bool IrNode::is_inside(const IrNode& holder) const {
+  const IrBlock* block = block_;
+  while (block != nullptr && block->owning_node() != &holder)
+    block = block->owning_node() == nullptr ? nullptr : block->owning_node()->owning_block();
+  return block != nullptr;
+}
+
 const Constant* IrNode::constant() const {
   if (kind_ != Symbol::kPrimConstant) return nullptr;
   static const Constant none;

@@ -76,6 +76,7 @@ class IrNode {
   bool is(Symbol kind) const { return kind_ == kind; }
   IrGraph* graph() const { return graph_; }
   IrBlock* owning_block() const { return block_; }
+  bool is_inside(const IrNode& holder) const;  // in one of its blocks, however deep
   IrNode* next() const { return next_; }  // the block's return node after the last
   IrNode* previous() const { return previous_; }
 

@@ -5,16 +5,6 @@
 #include "trace/graph_tracer.h"
 
 namespace fxtrace::torchscript {
-namespace {
-
-// In one of its blocks.
-bool is_inside(const IrValue* value, const IrNode* node) {
-  const IrNode* owner = value->node()->owning_block()->owning_node();
-  while (owner != nullptr && owner != node) owner = owner->owning_block()->owning_node();
-  return owner == node;
-}
-
-}  // namespace
 
 const Value& Frames::value(const IrValue* name) const {
   static const Value none{};
@@ -36,7 +26,7 @@ Values Frames::values_around(const IrNode* node, std::size_t frame) const {
   Values around;
   for (std::size_t i = 0; i <= frame; ++i) {
     for (const auto& [name, value] : frames_[i].values) {
-      if (i < frame || !is_inside(name, node)) around.push_back(value);
+      if (i < frame || !name->node()->is_inside(*node)) around.push_back(value);
     }
   }
   return around;
@@ -44,7 +34,7 @@ Values Frames::values_around(const IrNode* node, std::size_t frame) const {
 
 bool Frames::holds_around(const Value& container, const IrNode* node, std::size_t frame) const {
   return std::ranges::any_of(frames_[frame].values, [&](const auto& known) {
-    return known.second.identity() == container.identity() && !is_inside(known.first, node);
+    return known.second.identity() == container.identity() && !known.first->node()->is_inside(*node);
   });
 }
 
