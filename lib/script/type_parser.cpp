@@ -132,9 +132,7 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
   return result;
 }
 
-namespace {
-
-std::optional<std::size_t> table_index(const Tree& attribute) {
+std::optional<std::size_t> find_table_index(const Tree& attribute) {
   if (!attribute.part(0).is(Syntax::kName) || attribute.part(0).text != "CONSTANTS") return std::nullopt;
   const std::string_view name = attribute.text;
   std::size_t index = 0;
@@ -143,6 +141,8 @@ std::optional<std::size_t> table_index(const Tree& attribute) {
   const bool is_index = error == std::errc{} && end == name.data() + name.size();
   return is_index ? std::optional(index) : std::nullopt;
 }
+
+namespace {
 
 // Of two integers, within 64 bits.
 std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left, const Constant& right) {
@@ -258,7 +258,7 @@ Constant TypeParser::constant(const Tree& expression, const TypePtr& type) const
       }
       break;
     case Syntax::kAttribute: {  // CONSTANTS.c3, or a member of an enum
-      if (const auto index = table_index(expression)) return Constant(Constant::TableEntry{*index});
+      if (const auto index = find_table_index(expression)) return Constant(Constant::TableEntry{*index});
       const TypePtr owner = find(expression.part(0));
       const auto* members = owner == nullptr ? nullptr : owner->as<EnumType>();
       const auto index = members == nullptr ? std::nullopt : members->find_member(expression.text);

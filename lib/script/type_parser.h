@@ -1,7 +1,9 @@
 // Parses types and schemas in the syntax of code.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "script/function_schema.h"
@@ -35,6 +37,9 @@ class TypeParser {
 
 // Returns "a.b.c" for nested attributes; empty for other expressions.
 std::string dotted_name(const Tree& expression);
+
+// Returns 3 for the attribute CONSTANTS.c3; nothing for another one.
+std::optional<std::size_t> find_table_index(const Tree& attribute);
 
 // Returns an int, a double or a complex; throws Error(kInput) for a number that is too large.
 Constant number_of(const SyntaxFile& file, const Tree& number);

@@ -3,7 +3,6 @@
 // argument whose type is not plain is Any, which takes everything; a result that is used must have its type.
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -390,7 +389,8 @@ class Code {
         return list ? sequence.substr(0, sequence.size() - 2) : kUnknown;
       }
       case Syntax::kAttribute:
-        if (const auto constant = constant_index(expr)) return constant_types_[*constant];
+        if (const auto index = script::find_table_index(expr); index && *index < constant_types_.size())
+          return constant_types_[*index];
         return attribute_type(type(expr.part(0)), std::string(expr.text));
       case Syntax::kCall:
         return call(expr);
@@ -410,18 +410,6 @@ class Code {
     if (known == classes_.end()) return kUnknown;
     const auto attribute = known->second.attributes.find(name);
     return attribute == known->second.attributes.end() ? kUnknown : attribute->second;
-  }
-
-  // Of "CONSTANTS.c3": 3.
-  std::optional<std::size_t> constant_index(const Tree& attribute) const {
-    const Tree& holder = attribute.part(0);
-    if (!holder.is(Syntax::kName) || holder.text != "CONSTANTS" || !attribute.text.starts_with('c'))
-      return std::nullopt;
-    const std::string_view name = attribute.text.substr(1);
-    std::size_t index = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-    const bool is_index = error == std::errc{} && end == name.data() + name.size();
-    return is_index && index < constant_types_.size() ? std::optional(index) : std::nullopt;
   }
 
   static std::span<const Tree* const> inputs(const Tree& apply) { return apply.part(1).all(); }
