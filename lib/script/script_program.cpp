@@ -84,18 +84,6 @@ constexpr std::array kBoundMethods{
     BoundMethod{"_nnapi.Compilation", "run(Tensor[] inputs, Tensor[] outputs) -> NoneType"},
 };
 
-// "quantized.linear" of "quantized.___torch_mangle_3.linear".
-std::string without_mangling(const std::string& name) {
-  constexpr std::string_view kMangle = ".___torch_mangle_";
-  std::string result = name;
-  for (auto at = result.find(kMangle); at != std::string::npos; at = result.find(kMangle, at)) {
-    std::size_t end = at + kMangle.size();
-    while (end < result.size() && is_digit(result[end])) ++end;
-    result.erase(at, end - at);
-  }
-  return result;
-}
-
 // Archives of before PyTorch 1.6 say Tensor of the `_packed_params` of these, where an object stands today.
 struct PackedClass {
   std::string_view holder;  // without mangling

@@ -350,4 +350,20 @@ std::optional<std::size_t> EnumType::find_member(std::string_view name) const {
   return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string without_mangling(std::string_view name) {
+  constexpr std::string_view kMangle = "___torch_mangle_";
+  std::string result;
+  while (!name.empty()) {
+    const auto dot = name.find('.');
+    const std::string_view part = name.substr(0, dot);
+    if (!part.starts_with(kMangle)) {
+      if (!result.empty()) result += '.';
+      result += part;
+    }
+    if (dot == std::string_view::npos) break;
+    name.remove_prefix(dot + 1);
+  }
+  return result;
+}
+
 }  // namespace fxtrace::script

@@ -276,4 +276,8 @@ class FunctionType final : public Type {
   Function* function_;
 };
 
+// Returns a qualified name without what sets classes of one name apart: "nets.Net" of
+// "nets.___torch_mangle_3.Net".
+std::string without_mangling(std::string_view name);
+
 }  // namespace fxtrace::script

@@ -59,20 +59,8 @@ std::optional<std::string> find_layout_name(std::int64_t number) {
 
 std::string demangle(std::string_view name) {
   constexpr std::string_view kRoot = "__torch__.";
-  constexpr std::string_view kMangle = "___torch_mangle_";
-  if (name.substr(0, kRoot.size()) == kRoot) name.remove_prefix(kRoot.size());
-  std::string result;
-  while (!name.empty()) {
-    const auto dot = name.find('.');
-    const std::string_view part = name.substr(0, dot);
-    if (part.substr(0, kMangle.size()) != kMangle) {
-      if (!result.empty()) result += '.';
-      result += part;
-    }
-    if (dot == std::string_view::npos) break;
-    name.remove_prefix(dot + 1);
-  }
-  return result;
+  if (name.starts_with(kRoot)) name.remove_prefix(kRoot.size());
+  return script::without_mangling(name);
 }
 
 std::string type_name(const Type& type) {
