@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "archive/little_endian.h"
 #include "support/error.h"
 
 namespace fxtrace::script {
@@ -57,11 +58,7 @@ std::string_view PickleValues::line() {
 }
 
 std::uint64_t PickleValues::number(std::size_t size) {
-  constexpr unsigned kByte = 8;
-  std::uint64_t result = 0;
-  const std::string_view part = text(size);
-  for (std::size_t i = size; i > 0; --i) result = (result << kByte) | static_cast<unsigned char>(part[i - 1]);
-  return result;
+  return little_endian(text(size), 0, static_cast<int>(size));
 }
 
 std::int64_t PickleValues::signed_number(std::size_t size) {

@@ -60,6 +60,7 @@ inline const Value& argument(Arguments arguments, std::size_t i) {
   return arguments[i];
 }
 // These return an argument and throw Raised for a value of another kind.
+const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not);
 std::int64_t int_argument(Arguments arguments, std::size_t i);
 bool bool_argument(Arguments arguments, std::size_t i);
 double float_argument(Arguments arguments, std::size_t i);  // accepts an int

@@ -12,7 +12,6 @@ namespace fxtrace::script {
 namespace {
 
 using Complex = std::complex<double>;
-constexpr std::int64_t kLeastInteger = std::numeric_limits<std::int64_t>::min();
 
 bool are_both_ints(const Value& a, const Value& b) { return a.is_int() && b.is_int(); }
 bool is_real(const Value& value) { return value.is_int() || value.is_double(); }

@@ -32,16 +32,18 @@ const PlainOperator* find_row(const PlainIndex& index, std::string_view name) {
   return found != index.end() ? &found->second : nullptr;
 }
 
-std::int64_t int_argument(Arguments arguments, std::size_t i) {
+const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not) {
   const Value& value = argument(arguments, i);
-  if (!value.is_int()) not_supported("a value is no integer");
-  return value.to_int();
+  if (value.kind() != kind) not_supported(why_not);
+  return value;
+}
+
+std::int64_t int_argument(Arguments arguments, std::size_t i) {
+  return argument_of(ValueKind::kInt, arguments, i, "a value is no integer").to_int();
 }
 
 bool bool_argument(Arguments arguments, std::size_t i) {
-  const Value& value = argument(arguments, i);
-  if (!value.is_bool()) not_supported("a value is no bool");
-  return value.to_bool();
+  return argument_of(ValueKind::kBool, arguments, i, "a value is no bool").to_bool();
 }
 
 double float_argument(Arguments arguments, std::size_t i) {
@@ -52,21 +54,15 @@ double float_argument(Arguments arguments, std::size_t i) {
 }
 
 const std::string& text_argument(Arguments arguments, std::size_t i) {
-  const Value& value = argument(arguments, i);
-  if (!value.is_string()) not_supported("a value is no text");
-  return value.to_string();
+  return argument_of(ValueKind::kString, arguments, i, "a value is no text").to_string();
 }
 
 ListValue& list_argument(Arguments arguments, std::size_t i) {
-  const Value& value = argument(arguments, i);
-  if (!value.is_list()) not_supported("a value is no list");
-  return value.to_list();
+  return argument_of(ValueKind::kList, arguments, i, "a value is no list").to_list();
 }
 
 DictValue& dict_argument(Arguments arguments, std::size_t i) {
-  const Value& value = argument(arguments, i);
-  if (!value.is_dict()) not_supported("a value is no dict");
-  return value.to_dict();
+  return argument_of(ValueKind::kDict, arguments, i, "a value is no dict").to_dict();
 }
 
 bool equal(const Value& a, const Value& b) {

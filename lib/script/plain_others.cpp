@@ -1,7 +1,6 @@
 #include "script/plain_call.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "script/device_text.h"
 #include "shapes/scalar_type.h"
+#include "support/words.h"
 
 namespace fxtrace::script {
 namespace {
@@ -96,8 +96,7 @@ Value make_indexed_device(Arguments /*arguments*/) {
 }
 
 const Device& device_argument(Arguments arguments) {
-  if (!argument(arguments, 0).is_device()) not_supported("a value is no device");
-  return arguments[0].to_device();
+  return argument_of(ValueKind::kDevice, arguments, 0, "a value is no device").to_device();
 }
 Value device_kind(Arguments arguments) { return device_argument(arguments).type; }
 Value device_index(Arguments arguments) {
@@ -108,8 +107,7 @@ Value device_index(Arguments arguments) {
 // --- enums ---
 
 const EnumValue& enum_argument(Arguments arguments) {
-  if (!argument(arguments, 0).is_enum()) not_supported("a value is no enum");
-  return arguments[0].to_enum();
+  return argument_of(ValueKind::kEnum, arguments, 0, "a value is no enum").to_enum();
 }
 Value enum_name(Arguments arguments) { return enum_argument(arguments).name; }
 Value enum_value(Arguments arguments) { return enum_argument(arguments).value; }
@@ -132,12 +130,9 @@ Value always(Arguments /*arguments*/) {
 Value autocast_dtype(Arguments arguments) {
   DeviceText device = read_device(text_argument(arguments, 0));
   if (!device.device) throw Raised(std::move(device.why));
-  static constexpr std::array<std::string_view, 6> kHalf{"cuda", "mps",           "maia",
-                                                         "mtia", "privateuseone", "xpu"};
-  static constexpr std::array<std::string_view, 4> kBfloat{"cpu", "hpu", "ipu", "xla"};
   const std::string& type = device.device->type;
-  if (std::ranges::find(kHalf, type) != kHalf.end()) return number_of(ScalarType::kFloat16);
-  if (std::ranges::find(kBfloat, type) != kBfloat.end()) return number_of(ScalarType::kBfloat16);
+  if (has_word("cuda mps maia mtia privateuseone xpu", type)) return number_of(ScalarType::kFloat16);
+  if (has_word("cpu hpu ipu xla", type)) return number_of(ScalarType::kBfloat16);
   not_supported("autocast of such a device is not known");
 }
 

@@ -164,17 +164,15 @@ Value replace(Arguments arguments) {
   return result.append(text, from);
 }
 
-Value stripped(Arguments arguments, bool left, bool right) {
+template <bool Left, bool Right>
+Value strip(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& characters = text_argument(arguments, 1);
-  const auto first = left ? text.find_first_not_of(characters) : 0;
-  const auto last = right ? text.find_last_not_of(characters) : text.size() - 1;
+  const auto first = Left ? text.find_first_not_of(characters) : 0;
+  const auto last = Right ? text.find_last_not_of(characters) : text.size() - 1;
   if (first == std::string::npos || last == std::string::npos) return "";
   return text.substr(first, last + 1 - first);
 }
-Value strip(Arguments arguments) { return stripped(arguments, true, true); }
-Value strip_left(Arguments arguments) { return stripped(arguments, true, false); }
-Value strip_right(Arguments arguments) { return stripped(arguments, false, true); }
 
 // --- pieces ---
 
@@ -501,9 +499,9 @@ constexpr PlainRow kTextOperators[] = {
     {"aten::endswith", gives<starts_or_ends<true>>},
     {"aten::count", gives<count_text>},
     {"aten::replace", gives<replace>},
-    {"aten::strip", gives<strip>},
-    {"aten::lstrip", gives<strip_left>},
-    {"aten::rstrip", gives<strip_right>},
+    {"aten::strip", gives<strip<true, true>>},
+    {"aten::lstrip", gives<strip<true, false>>},
+    {"aten::rstrip", gives<strip<false, true>>},
     {"aten::split.str", gives<split>},
     {"aten::rsplit", gives<split_from_behind>},
     {"aten::splitlines", gives<split_lines>},

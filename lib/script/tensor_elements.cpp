@@ -5,6 +5,8 @@
 #include <complex>
 #include <limits>
 
+#include "archive/little_endian.h"
+
 namespace fxtrace::script {
 namespace {
 
@@ -41,10 +43,7 @@ double decoded(std::uint64_t bits, const Form& form) {
 }
 
 std::uint64_t bits_of(const char* bytes, std::size_t size) {
-  constexpr unsigned kByte = 8;
-  std::uint64_t bits = 0;
-  for (std::size_t i = size; i > 0; --i) bits = (bits << kByte) | static_cast<unsigned char>(bytes[i - 1]);
-  return bits;
+  return little_endian({bytes, size}, 0, static_cast<int>(size));
 }
 
 std::optional<double> find_real(ScalarType type, std::uint64_t bits) {

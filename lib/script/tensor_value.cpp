@@ -6,22 +6,18 @@
 #include <limits>
 #include <string_view>
 
+#include "archive/little_endian.h"
+
 namespace fxtrace::script {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-std::uint64_t bits_at(const char* bytes, std::size_t size) {
-  std::uint64_t bits = 0;
-  for (std::size_t i = size; i > 0; --i) bits = (bits << 8U) | static_cast<unsigned char>(bytes[i - 1]);
-  return bits;
-}
-
 TensorElement element_at(ScalarType dtype, const char* bytes) {
   constexpr unsigned kByte = 8, kBits = 64;
   TensorElement element;
   const auto size = static_cast<std::size_t>(item_size(dtype));
-  const std::uint64_t bits = bits_at(bytes, size);
+  const std::uint64_t bits = little_endian({bytes, size}, 0, static_cast<int>(size));
   if (dtype == ScalarType::kFloat32) {
     element.real = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   } else if (dtype == ScalarType::kFloat64) {
@@ -34,6 +30,16 @@ TensorElement element_at(ScalarType dtype, const char* bytes) {
     element.integer = dtype == ScalarType::kUint8 ? static_cast<std::int64_t>(bits) : shifted >> unused;
   }
   return element;
+}
+
+// Position of an element among those of the storage, by row-major index.
+std::int64_t position_of(const TensorValue& tensor, std::int64_t place) {
+  std::int64_t position = tensor.offset;
+  for (std::size_t i = tensor.sizes.size(); i > 0; --i) {
+    position += place % tensor.sizes[i - 1] * tensor.strides[i - 1];
+    place /= tensor.sizes[i - 1];
+  }
+  return position;
 }
 
 // Position of the last element among those of the storage; nothing when it has more than 63 bits.
@@ -100,12 +106,7 @@ bool TensorValue::is_contiguous() const {
 }
 
 TensorElement TensorValue::element(std::int64_t place) const {
-  std::int64_t position = offset;
-  for (std::size_t i = sizes.size(); i > 0; --i) {
-    position += place % sizes[i - 1] * strides[i - 1];
-    place /= sizes[i - 1];
-  }
-  return elements->at(static_cast<std::size_t>(position));
+  return elements->at(static_cast<std::size_t>(position_of(*this, place)));
 }
 
 TensorRef make_tensor(ScalarType dtype, std::vector<std::int64_t> sizes,
@@ -145,14 +146,8 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   } else if (count > 0) {
     result->is_layout_known = false;
     result->strides = contiguous_strides(tensor.sizes).value();
-    for (std::int64_t place = 0; place < count; ++place) {
-      std::int64_t position = first, rest = place;
-      for (std::size_t i = tensor.sizes.size(); i > 0; --i) {
-        position += rest % tensor.sizes[i - 1] * tensor.strides[i - 1];
-        rest /= tensor.sizes[i - 1];
-      }
-      elements.push_back(element_at(tensor.dtype, bytes.data() + position * size));
-    }
+    for (std::int64_t place = 0; place < count; ++place)
+      elements.push_back(element_at(tensor.dtype, bytes.data() + position_of(tensor, place) * size));
   }
   result->elements = std::make_shared<const std::vector<TensorElement>>(std::move(elements));
   return result;
