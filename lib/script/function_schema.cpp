@@ -70,18 +70,12 @@ TypePtr simple_schema_type(std::string_view name) {
     TypeKind kind;
   };
   static constexpr std::array kRows{
-      Row{"AnyListType", TypeKind::kAnyList},
-      Row{"AnyTupleType", TypeKind::kAnyTuple},
-      Row{"DeviceIndex", TypeKind::kInt},
-      Row{"Dimname", TypeKind::kString},
-      Row{"Layout", TypeKind::kInt},
-      Row{"MemoryFormat", TypeKind::kInt},
-      Row{"None", TypeKind::kNone},
-      Row{"Scalar", TypeKind::kNumber},
-      Row{"ScalarType", TypeKind::kInt},
-      Row{"SymBool", TypeKind::kBool},
-      Row{"SymFloat", TypeKind::kFloat},
-      Row{"SymInt", TypeKind::kInt},
+      Row{"AnyListType", TypeKind::kAnyList}, Row{"AnyTupleType", TypeKind::kAnyTuple},
+      Row{"DeviceIndex", TypeKind::kInt},     Row{"Dimname", TypeKind::kString},
+      Row{"Layout", TypeKind::kInt},          Row{"MemoryFormat", TypeKind::kInt},
+      Row{"None", TypeKind::kNone},           Row{"Scalar", TypeKind::kNumber},
+      Row{"ScalarType", TypeKind::kInt},      Row{"SymBool", TypeKind::kBool},
+      Row{"SymFloat", TypeKind::kFloat},      Row{"SymInt", TypeKind::kInt},
       Row{"tensor", TypeKind::kTensor},
   };
   for (const Row& row : kRows) {

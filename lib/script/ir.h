@@ -77,7 +77,7 @@ class IrNode {
   IrGraph* graph() const { return graph_; }
   IrBlock* owning_block() const { return block_; }
   bool is_inside(const IrNode& holder) const;  // in one of its blocks, however deep
-  IrNode* next() const { return next_; }  // the block's return node after the last
+  IrNode* next() const { return next_; }       // the block's return node after the last
   IrNode* previous() const { return previous_; }
 
   const std::vector<IrValue*>& inputs() const { return inputs_; }

@@ -206,8 +206,8 @@ TensorRef PickleTensors::rebuild_sparse(const TupleValue& arguments) {
   auto tensor = make_counted<TensorValue>();
   constexpr std::array kLayouts{TensorLayout::kSparseCoo, TensorLayout::kSparseCsr, TensorLayout::kSparseCsc,
                                 TensorLayout::kSparseBsr, TensorLayout::kSparseBsc};
-  const auto* const known = std::ranges::find(
-      kLayouts, layout, [](TensorLayout one) { return static_cast<std::int64_t>(one); });
+  const auto* const known =
+      std::ranges::find(kLayouts, layout, [](TensorLayout one) { return static_cast<std::int64_t>(one); });
   if (known == kLayouts.end())
     throw input_error("its pickle has a sparse tensor of a layout that LibTorch does not read");
   tensor->layout = *known;

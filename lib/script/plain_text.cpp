@@ -391,10 +391,10 @@ Value format(Arguments arguments) {
 }
 
 // In the order of ValueKind.
-constexpr std::array kTags{
-    "None",   "Uninitialized", "Bool",        "Int",         "Double", "ComplexDouble",
-    "String", "Uninitialized", "GenericList", "GenericDict", "Tuple",  "Uninitialized",
-    "Enum",   "Device",        "Uninitialized", "Uninitialized"};
+constexpr std::array kTags{"None",        "Uninitialized", "Bool",          "Int",
+                           "Double",      "ComplexDouble", "String",        "Uninitialized",
+                           "GenericList", "GenericDict",   "Tuple",         "Uninitialized",
+                           "Enum",        "Device",        "Uninitialized", "Uninitialized"};
 
 const char* tag_of(const Value& value) { return kTags.at(static_cast<std::size_t>(value.kind())); }
 

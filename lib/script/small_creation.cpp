@@ -213,7 +213,8 @@ void linspace(Arguments arguments, Results& results) {
 // Of as many rows as columns, or of another number of columns.
 template <std::size_t Numbers>
 void eye(Arguments arguments, Results& results) {
-  const std::int64_t rows = integer_argument(arguments, 0), columns = integer_argument(arguments, Numbers - 1);
+  const std::int64_t rows = integer_argument(arguments, 0),
+                     columns = integer_argument(arguments, Numbers - 1);
   const Type dtype = find_dtype_argument(arguments, Numbers).value_or(kDefaultFloat);
   Array array = filled({rows, columns}, dtype, whole(0, dtype));
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i)

@@ -46,10 +46,14 @@ struct DeviceValue : Counted {
 };
 
 // In the order of ValueKind.
-constexpr std::array kKindNames{
-    "None",     "an uninitialized value", "a bool",  "an int",    "a float", "a complex number",
-    "a str",    "a tensor",               "a list",  "a dict",    "a tuple", "an object",
-    "an enum",  "a device",               "a function", "a handle"};
+constexpr std::array kKindNames{"None",       "an uninitialized value",
+                                "a bool",     "an int",
+                                "a float",    "a complex number",
+                                "a str",      "a tensor",
+                                "a list",     "a dict",
+                                "a tuple",    "an object",
+                                "an enum",    "a device",
+                                "a function", "a handle"};
 static_assert(kKindNames.size() == static_cast<std::size_t>(ValueKind::kHandle) + 1);
 
 const char* name_of(ValueKind kind) { return kKindNames.at(static_cast<std::size_t>(kind)); }

@@ -41,8 +41,9 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
       }
       continue;
     }
-    const auto index =
-        user->is(Symbol::kAtenGetitem) && offset == 0 ? constant_of<std::int64_t>(*user->input(1)) : std::nullopt;
+    const auto index = user->is(Symbol::kAtenGetitem) && offset == 0
+                           ? constant_of<std::int64_t>(*user->input(1))
+                           : std::nullopt;
     if (index) {
       used.insert(*index < 0 ? *index + length : *index);
     } else {

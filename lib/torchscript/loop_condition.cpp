@@ -96,7 +96,8 @@ IrNodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* u
 }  // namespace
 
 std::optional<LoopCondition> find_loop_condition(const IrNode& loop) {
-  if (constant_of<std::int64_t>(*loop.input(0)) != std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  if (constant_of<std::int64_t>(*loop.input(0)) != std::numeric_limits<std::int64_t>::max())
+    return std::nullopt;
   const IrBlock* body = loop.blocks()[0];
   const IrValues results(body->outputs().begin() + 1, body->outputs().end());
   const Slice again = slice_of(body->outputs()[0], body, results);

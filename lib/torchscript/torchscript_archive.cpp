@@ -170,8 +170,8 @@ void TorchScriptArchive::load() {
 void TorchScriptArchive::read_small(Value& value) const {
   if (!value.is_tensor()) return;
   const TensorValue& tensor = value.to_tensor();
-  const bool is_small = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) && tensor.storage &&
-                        tensor.storage->device.type != "meta" &&
+  const bool is_small = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) &&
+                        tensor.storage && tensor.storage->device.type != "meta" &&
                         tensor.numel() <= script::kMaxKnownElements && !foreign_byte_order_;
   if (!is_small) return;
   if (TensorRef known = script::with_elements(tensor, bytes_of(tensor.storage->record))) value = known;
