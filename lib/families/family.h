@@ -76,6 +76,12 @@ using Family = std::span<const OperatorRow>;
 
 using ExampleForm = Example::Form;
 
+// What many rows have.
+inline constexpr BatchingRule kLeading{BatchForm::kLeading}, kReduce{BatchForm::kReduce},
+    kLoss{BatchForm::kLoss};
+inline constexpr ViewInverse kReshapeAs{"aten.reshape_as.default", InverseForm::kChangedBase};
+inline constexpr ViewInverse kSliceScatter{"aten.slice_scatter.default", InverseForm::kPart};
+
 Family attention_family();
 Family boxes_family();
 Family convolution_family();

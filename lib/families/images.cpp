@@ -162,7 +162,7 @@ constexpr OperatorRow kImagesRows[] = {
      "torchvision::_interpolate_bilinear2d_aa",
      {.traits = kNoMacs, .shape = upsample}},
     {"affine_grid_generator", {.shape = affine_grid_generator, .macs = affine_grid}},
-    {"constant_pad_nd", {.traits = kNoMacs | kKeepsRank, .shape = pad, .batch = {BatchForm::kLeading}}},
+    {"constant_pad_nd", {.traits = kNoMacs | kKeepsRank, .shape = pad, .batch = kLeading}},
     {"cudnn_affine_grid_generator", {.macs = affine_grid}},
     {"grid_sampler", {.traits = kNoMacs | kForFloats, .shape = grid_sampler}},
     {"pad",

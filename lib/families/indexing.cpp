@@ -310,7 +310,7 @@ constexpr OperatorRow kIndexingRows[] = {
     {"argwhere", {.traits = kNoMacs, .shape = nonzero}},
     {"bincount", {.traits = kNoMacs, .shape = count_values}},
     {"bucketize searchsorted", {.traits = kNoMacs, .shape = found_positions}},
-    {"bucketize.Tensor index_fill.int_Scalar repeat_interleave.self_int", {.batch = {BatchForm::kLeading}}},
+    {"bucketize.Tensor index_fill.int_Scalar repeat_interleave.self_int", {.batch = kLeading}},
     {"gather",
      {.traits = kNoMacs | kSmallTensors,
       .shape = gather,

@@ -50,7 +50,7 @@ constexpr OperatorRow kQuestionsRows[] = {
     {"storage_offset sym_is_contiguous sym_storage_offset sym_stride", {.traits = kGivesSize | kReadsLayout}},
     {"stride", {.traits = kTensorMethod | kGivesSize | kReadsLayout}},
     {"sym_numel sym_size", {.traits = kGivesSize}},
-    {"sym_size.int", {.batch = {BatchForm::kLeading}}},
+    {"sym_size.int", {.batch = kLeading}},
 };
 
 }  // namespace
