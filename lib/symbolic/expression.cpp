@@ -48,12 +48,8 @@ constexpr std::array<Symbol, 13> kBinarySymbols{{{"+", kSum, false},
                                                  {"^", kBitXor, true},
                                                  {"<<", kShift, true},
                                                  {">>", kShift, true}}};
-constexpr std::array<std::pair<std::string_view, Relation>, 6> kRelations{{{"==", Relation::kEqual},
-                                                                           {"!=", Relation::kNotEqual},
-                                                                           {"<=", Relation::kLessEqual},
-                                                                           {">=", Relation::kGreaterEqual},
-                                                                           {"<", Relation::kLess},
-                                                                           {">", Relation::kGreater}}};
+constexpr std::array kRelations{Relation::kEqual,     Relation::kNotEqual, Relation::kLess,
+                                Relation::kLessEqual, Relation::kGreater,  Relation::kGreaterEqual};
 
 const Symbol& symbol_of(std::string_view text) {
   const auto* found = std::ranges::find(kBinarySymbols, text, &Symbol::text);
@@ -211,8 +207,9 @@ std::optional<Relation> Expression::relation() const {
   if (kind() != Kind::kComparison || parts()[0].size() == nullptr || parts()[1].size() == nullptr) {
     return std::nullopt;
   }
-  const auto* found = std::ranges::find(kRelations, name(), &std::pair<std::string_view, Relation>::first);
-  return found == kRelations.end() ? std::nullopt : std::optional(found->second);
+  const auto* found =
+      std::ranges::find_if(kRelations, [&](Relation known) { return name() == to_string(known); });
+  return found == kRelations.end() ? std::nullopt : std::optional(*found);
 }
 bool Expression::operator==(const Expression& other) const {
   if (node_ == nullptr && other.node_ == nullptr) return size_ == other.size_;

@@ -325,28 +325,24 @@ void Knowledge::set_value(const std::string& name, const SymInt& value) {
 
 bool Knowledge::learn(Relation relation, const SymInt& difference) {
   mention(difference);
-  bool possible = true;
-  switch (relation) {
-    case Relation::kEqual:
-      possible = learn_zero(difference, 0);
-      break;
-    case Relation::kNotEqual:
-      possible = learn_not_zero(difference, 0);
-      break;
-    case Relation::kLess:
-      possible = learn_at_least_zero(-difference - 1, 0);
-      break;
-    case Relation::kLessEqual:
-      possible = learn_at_least_zero(-difference, 0);
-      break;
-    case Relation::kGreater:
-      possible = learn_at_least_zero(difference - 1, 0);
-      break;
-    case Relation::kGreaterEqual:
-      possible = learn_at_least_zero(difference, 0);
-      break;
-  }
-  return possible && propagate();
+  const auto learn_one = [&] {
+    switch (relation) {
+      case Relation::kEqual:
+        return learn_zero(difference, 0);
+      case Relation::kNotEqual:
+        return learn_not_zero(difference, 0);
+      case Relation::kLess:
+        return learn_at_least_zero(-difference - 1, 0);
+      case Relation::kLessEqual:
+        return learn_at_least_zero(-difference, 0);
+      case Relation::kGreater:
+        return learn_at_least_zero(difference - 1, 0);
+      case Relation::kGreaterEqual:
+        return learn_at_least_zero(difference, 0);
+    }
+    return true;
+  };
+  return learn_one() && propagate();
 }
 
 // From `value >= 0` what follows for one of its terms.

@@ -1,5 +1,7 @@
 #include "symbolic/shape_env.h"
 
+#include <array>
+
 #include "symbolic/bounds.h"
 #include "symbolic/knowledge.h"
 
@@ -13,6 +15,22 @@ namespace {
 constexpr std::int64_t kQuestion = 10000;
 constexpr std::int64_t kLesson = 50000;
 
+// In the order of Relation.
+struct RelationRow {
+  const char* text;
+  Relation negated;
+};
+
+const RelationRow& relation_row(Relation relation) {
+  static constexpr std::array<RelationRow, 6> kRows{{{"==", Relation::kNotEqual},
+                                                     {"!=", Relation::kEqual},
+                                                     {"<", Relation::kGreaterEqual},
+                                                     {"<=", Relation::kGreater},
+                                                     {">", Relation::kLessEqual},
+                                                     {">=", Relation::kLess}}};
+  return kRows.at(static_cast<std::size_t>(relation));
+}
+
 }  // namespace
 
 std::string to_string(const Range& range) {
@@ -20,41 +38,9 @@ std::string to_string(const Range& range) {
          (range.high ? std::to_string(*range.high) : "");
 }
 
-const char* to_string(Relation relation) {
-  switch (relation) {
-    case Relation::kEqual:
-      return "==";
-    case Relation::kNotEqual:
-      return "!=";
-    case Relation::kLess:
-      return "<";
-    case Relation::kLessEqual:
-      return "<=";
-    case Relation::kGreater:
-      return ">";
-    case Relation::kGreaterEqual:
-      return ">=";
-  }
-  return "?";
-}
+const char* to_string(Relation relation) { return relation_row(relation).text; }
 
-Relation negated(Relation relation) {
-  switch (relation) {
-    case Relation::kEqual:
-      return Relation::kNotEqual;
-    case Relation::kNotEqual:
-      return Relation::kEqual;
-    case Relation::kLess:
-      return Relation::kGreaterEqual;
-    case Relation::kLessEqual:
-      return Relation::kGreater;
-    case Relation::kGreater:
-      return Relation::kLessEqual;
-    case Relation::kGreaterEqual:
-      return Relation::kLess;
-  }
-  return relation;
-}
+Relation negated(Relation relation) { return relation_row(relation).negated; }
 
 ShapeEnv::ShapeEnv() {
   static const auto nothing = std::make_shared<Knowledge>();
