@@ -92,22 +92,6 @@ void check_written(const RuleArguments& args, ShapeRule rule, std::string_view w
 
 bool is_out(const SchemaArgument& argument) { return argument.keyword_only && argument.is_written(); }
 
-// The first arguments of a call.
-class FirstArguments final : public CallArguments {
- public:
-  FirstArguments(const CallArguments& all, std::size_t count) : all_(all), count_(count) {}
-
-  std::size_t size() const override { return count_; }
-  ValueType type(std::size_t i) const override { return all_.type(i); }
-  bool is_literal(std::size_t i) const override { return all_.is_literal(i); }
-
- private:
-  const AbstractValue& value(std::size_t i) const override { return all_[i]; }
-
-  const CallArguments& all_;
-  const std::size_t count_;
-};
-
 Results infer(const RuleArguments& args);
 
 // A call with `out`, the last argument: it gives that tensor back where the result has its sizes.  In another
@@ -122,8 +106,7 @@ Results infer_out(const RuleArguments& args) {
   if (!args.is_tensor(name) || is_sparse(args.value(name))) throw CannotTell{};
   CalledOperator without{std::string(args.name()), schema, args.traits()};
   without.schema.arguments.pop_back();
-  const FirstArguments values(args.values(), without.schema.arguments.size());
-  const Results results = infer(RuleArguments(without, values, args.dimensions));
+  const Results results = infer(RuleArguments(without, args.values(), args.dimensions));
   const TensorInfo* result = results.size() == 1 ? results.front().tensor() : nullptr;
   if (result == nullptr || result->sizes != args.tensor(name).sizes) throw CannotTell{};
   return make(args.tensor(name));
