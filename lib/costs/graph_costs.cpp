@@ -1,13 +1,13 @@
 #include "costs/graph_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "costs/known_arguments.h"
-#include "support/qualified_name.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -45,78 +45,35 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view d
   return bytes;
 }
 
-// Modules stand in pre-order, so those of a module and of the modules below it stand together.
+// By name, so that those of a module and of the modules below it stand together.
 class OwnedTensors {
  public:
-  explicit OwnedTensors(const GraphCollection& collection) {
-    place_modules(collection.modules);
-    by_name_.reserve(collection.parameters.size());
-    std::vector<std::pair<std::size_t, const Owned*>> placed;
-    placed.reserve(collection.parameters.size());
-    for (const ParameterRecord& record : collection.parameters) {
+  explicit OwnedTensors(const std::vector<ParameterRecord>& parameters) {
+    for (const ParameterRecord& record : parameters) {
       if (record.kind == ParameterKind::kCustomObject) continue;
       const std::string& first = record.alias_of ? *record.alias_of : record.name;
-      const std::size_t number = by_name_.try_emplace(first, Owned{by_name_.size(), 0}).first->second.number;
-      Owned& owned = by_name_.try_emplace(record.name).first->second;
-      owned = {number, bytes_of(record.shape, record.dtype)};
-      placed.emplace_back(find_place(record.name), &owned);
+      const std::size_t number = numbers_.try_emplace(first, numbers_.size()).first->second;
+      by_name_[record.name] = {number, bytes_of(record.shape, record.dtype)};
     }
-    std::ranges::stable_sort(placed, {}, &decltype(placed)::value_type::first);
-    first_of_.assign(ends_.size() + 1, placed.size());
-    for (std::size_t i = placed.size(); i-- > 0;) first_of_[placed[i].first] = i;
-    for (std::size_t i = ends_.size(); i-- > 0;) first_of_[i] = std::min(first_of_[i], first_of_[i + 1]);
-    tensors_.reserve(placed.size());
-    for (const auto& [place, owned] : placed) tensors_.push_back(*owned);
   }
 
-  std::size_t size() const { return by_name_.size(); }  // no number is as large
+  std::size_t size() const { return numbers_.size(); }  // no number is as large
   const Owned* find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : &found->second;
   }
   template <class F>
   void for_each_below(const std::string& module, F&& f) const {
-    const auto place = places_.find(module);
-    if (place == places_.end()) return;
-    const std::size_t end = first_of_[ends_[place->second]];
-    for (std::size_t i = first_of_[place->second]; i < end; ++i) f(tensors_[i]);
+    const std::string prefix = module.empty() ? "" : module + ".";
+    for (auto at = by_name_.lower_bound(prefix); at != by_name_.end() && at->first.starts_with(prefix);
+         ++at) {
+      f(at->second);
+    }
   }
 
  private:
-  void place_modules(const std::vector<ModuleRecord>& modules) {
-    places_.reserve(modules.size());
-    ends_.assign(modules.size(), modules.size());
-    std::vector<std::size_t> open;  // the module before and those around it
-    for (std::size_t i = 0; i < modules.size(); ++i) {
-      places_.emplace(modules[i].path, i);
-      for (; !open.empty() && !QualifiedName(modules[i].path).is_below(modules[open.back()].path);
-           open.pop_back()) {
-        ends_[open.back()] = i;
-      }
-      open.push_back(i);
-    }
-  }
-
-  // Of the innermost module around it that the collection lists; past all of them where there is none.
-  std::size_t find_place(std::string_view name) {
-    std::string_view module = QualifiedName(name).parent();
-    if (module == last_module_) return last_place_;
-    last_module_ = module;
-    while (true) {
-      const auto found = places_.find(module);
-      if (found != places_.end()) return last_place_ = found->second;
-      if (module.empty()) return last_place_ = ends_.size();
-      module = QualifiedName(module).parent();
-    }
-  }
-
-  std::unordered_map<std::string_view, std::size_t> places_;  // of modules, by path
-  std::vector<std::size_t> ends_;  // by place: of the first module that is not below
-  std::unordered_map<std::string_view, Owned> by_name_;
-  std::vector<Owned> tensors_;           // in the order of their modules
-  std::vector<std::size_t> first_of_;    // by place of a module: in tensors_
-  std::string_view last_module_ = "\n";  // which is no module
-  std::size_t last_place_ = 0;
+  std::map<std::string_view, Owned> by_name_;
+  std::unordered_map<std::string_view, std::size_t> numbers_;  // by first name
 };
 
 // Adds up the bytes of tensors, each of them once until the next begin().
@@ -378,7 +335,7 @@ class GraphCosts {
 }  // namespace
 
 void add_costs(GraphCollection& collection) {
-  const OwnedTensors owned(collection);
+  const OwnedTensors owned(collection.parameters);
   OwnedBytes read, all;
   for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, read, all, graph, false).run();
 }
