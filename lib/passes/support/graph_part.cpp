@@ -73,24 +73,25 @@ void GraphPart::add(std::size_t position, bool is_result) {
 }
 
 // One whose value leaves only if it is asked for.
-bool GraphPart::add_helper(std::size_t position) {
-  if (members_[position] || !is_call(position)) return false;
-  members_[position] = helpers_[position] = true;
-  return true;
+void GraphPart::add_helper(std::size_t position) {
+  if (members_[position] || !is_call(position)) return;
+  members_[position] = helpers_[position] = changed_ = true;
 }
 
 void GraphPart::close() {
   for (int turn = 0;; ++turn) {
     if (turn == kMostTurns) refuse("what it needs of the rest cannot be told");
-    bool is_changed = add_between();
-    is_changed = add_items() || is_changed;
+    changed_ = false;
+    add_between();
+    add_items();
     find_touches();
-    is_changed = add_writers() || is_changed;
-    is_changed = add_modes() || is_changed;
-    is_changed = add_random() || is_changed;
-    is_changed = add_batched() || is_changed;
-    is_changed = add_mutations() || is_changed;
-    if (!is_changed && !add_views()) break;
+    add_writers();
+    add_modes();
+    add_random();
+    add_batched();
+    add_mutations();
+    if (!changed_) add_views();
+    if (!changed_) break;
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (node(i).op != Opcode::kGetAttr) continue;
@@ -105,7 +106,7 @@ void GraphPart::close() {
 }
 
 // Nodes that take something from members, by value or by memory, and give something to members.
-bool GraphPart::add_between() {
+void GraphPart::add_between() {
   std::vector<bool> takes(order_.size()), gives(order_.size());
   std::vector<bool> changed(memory_.regions()), needed(memory_.regions());
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -119,19 +120,17 @@ bool GraphPart::add_between() {
     if (!takes[i]) continue;
     for (const std::size_t memory : writes_[i]) changed[memory] = true;
   }
-  bool is_changed = false;
   for (std::size_t i = order_.size(); i-- > 0;) {
     if (!members_[i] && is_call(i)) {
       for (const std::size_t memory : writes_[i]) gives[i] = gives[i] || needed[memory];
     }
     if (!members_[i] && !gives[i]) continue;
-    if (!members_[i] && takes[i] && is_call(i)) members_[i] = is_changed = true;
+    if (!members_[i] && takes[i] && is_call(i)) members_[i] = changed_ = true;
     for_each_input(node(i), [&](NodeId input) {
       gives[position(input)] = true;
       if (const std::size_t memory = region(input); memory != kNone) needed[memory] = true;
     });
   }
-  return is_changed;
 }
 
 void GraphPart::find_touches() {
@@ -155,17 +154,15 @@ void GraphPart::find_touches() {
 }
 
 // Nodes that write, between members, to memory that the earlier and the later ones see.
-bool GraphPart::add_writers() {
-  bool is_changed = false;
+void GraphPart::add_writers() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (members_[i]) continue;
     for (const std::size_t memory : writes_[i]) {
       const bool is_between =
           first_touch_[memory] != kNone && first_touch_[memory] < i && i < last_touch_[memory];
-      if (is_between) is_changed = add_helper(i) || is_changed;
+      if (is_between) add_helper(i);
     }
   }
-  return is_changed;
 }
 
 bool GraphPart::written_before(std::size_t position) const {
@@ -174,8 +171,7 @@ bool GraphPart::written_before(std::size_t position) const {
 }
 
 // The items of tuples and lists that members return.
-bool GraphPart::add_items() {
-  bool is_changed = false;
+void GraphPart::add_items() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Node& item = node(i);
     if (members_[i] || item.op != Opcode::kCallFunction || !item_index(item)) continue;
@@ -183,13 +179,12 @@ bool GraphPart::add_items() {
     if (from == nullptr || !members_[position(*from)] || helpers_[position(*from)] ||
         wanted_[position(*from)])
       continue;
-    if (node(position(*from)).meta->kind() == ValueKind::kOther) members_[i] = is_changed = true;
+    if (node(position(*from)).meta->kind() == ValueKind::kOther) members_[i] = changed_ = true;
   }
-  return is_changed;
 }
 
 // Autocast and gradients: regions that members run in, and all switches before the last member.
-bool GraphPart::add_modes() {
+void GraphPart::add_modes() {
   std::size_t first = kNone;
   std::size_t last = 0;
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -197,8 +192,7 @@ bool GraphPart::add_modes() {
     if (first == kNone) first = i;
     last = i;
   }
-  if (first == kNone) return false;
-  bool is_changed = false;
+  if (first == kNone) return;
   bool has_switches = false;
   std::unordered_map<std::uint32_t, std::size_t> open;  // by node that opens
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -209,25 +203,24 @@ bool GraphPart::add_modes() {
       const auto opener = opened == nullptr ? open.end() : open.find(opened->index);
       if (opener != open.end()) {
         if (opener->second < last && i > first) {
-          is_changed = add_helper(opener->second) || is_changed;
-          is_changed = add_helper(i) || is_changed;
+          add_helper(opener->second);
+          add_helper(i);
         }
         open.erase(opener);
       }
     }
     if ((modes & function_traits::kSetsMode) != 0 && (i < last || has_switches)) {
       has_switches = true;
-      is_changed = add_helper(i) || is_changed;
+      add_helper(i);
     }
   }
   for (const auto& [opener, at] : open) {
-    if (at < last) is_changed = add_helper(at) || is_changed;
+    if (at < last) add_helper(at);
   }
-  return is_changed;
 }
 
 // Random numbers that are drawn between those of members.
-bool GraphPart::add_random() {
+void GraphPart::add_random() {
   std::size_t first = kNone;
   std::size_t last = 0;
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -235,19 +228,16 @@ bool GraphPart::add_random() {
     if (first == kNone) first = i;
     last = i;
   }
-  bool is_changed = false;
   for (std::size_t i = first == kNone ? last : first; i < last; ++i) {
-    if (!members_[i] && effects_[i].is_random) is_changed = add_helper(i) || is_changed;
+    if (!members_[i] && effects_[i].is_random) add_helper(i);
   }
-  return is_changed;
 }
 
 // All of what torch.vmap does to one sample: no value in there means anything outside.
-bool GraphPart::add_batched() {
+void GraphPart::add_batched() {
   std::vector<std::size_t> open, members_before(order_.size() + 1);
   for (std::size_t i = 0; i < order_.size(); ++i)
     members_before[i + 1] = members_before[i] + (members_[i] ? 1 : 0);
-  bool is_changed = false;
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (node(i).op != Opcode::kCallFunction) continue;
     const VmapFunction function = vmap_function(*node(i).target);
@@ -260,16 +250,14 @@ bool GraphPart::add_batched() {
       const bool gives_batch = open.empty() && vmap_function(*node(at).target) == VmapFunction::kRemove;
       if (wanted_[at] && !gives_batch) refuse(node(at).name + " is of one sample, within torch.vmap");
       if (members_[at] || !is_call(at)) continue;
-      members_[at] = is_changed = true;
+      members_[at] = changed_ = true;
     }
   }
-  return is_changed;
 }
 
 // The writes of functional programs to buffers, which stand at the end of the graph.
-bool GraphPart::add_mutations() {
-  if (!graph_.signature) return false;
-  bool is_changed = false;
+void GraphPart::add_mutations() {
+  if (!graph_.signature) return;
   for (const GraphSignature::Entry& entry : graph_.signature->outputs) {
     const bool is_of_state =
         entry.role == SignatureRole::kBufferMutation || entry.role == SignatureRole::kParameterMutation;
@@ -279,9 +267,8 @@ bool GraphPart::add_mutations() {
     for_each_input(node(write), [&](NodeId input) {
       is_of_member = is_of_member || (members_[position(input)] && !helpers_[position(input)]);
     });
-    if (is_of_member) is_changed = add_helper(write) || is_changed;
+    if (is_of_member) add_helper(write);
   }
-  return is_changed;
 }
 
 // Values that may share memory before the part begins, as a number for each node.
@@ -317,7 +304,7 @@ std::vector<std::size_t> GraphPart::aliases() const {
 }
 
 // Of memory that members write, one value may enter: views of it are made in the part.
-bool GraphPart::add_views() {
+void GraphPart::add_views() {
   std::vector<bool> is_written(memory_.regions());
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (!members_[i]) continue;
@@ -335,11 +322,10 @@ bool GraphPart::add_views() {
       entries.push_back(at);
     });
   }
-  if (entries.size() < 2) return false;
+  if (entries.size() < 2) return;
   const std::vector<std::size_t> alias = aliases();
   std::unordered_map<std::size_t, std::vector<std::size_t>> groups;
   for (const std::size_t entry : entries) groups[alias[entry]].push_back(entry);
-  bool is_changed = false;
   for (const std::size_t entry : entries) {
     const std::vector<std::size_t>& group = groups.at(alias[entry]);
     const auto is_attribute = [&](std::size_t at) {
@@ -347,7 +333,7 @@ bool GraphPart::add_views() {
     };
     if (group.size() == 1 || std::ranges::all_of(group, is_attribute)) continue;
     if (is_call(entry) && effects_[entry].is_pure()) {
-      is_changed = add_helper(entry) || is_changed;
+      add_helper(entry);
       continue;
     }
     const bool has_views =
@@ -357,7 +343,6 @@ bool GraphPart::add_views() {
              ", which enter it, may share memory that it writes to");
     }
   }
-  return is_changed;
 }
 
 // Modules keep what no graph shows: buffers and attributes that their own code changes.

@@ -40,15 +40,15 @@ class GraphPart {
   static constexpr std::size_t kNone = SIZE_MAX;
 
   bool is_call(std::size_t position) const;
-  bool add_helper(std::size_t position);
-  bool add_between();
-  bool add_writers();
-  bool add_items();
-  bool add_modes();
-  bool add_random();
-  bool add_batched();
-  bool add_mutations();
-  bool add_views();
+  void add_helper(std::size_t position);
+  void add_between();
+  void add_writers();
+  void add_items();
+  void add_modes();
+  void add_random();
+  void add_batched();
+  void add_mutations();
+  void add_views();
   void find_touches();
   void check_state() const;
   bool written_before(std::size_t position) const;
@@ -67,6 +67,7 @@ class GraphPart {
   std::vector<bool> members_, helpers_, wanted_, read_before_;
   // By region: the first and last member that touches it, and the first other node that writes to it.
   std::vector<std::size_t> first_touch_, last_touch_, first_write_;
+  bool changed_ = false;  // whether this turn of close() added a member
 };
 
 }  // namespace fxtrace
