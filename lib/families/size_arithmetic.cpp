@@ -1,8 +1,8 @@
 #include "families/size_arithmetic.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -262,12 +262,16 @@ Evaluated to_float(const Values& values, const ShapeEnv&) {
   return value ? ratio(value->numerator, value->denominator) : Evaluated{};
 }
 
-// The position in `count` things that the second of two arguments names, from the end when it is negative.
+// A position in `count` things, counted from their end when negative.
+std::optional<std::size_t> position_in(std::int64_t count, std::int64_t position) {
+  if (position < 0) position += count;
+  return position < 0 || position >= count ? std::nullopt : std::optional(static_cast<std::size_t>(position));
+}
+
+// The one that the second of two arguments names.
 std::optional<std::size_t> position(const Values& values, std::int64_t count) {
-  if (values.size() != 2) return std::nullopt;
-  const auto number = literal_integer(values, 1);
-  if (!number || *number < -count || *number >= count) return std::nullopt;
-  return static_cast<std::size_t>(*number < 0 ? *number + count : *number);
+  const auto number = values.size() == 2 ? literal_integer(values, 1) : std::nullopt;
+  return number ? position_in(count, *number) : std::nullopt;
 }
 
 Evaluated size(const Values& values, const ShapeEnv&) {
@@ -276,17 +280,15 @@ Evaluated size(const Values& values, const ShapeEnv&) {
   return dim ? integer(info->sizes[*dim]) : Evaluated{};
 }
 
-Evaluated number_of_dimensions(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr ? integer(info->dim()) : Evaluated{};
+Evaluated number_of_dimensions(const TensorInfo& info, const ShapeEnv&) { return integer(info.dim()); }
+
+SymInt product_of(std::span<const SymInt> sizes, SymInt product = 1) {
+  for (const SymInt& size : sizes) product = product * size;
+  return product;
 }
 
-Evaluated number_of_elements(const Values& values, const ShapeEnv& dimensions) {
-  const TensorInfo* info = values[0].tensor();
-  if (info == nullptr) return {};
-  SymInt product(1);
-  for (const SymInt& size : info->sizes) product = product * size;
-  return integer(dimensions.simplify(product));
+Evaluated number_of_elements(const TensorInfo& info, const ShapeEnv& dimensions) {
+  return integer(dimensions.simplify(product_of(info.sizes)));
 }
 
 Evaluated length(const Values& values, const ShapeEnv&) {
@@ -332,17 +334,12 @@ Evaluated same_list(const Values& values, const ShapeEnv&) {
   return is_list ? known_value(values[0]) : Evaluated{};
 }
 
-Evaluated dtype(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  if (info == nullptr || !info->dtype) return {};
-  return integer(static_cast<std::int64_t>(*info->dtype));
+Evaluated dtype(const TensorInfo& info, const ShapeEnv&) {
+  return info.dtype ? integer(static_cast<std::int64_t>(*info.dtype)) : Evaluated{};
 }
 
 // A node all the same, so that the graph can run on another device; only questions about it are answered.
-Evaluated device(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr ? known_value({info->device}) : Evaluated{};
-}
+Evaluated device(const TensorInfo& info, const ShapeEnv&) { return known_value({info.device}); }
 
 // With the order of memory format: only that of the dimensions is known.
 Evaluated contiguous(const Values& values, const ShapeEnv&) {
@@ -368,28 +365,21 @@ Evaluated stride(const Values& values, const ShapeEnv& dimensions) {
   return integer(dimensions.simplify(product));
 }
 
-Evaluated element_size(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr && info->dtype ? integer(item_size(*info->dtype)) : Evaluated{};
+Evaluated element_size(const TensorInfo& info, const ShapeEnv&) {
+  return info.dtype ? integer(item_size(*info.dtype)) : Evaluated{};
 }
 
-Evaluated number_of_bytes(const Values& values, const ShapeEnv& dimensions) {
-  const TensorInfo* info = values[0].tensor();
-  if (info == nullptr || !info->dtype || info->sparse_dim) return {};
-  SymInt product = item_size(*info->dtype);
-  for (const SymInt& size : info->sizes) product = product * size;
-  return integer(dimensions.simplify(product));
+Evaluated number_of_bytes(const TensorInfo& info, const ShapeEnv& dimensions) {
+  if (!info.dtype || info.sparse_dim) return {};
+  return integer(dimensions.simplify(product_of(info.sizes, item_size(*info.dtype))));
 }
 
-Evaluated layout(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  if (info == nullptr) return {};
-  return integer(info->sparse_dim ? kSparseLayout : kStridedLayout);
+Evaluated layout(const TensorInfo& info, const ShapeEnv&) {
+  return integer(info.sparse_dim ? kSparseLayout : kStridedLayout);
 }
 
-Evaluated asks_if_sparse(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr ? boolean(info->sparse_dim.has_value()) : Evaluated{};
+Evaluated asks_if_sparse(const TensorInfo& info, const ShapeEnv&) {
+  return boolean(info.sparse_dim.has_value());
 }
 
 // str(x.device)
@@ -407,9 +397,8 @@ Evaluated device_index(const Values& values, const ShapeEnv&) {
 }
 
 // x.get_device(): -1 on the CPU.
-Evaluated device_number(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr && info->device.is_cpu() ? integer(-1) : Evaluated{};
+Evaluated device_number(const TensorInfo& info, const ShapeEnv&) {
+  return info.device.is_cpu() ? integer(-1) : Evaluated{};
 }
 
 Evaluated same_sizes(const Values& values, const ShapeEnv& dimensions) {
@@ -431,20 +420,17 @@ Evaluated device_type(const Values& values, const ShapeEnv&) {
 }
 
 template <bool (*Question)(ScalarType)>
-Evaluated ask_dtype(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr && info->dtype ? boolean(Question(*info->dtype)) : Evaluated{};
+Evaluated ask_dtype(const TensorInfo& info, const ShapeEnv&) {
+  return info.dtype ? boolean(Question(*info.dtype)) : Evaluated{};
 }
 
-Evaluated has_sign(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  const auto answer = info != nullptr && info->dtype ? is_signed(*info->dtype) : std::nullopt;
+Evaluated has_sign(const TensorInfo& info, const ShapeEnv&) {
+  const auto answer = info.dtype ? is_signed(*info.dtype) : std::nullopt;
   return answer ? boolean(*answer) : Evaluated{};
 }
 
-Evaluated requires_grad(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr && info->requires_grad ? boolean(*info->requires_grad) : Evaluated{};
+Evaluated requires_grad(const TensorInfo& info, const ShapeEnv&) {
+  return info.requires_grad ? boolean(*info.requires_grad) : Evaluated{};
 }
 
 // any([...]) with one that is true, all([...]) with one that is false.
@@ -459,17 +445,20 @@ Evaluated among(const Values& values, const ShapeEnv&) {
 }
 
 // Layouts without strides have no sizes here.
-Evaluated is_dense(const Values& values, const ShapeEnv&) {
-  return values[0].tensor() != nullptr ? boolean(false) : Evaluated{};
+Evaluated is_dense(const TensorInfo&, const ShapeEnv&) { return boolean(false); }
+
+template <Evaluated (*Answer)(const TensorInfo&, const ShapeEnv&)>
+Evaluated of_tensor(const Values& values, const ShapeEnv& dimensions) {
+  const TensorInfo* info = values[0].tensor();
+  return info != nullptr ? Answer(*info, dimensions) : Evaluated{};
 }
 
-// "cuda" and the like: the end of the operator's name.
-constexpr std::array<std::string_view, 10> kDevices{"cuda", "cpu",  "meta", "mps",    "xpu",
-                                                    "ipu",  "maia", "mtia", "vulkan", "xla"};
-template <std::size_t Kind>
-Evaluated is_on(const Values& values, const ShapeEnv&) {
-  const TensorInfo* info = values[0].tensor();
-  return info != nullptr ? boolean(info->device.type == kDevices[Kind]) : Evaluated{};
+// prim::is_cuda and the like.
+Evaluated is_on(std::string_view device, const Values& values) {
+  static const std::unordered_set<std::string_view> devices{"cuda", "cpu",  "meta", "mps",    "xpu",
+                                                            "ipu",  "maia", "mtia", "vulkan", "xla"};
+  const TensorInfo* info = devices.contains(device) ? values[0].tensor() : nullptr;
+  return info != nullptr ? boolean(info->device.type == device) : Evaluated{};
 }
 
 using Function = Evaluated (*)(const Values&, const ShapeEnv&);
@@ -478,46 +467,36 @@ const std::unordered_map<std::string_view, Function>& functions() {
   static const std::unordered_map<std::string_view, Function> table = {
       {"aten::size", size},
       {"aten::sym_size", size},
-      {"aten::dim", number_of_dimensions},
-      {"aten::ndimension", number_of_dimensions},
-      {"prim::ndim", number_of_dimensions},
-      {"aten::numel", number_of_elements},
-      {"aten::sym_numel", number_of_elements},
+      {"aten::dim", of_tensor<number_of_dimensions>},
+      {"aten::ndimension", of_tensor<number_of_dimensions>},
+      {"prim::ndim", of_tensor<number_of_dimensions>},
+      {"aten::numel", of_tensor<number_of_elements>},
+      {"aten::sym_numel", of_tensor<number_of_elements>},
       {"aten::len", length},
-      {"aten::is_floating_point", ask_dtype<is_floating>},
-      {"aten::is_complex", ask_dtype<is_complex>},
-      {"aten::is_signed", has_sign},
+      {"aten::is_floating_point", of_tensor<ask_dtype<is_floating>>},
+      {"aten::is_complex", of_tensor<ask_dtype<is_complex>>},
+      {"aten::is_signed", of_tensor<has_sign>},
       {"aten::is_contiguous", contiguous},
       {"aten::stride", stride},
-      {"aten::element_size", element_size},
-      {"prim::itemsize", element_size},
-      {"prim::nbytes", number_of_bytes},
+      {"aten::element_size", of_tensor<element_size>},
+      {"prim::itemsize", of_tensor<element_size>},
+      {"prim::nbytes", of_tensor<number_of_bytes>},
       {"aten::is_same_size", same_sizes},
       {"aten::str", text},
       {"prim::index", device_index},
-      {"aten::get_device", device_number},
-      {"prim::layout", layout},
-      {"prim::dtype", dtype},
-      {"prim::device", device},
+      {"aten::get_device", of_tensor<device_number>},
+      {"prim::layout", of_tensor<layout>},
+      {"prim::dtype", of_tensor<dtype>},
+      {"prim::device", of_tensor<device>},
       {"prim::type", device_type},
-      {"prim::requires_grad", requires_grad},
+      {"prim::requires_grad", of_tensor<requires_grad>},
       {"aten::any", among<true>},
       {"aten::all", among<false>},
-      {"prim::is_quantized", ask_dtype<is_quantized>},
-      {"prim::is_nested", is_dense},
-      {"prim::is_sparse", asks_if_sparse},
-      {"prim::is_sparse_csr", is_dense},
-      {"prim::is_mkldnn", is_dense},
-      {"prim::is_cuda", is_on<0>},
-      {"prim::is_cpu", is_on<1>},
-      {"prim::is_meta", is_on<2>},
-      {"prim::is_mps", is_on<3>},
-      {"prim::is_xpu", is_on<4>},
-      {"prim::is_ipu", is_on<5>},
-      {"prim::is_maia", is_on<6>},
-      {"prim::is_mtia", is_on<7>},
-      {"prim::is_vulkan", is_on<8>},
-      {"prim::is_xla", is_on<9>},
+      {"prim::is_quantized", of_tensor<ask_dtype<is_quantized>>},
+      {"prim::is_nested", of_tensor<is_dense>},
+      {"prim::is_sparse", of_tensor<asks_if_sparse>},
+      {"prim::is_sparse_csr", of_tensor<is_dense>},
+      {"prim::is_mkldnn", of_tensor<is_dense>},
       {"aten::add", add_values<1>},
       {"aten::sub", add_values<-1>},
       {"aten::mul", multiply},
@@ -551,16 +530,6 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::copy", same_list},
   };
   return table;
-}
-
-// A position in a list, counted from its end when negative.
-std::optional<std::size_t> position_in(const AbstractValue::Sequence& list, std::int64_t position,
-                                       bool past_end) {
-  const auto count = static_cast<std::int64_t>(list.size());
-  if (position < 0) position += count;
-  if (past_end) position = std::clamp<std::int64_t>(position, 0, count);  // insert() takes any
-  if (position < 0 || position >= count + (past_end ? 1 : 0)) return std::nullopt;
-  return static_cast<std::size_t>(position);
 }
 
 // The element of a tensor, or a number beside it.
@@ -598,10 +567,11 @@ const std::unordered_set<std::string_view>& element_keepers() {
 }  // namespace
 
 Evaluated evaluate_plain(std::string_view name, const Values& values, const ShapeEnv& dimensions) {
-  const auto found = functions().find(name);
-  if (found == functions().end()) return {};
+  constexpr std::string_view kIsOn = "prim::is_";
   try {
-    return found->second(values, dimensions);
+    if (const auto found = functions().find(name); found != functions().end())
+      return found->second(values, dimensions);
+    return name.starts_with(kIsOn) ? is_on(name.substr(kIsOn.size()), values) : Evaluated{};
   } catch (const SymbolicError&) {
     return {};
   } catch (const CannotTell&) {
@@ -618,8 +588,9 @@ std::optional<ChangedList> changed_list(std::string_view name, const Values& val
   const auto* items = values.size() == 0 || !names.contains(name) ? nullptr : values[0].sequence();
   if (items == nullptr) return std::nullopt;
   AbstractValue::Sequence list = *items;
-  const auto place = [&](std::optional<std::int64_t> position, bool past_end = false) {
-    const auto found = position ? position_in(list, *position, past_end) : std::nullopt;
+  const auto count = static_cast<std::int64_t>(list.size());
+  const auto place = [&](std::optional<std::int64_t> position) {
+    const auto found = position ? position_in(count, *position) : std::nullopt;
     return found ? std::optional(list.begin() + static_cast<std::ptrdiff_t>(*found)) : std::nullopt;
   };
   if (name == "aten::reverse") {
@@ -633,9 +604,10 @@ std::optional<ChangedList> changed_list(std::string_view name, const Values& val
     if (!all) return std::nullopt;
     list = std::move(*all);
   } else if (name == "aten::insert" && values.size() == 3 && list.size() < kMostElements) {
-    const auto at = place(literal_integer(values, 1), true);
-    if (!at) return std::nullopt;
-    list.insert(*at, values[2]);
+    const auto position = literal_integer(values, 1);
+    if (!position) return std::nullopt;
+    const std::int64_t at = *position < 0 ? *position + count : *position;  // any: it is cut to the list
+    list.insert(list.begin() + std::clamp<std::int64_t>(at, 0, count), values[2]);
   } else if (name == "aten::_set_item" && values.size() == 3) {
     const auto at = place(literal_integer(values, 1));
     if (!at) return std::nullopt;
