@@ -14,13 +14,13 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxDepth = 300;   // a pair of parentheses counts three times
 constexpr int kMaxLinks = 2000;  // of chains such as a.b.c and a+b+c, which are as deep as they are long
 constexpr std::size_t kMaxLength = 100'000;
 
 struct NoExpression {};
 
-// Whether SymInt may be able to read it: arithmetic and calls of functions of numbers.
+// Whether size_of() may find one: arithmetic and calls of functions of numbers.
 bool may_be_size(const Expression& value) {
   const auto all = [](const std::vector<Expression>& parts, std::size_t from) {
     return std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(from), parts.end(), may_be_size);
@@ -142,12 +142,10 @@ class ExpressionParser {
     return {};
   }
 
-  // What SymInt can read of it is a size, roundings of quotients included: math.floor(n/2).  It reads the
-  // text that is written of the value, not the one that stands here: parts of it are simpler by now.
   Expression sized(Expression (ExpressionParser::*read)()) {
     Expression value = (this->*read)();
     if (value.size() == nullptr && may_be_size(value)) {
-      if (auto size = SymInt::parse(value.text())) return *std::move(size);
+      if (auto size = symbolic::size_of(value)) return *std::move(size);
     }
     return value;
   }

@@ -4,12 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "symbolic/sym_int.h"
+
+namespace fxtrace {
+class Expression;
+}
 
 namespace fxtrace::symbolic {
 
@@ -36,6 +41,9 @@ struct Term {
 };
 
 bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be a name
+// Returns the integer that an expression is, roundings of quotients included: math.floor(n/2); nothing for
+// others.
+std::optional<SymInt> size_of(const Expression& value);
 
 bool same(const AtomRef& a, const AtomRef& b);
 // Orders symbols first, then by text.

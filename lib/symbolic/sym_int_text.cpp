@@ -1,12 +1,9 @@
 // SymInt as a text, and back.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
-#include <limits>
-#include <utility>
 
-#include "symbolic/checked.h"
+#include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
 #include "symbolic/sym_int.h"
 
@@ -44,7 +41,6 @@ void append_term(std::string& text, const Term& term, bool minus) {
 }
 
 constexpr std::size_t kMaxTextLength = 20000;
-constexpr int kMaxTextDepth = 100;
 constexpr std::int64_t kMaxPower = 64;
 
 // A quotient of two SymInts, for sympy's floor(n/2).
@@ -63,8 +59,6 @@ Quotient quotient(const Quotient& a, const Quotient& b) {
 }
 SymInt rounded_down(const Quotient& a) { return floordiv(a.over, a.under); }
 SymInt rounded_up(const Quotient& a) { return -floordiv(-a.over, a.under); }
-// Both sides in the same parts, for operators that know whole numbers only.
-SymInt remainder(const SymInt& a, const SymInt& b) { return mod(a, b); }
 
 Quotient power(const Quotient& base, const Quotient& exponent) {
   const auto times = exponent.whole() ? exponent.over.number() : std::nullopt;
@@ -139,168 +133,69 @@ constexpr std::array<Function, 26> kFunctions{{
     {"min", 1, 100, true, smallest},
 }};
 
+[[noreturn]] void no_size() { throw SymbolicError("not an expression of sizes"); }
+
+const SymInt& integer(const Quotient& value) {
+  if (!value.whole()) no_size();
+  return value.over;
+}
+
+Quotient quotient_of(const Expression& value);
+
+Quotient quotient_of_call(const std::vector<Expression>& parts) {
+  const auto* found = std::ranges::find(kFunctions, parts[0].text(), &Function::name);
+  const std::size_t count = parts.size() - 1;
+  if (found == kFunctions.end() || count < found->least || count > found->most) no_size();
+  Arguments arguments;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    arguments.push_back(quotient_of(parts[i]));
+    if (found->whole) integer(arguments.back());
+  }
+  return found->call(arguments);
+}
+
+Quotient quotient_of_binary(const std::string& symbol, const Quotient& left, const Quotient& right) {
+  if (symbol == "+" || symbol == "-") {
+    const SymInt a = left.over * right.under, b = right.over * left.under;
+    return {symbol == "+" ? a + b : a - b, left.under * right.under};
+  }
+  if (symbol == "*") return {left.over * right.over, left.under * right.under};
+  if (symbol == "/") return quotient(left, right);
+  if (symbol == "//") return {rounded_down(quotient(left, right))};
+  if (symbol == "%") return {mod(integer(left), integer(right))};
+  if (symbol == "**") return power(left, right);
+  if (symbol == "<<") return {integer(left) * integer(power({2}, right))};
+  if (symbol == ">>") return {floordiv(integer(left), integer(power({2}, right)))};
+  no_size();
+}
+
 // Throws SymbolicError for everything that is not such an expression.
-class SizeParser {
- public:
-  explicit SizeParser(std::string_view text) : text_(text) {}
-
-  SymInt whole() {
-    const Quotient value = shift(0);
-    skip_spaces();
-    if (at_ != text_.size() || !value.whole()) fail();
-    return value.over;
-  }
-
- private:
-  [[noreturn]] static void fail() { throw SymbolicError("not an expression of sizes"); }
-  static const SymInt& integer(const Quotient& value) {
-    if (!value.whole()) fail();
-    return value.over;
-  }
-
-  void skip_spaces() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-  }
-  bool take(std::string_view token) {
-    skip_spaces();
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  // `*` alone, not the start of `**`.
-  bool take_single(char c) {
-    skip_spaces();
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    if (at_ + 1 < text_.size() && text_[at_ + 1] == c) return false;
-    ++at_;
-    return true;
-  }
-
-  Quotient shift(int depth) {
-    if (depth > kMaxTextDepth) fail();
-    Quotient left = sum(depth);
-    for (;;) {
-      const bool up = take("<<");
-      if (!up && !take(">>")) return left;
-      const SymInt factor = integer(power({2}, sum(depth)));
-      left = {up ? integer(left) * factor : floordiv(integer(left), factor)};
+Quotient quotient_of(const Expression& value) {
+  switch (value.kind()) {
+    case Expression::Kind::kSize:
+      return {*value.size()};
+    case Expression::Kind::kNegative: {
+      const Quotient positive = quotient_of(value.parts()[0]);
+      return {-positive.over, positive.under};
     }
+    case Expression::Kind::kBinary:
+      return quotient_of_binary(value.name(), quotient_of(value.parts()[0]), quotient_of(value.parts()[1]));
+    case Expression::Kind::kCall:
+      return quotient_of_call(value.parts());
+    default:
+      no_size();
   }
-
-  Quotient sum(int depth) {
-    Quotient left = product(depth);
-    for (;;) {
-      const bool plus = take("+");
-      if (!plus && !take("-")) return left;
-      const Quotient right = product(depth);
-      const SymInt a = left.over * right.under;
-      const SymInt b = right.over * left.under;
-      left = {plus ? a + b : a - b, left.under * right.under};
-    }
-  }
-
-  Quotient product(int depth) {
-    Quotient left = unary(depth);
-    for (;;) {
-      if (take("//")) {
-        const Quotient by = quotient(left, unary(depth));
-        left = {rounded_down(by)};
-      } else if (take_single('/')) {
-        left = quotient(left, unary(depth));
-      } else if (take("%")) {
-        const SymInt by = integer(unary(depth));
-        left = {remainder(integer(left), by)};
-      } else if (take_single('*')) {
-        const Quotient right = unary(depth);
-        left = {left.over * right.over, left.under * right.under};
-      } else {
-        return left;
-      }
-    }
-  }
-
-  Quotient unary(int depth) {
-    int minus = 0;
-    for (;; ++minus) {
-      while (take("+")) {
-      }
-      if (!take("-")) break;
-    }
-    if (minus == 0) return powers(depth, false);
-    const Quotient value = powers(depth, minus % 2 == 1);
-    if (lowest_) {  // the one number that has no counterpart above zero
-      lowest_ = false;
-      return value;
-    }
-    return minus % 2 == 1 ? Quotient{-value.over, value.under} : value;
-  }
-
-  Quotient powers(int depth, bool negated) {
-    if (depth > kMaxTextDepth) fail();
-    const Quotient base = primary(depth, negated);
-    if (lowest_ || !take("**")) return base;
-    const Quotient exponent = unary(depth + 1);
-    return power(base, exponent);
-  }
-
-  Quotient primary(int depth, bool negated) {
-    skip_spaces();
-    if (take("(")) {
-      const Quotient inside = shift(depth + 1);
-      if (!take(")")) fail();
-      return inside;
-    }
-    const std::size_t start = at_;
-    const auto is_word = [](char c) {
-      return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-    };
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    const std::string_view word = text_.substr(start, at_ - start);
-    if (word.empty()) fail();
-    if (std::isdigit(static_cast<unsigned char>(word.front())) != 0) return {number(word, negated)};
-    if (is_keyword(word)) fail();
-    if (!take("(")) return {SymInt::symbol(std::string(word))};
-    Arguments arguments;
-    while (!take(")")) {
-      if (!arguments.empty() && !take(",")) fail();
-      arguments.push_back(shift(depth + 1));
-    }
-    return call(word, arguments);
-  }
-
-  SymInt number(std::string_view digits, bool negated) {
-    std::uint64_t value = 0;
-    for (const char c : digits) {
-      if (std::isdigit(static_cast<unsigned char>(c)) == 0) fail();
-      if (__builtin_mul_overflow(value, std::uint64_t{10}, &value)) overflow();
-      if (__builtin_add_overflow(value, static_cast<std::uint64_t>(c - '0'), &value)) overflow();
-    }
-    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-    if (value == kMost + 1 && negated) {
-      lowest_ = true;
-      return std::numeric_limits<std::int64_t>::min();
-    }
-    if (value > kMost) overflow();
-    return static_cast<std::int64_t>(value);
-  }
-
-  static Quotient call(std::string_view name, const Arguments& arguments) {
-    const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(),
-                                     [&](const Function& function) { return function.name == name; });
-    if (found == kFunctions.end()) fail();
-    if (arguments.size() < found->least || arguments.size() > found->most) fail();
-    if (found->whole) {
-      for (const Quotient& argument : arguments) integer(argument);
-    }
-    return found->call(arguments);
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  bool lowest_ = false;  // -2**63 was just read, sign included
-};
+}
 
 }  // namespace
+
+std::optional<SymInt> symbolic::size_of(const Expression& value) {
+  try {
+    return integer(quotient_of(value));
+  } catch (const SymbolicError&) {
+    return std::nullopt;
+  }
+}
 
 bool symbolic::is_keyword(std::string_view word) {
   static constexpr std::array<std::string_view, 35> kKeywords{
@@ -330,12 +225,7 @@ std::string SymInt::text() const {
 }
 
 std::optional<SymInt> SymInt::parse(std::string_view text) {
-  if (text.size() > kMaxTextLength) return std::nullopt;
-  try {
-    return SizeParser(text).whole();
-  } catch (const SymbolicError&) {
-    return std::nullopt;
-  }
+  return text.size() > kMaxTextLength ? std::nullopt : size_of(Expression::parse(text));
 }
 
 }  // namespace fxtrace

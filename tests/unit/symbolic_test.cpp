@@ -266,9 +266,10 @@ TEST_CASE("symbolic integers do not grow without limit", "[symbolic]") {
                   SymbolicError);
   CHECK_FALSE(SymInt::parse(std::string(100000, '(') + "n" + std::string(100000, ')')));
   CHECK_FALSE(SymInt::parse(std::string(15000, '(') + "n" + std::string(4000, ')')));
-  CHECK_FALSE(SymInt::parse(std::string(15000, '-') + "n" + std::string(4000, '*') + "2"));
+  CHECK_FALSE(SymInt::parse(std::string(15000, '-') + "n"));
   CHECK_FALSE(SymInt::parse("n**64**64"));
-  CHECK(SymInt::parse(std::string(15000, '-') + "n") == n);
+  CHECK(SymInt::parse(std::string(200, '-') + "n") == n);
+  CHECK(SymInt::parse(std::string(90, '(') + "n" + std::string(90, ')')) == n);
 }
 
 TEST_CASE("ranges of dimensions", "[symbolic]") {
