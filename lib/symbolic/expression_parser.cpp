@@ -32,10 +32,9 @@ bool may_be_size(const Expression& value) {
     case Kind::kBinary:
       return all(value.parts(), 0);
     case Kind::kCall: {
-      const Expression& function = value.parts().front();
-      const bool of_math = function.kind() == Kind::kAttribute && function.parts().front().text() == "math";
+      const std::string function = value.parts().front().text();
       // float(n) is another value than n.
-      return (of_math || (function.size() != nullptr && function.text() != "float")) && all(value.parts(), 1);
+      return function != "float" && symbolic::is_size_function(function) && all(value.parts(), 1);
     }
     default:
       return false;

@@ -44,6 +44,7 @@ bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be
 // Returns the integer that an expression is, roundings of quotients included: math.floor(n/2); nothing for
 // others.
 std::optional<SymInt> size_of(const Expression& value);
+bool is_size_function(std::string_view name);  // one that size_of() computes: "max", "FloorDiv"
 
 bool same(const AtomRef& a, const AtomRef& b);
 // Orders symbols first, then by text.

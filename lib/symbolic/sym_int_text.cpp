@@ -140,18 +140,23 @@ const SymInt& integer(const Quotient& value) {
   return value.over;
 }
 
+const Function* find_function(std::string_view name) {
+  const auto* found = std::ranges::find(kFunctions, name, &Function::name);
+  return found == kFunctions.end() ? nullptr : found;
+}
+
 Quotient quotient_of(const Expression& value);
 
 Quotient quotient_of_call(const std::vector<Expression>& parts) {
-  const auto* found = std::ranges::find(kFunctions, parts[0].text(), &Function::name);
+  const Function* function = find_function(parts[0].text());
   const std::size_t count = parts.size() - 1;
-  if (found == kFunctions.end() || count < found->least || count > found->most) no_size();
+  if (function == nullptr || count < function->least || count > function->most) no_size();
   Arguments arguments;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     arguments.push_back(quotient_of(parts[i]));
-    if (found->whole) integer(arguments.back());
+    if (function->whole) integer(arguments.back());
   }
-  return found->call(arguments);
+  return function->call(arguments);
 }
 
 Quotient quotient_of_binary(const std::string& symbol, const Quotient& left, const Quotient& right) {
@@ -196,6 +201,8 @@ std::optional<SymInt> symbolic::size_of(const Expression& value) {
     return std::nullopt;
   }
 }
+
+bool symbolic::is_size_function(std::string_view name) { return find_function(name) != nullptr; }
 
 bool symbolic::is_keyword(std::string_view word) {
   static constexpr std::array<std::string_view, 35> kKeywords{
