@@ -76,9 +76,8 @@ std::string target_name(std::string_view target) {
 
 Meta::Dim read_size(const JsonValue& size) {
   const auto [kind, value] = size.alternative();
-  Expression expression = kind == "as_int"
-                              ? Expression(value.integer())
-                              : Expression::parse(sympy_to_python(value.at("expr_str").string()));
+  Expression expression =
+      kind == "as_int" ? Expression(value.integer()) : expression_of_sympy(value.at("expr_str").string());
   if (expression.number().value_or(0) < 0) value.fail("a size is negative");
   return expression;
 }
@@ -378,7 +377,7 @@ class Reading {
         Meta meta;
         meta.type = type;
         const auto [kind, inner] = value.alternative();
-        if (kind == "as_expr") meta.value = Expression::parse(sympy_to_python(inner.at("expr_str").string()));
+        if (kind == "as_expr") meta.value = expression_of_sympy(inner.at("expr_str").string());
         if (kind == "as_int") meta.value = inner.integer();
         return meta;
       };

@@ -22,8 +22,7 @@ void read(const std::string& text) {
 
 void sympy(std::string_view input) {
   read(std::string(input));
-  const std::string python = sympy_to_python(input);
-  if (python != input) read(python);
+  read(expression_of_sympy(input).text());
 }
 
 }  // namespace fxtrace::fuzz
