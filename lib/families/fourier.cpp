@@ -24,9 +24,9 @@ Results real_frequencies(const RuleArguments& args) {
 
 // ---- Spectrograms ----
 
-bool is_complex(const RuleArguments& args, std::string_view name) {
+bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
   if (!args.given(name)) return false;
-  const Dtype dtype = args.tensor(name).dtype;
+  const Dtype dtype = operand(args, name).dtype;
   if (!dtype) throw CannotTell{};
   return is_complex(*dtype);
 }
@@ -40,7 +40,7 @@ Results stft(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
   const SymInt length = args.size("n_fft"), hop = hop_of(args, length);
-  const bool complex = is_complex(args, "self") || is_complex(args, "window");
+  const bool complex = is_complex_tensor(args, "self") || is_complex_tensor(args, "window");
   const bool center = args.given("center") && args.flag("center");
   const bool onesided = args.given("onesided") ? args.flag("onesided") : !complex;
   const bool to_window = !center && args.given("align_to_window") && args.flag("align_to_window");
@@ -61,7 +61,7 @@ Results stft(const RuleArguments& args) {
 
 Results istft(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
-  if (!is_complex(args, "self") || (input.dim() != 2 && input.dim() != 3)) throw CannotTell{};
+  if (!is_complex_tensor(args, "self") || (input.dim() != 2 && input.dim() != 3)) throw CannotTell{};
   SymInt samples;
   if (args.given("length")) {
     samples = args.size("length");
@@ -219,13 +219,6 @@ Signal result_signal(const RuleArguments& args, const Results& results) {
   operand(args, "self");
   const TensorInfo& result = first_result(results);
   return signal_of(result, dims_of(args, result.sizes.size()));
-}
-
-bool is_complex_tensor(const RuleArguments& args, std::string_view name) {
-  if (!args.given(name)) return false;
-  const Dtype dtype = operand(args, name).dtype;
-  if (!dtype) throw CannotTell{};
-  return is_complex(*dtype);
 }
 
 SymInt complex_to_complex(const RuleArguments& args, const Results& results) {

@@ -16,21 +16,18 @@ TensorInfo with_dtype(TensorInfo info, Dtype dtype) {
 
 // ---- Quantization and back ----
 
-Results quantize(const RuleArguments& args) {
-  const ScalarType dtype = args.dtype("dtype");
-  if (!args.given("tensors")) return make(with_dtype(args.tensor("self"), dtype));
-  std::vector<TensorInfo> tensors = args.tensors("tensors");
+// One tensor, or a list of them.
+Results in_dtype(const RuleArguments& args, Dtype dtype) {
+  const std::string_view name = first_argument(args);
+  if (args.is_tensor(name)) return make(with_dtype(args.tensor(name), dtype));
+  std::vector<TensorInfo> tensors = args.tensors(name);
   for (TensorInfo& tensor : tensors) tensor.dtype = dtype;
   return make_list(std::move(tensors));
 }
 
-Results dequantize(const RuleArguments& args) {
-  const std::string_view name = first_argument(args);
-  if (args.is_tensor(name)) return make(with_dtype(args.tensor(name), ScalarType::kFloat32));
-  std::vector<TensorInfo> tensors = args.tensors(name);
-  for (TensorInfo& tensor : tensors) tensor.dtype = ScalarType::kFloat32;
-  return make_list(std::move(tensors));
-}
+Results quantize(const RuleArguments& args) { return in_dtype(args, args.dtype("dtype")); }
+
+Results dequantize(const RuleArguments& args) { return in_dtype(args, ScalarType::kFloat32); }
 
 Results int_repr(const RuleArguments& args) {
   TensorInfo result = args.tensor("self");

@@ -4,12 +4,7 @@
 
 namespace fxtrace {
 
-Results make(Sizes sizes, Dtype dtype) {
-  TensorInfo info;
-  info.sizes = std::move(sizes);
-  info.dtype = dtype;
-  return make(std::move(info));
-}
+Results make(Sizes sizes, Dtype dtype) { return make(tensor_of(std::move(sizes), dtype)); }
 
 Results make(TensorInfo info) {
   Results results;

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/node_spec.h"
 #include "graph/parameter_uses.h"
 #include "passes/support/graph_part.h"
 #include "passes/support/rewrite.h"
@@ -40,17 +41,10 @@ Argument mapped(const Argument& argument, const Made& made) {
 
 // Appends a copy of a node of another graph, in another scope.
 NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
-  Graph::NodeSpec spec;
-  spec.op = old.op;
-  spec.target = *old.target;
+  Graph::NodeSpec spec = spec_like(old);
   for (const Argument& argument : old.args) spec.args.push_back(mapped(argument, made));
   for (const auto& [name, argument] : old.kwargs) spec.kwargs.emplace_back(name, mapped(argument, made));
   spec.scope = std::move(scope);
-  spec.meta = old.meta;
-  spec.source = old.source;
-  spec.name_hint = old.name;
-  spec.model_function = old.model_function;
-  spec.is_recorded = old.is_recorded;
   const NodeId copy = graph.append(std::move(spec));
   graph.set_method(copy, *old.method);
   graph.set_program_nodes(copy, *old.program_nodes);

@@ -1,12 +1,12 @@
 #include "symbolic/sym_int.h"
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "support/identifier.h"
 #include "symbolic/checked.h"
 #include "symbolic/polynomial.h"
 
@@ -500,11 +500,8 @@ using namespace symbolic;  // NOLINT: the same library
 SymInt::SymInt(std::int64_t number) : number_(number) {}
 
 SymInt SymInt::symbol(std::string name) {
-  const auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  const bool valid = !name.empty() && name.size() <= kMaxNameLength &&
-                     std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
-                     std::all_of(name.begin(), name.end(), is_word);
-  if (!valid) throw SymbolicError("not a name for a dimension: '" + name.substr(0, kMaxNameLength) + "'");
+  if (name.size() > kMaxNameLength || !is_identifier(name))
+    throw SymbolicError("not a name for a dimension: '" + name.substr(0, kMaxNameLength) + "'");
   Atom atom{AtomKind::kSymbol, std::move(name)};
   atom.symbols = std::uint64_t{1} << (std::hash<std::string>{}(atom.text) % 64);
   return from_atom(std::make_shared<const Atom>(std::move(atom)));

@@ -9,17 +9,8 @@ namespace fxtrace {
 namespace {
 
 bool is_plain(const Node& node) {
-  switch (node.meta->kind()) {
-    case ValueKind::kInt:
-    case ValueKind::kFloat:
-    case ValueKind::kBool:
-    case ValueKind::kString:
-      return true;
-    case ValueKind::kTensor:
-    case ValueKind::kOther:
-      return false;
-  }
-  return false;
+  const ValueKind kind = node.meta->kind();
+  return kind != ValueKind::kTensor && kind != ValueKind::kOther;
 }
 
 std::size_t count_before(const std::vector<std::uint32_t>& positions, std::uint32_t position) {
