@@ -113,14 +113,21 @@ enum class Form : std::uint8_t {
   kOptionalNumber,
   kFlag,
   kText,
-  kSizes,     // a number for each dimension
-  kList,      // integers, as many as there are
-  kReduction  // of losses: "none", "mean", "sum"
+  kSizes,      // a number for each dimension
+  kList,       // integers, as many as there are
+  kReduction,  // of losses: "none", "mean", "sum"
+  kAffine      // whether the module has weights: its own, or None for the operator
 };
 struct Told {
   std::string_view attribute;
   Form form = Form::kInteger;
   std::string_view argument = {};  // empty: named as the attribute
+};
+
+// An attribute that is a size of the module's weight.
+struct SizeOfWeight {
+  std::string_view attribute;
+  std::size_t dim = 0;
 };
 
 using Look = void (*)(const LeafModule&, Found&);
@@ -133,11 +140,23 @@ struct Row {
   std::string_view modules;
   std::string_view operators = {};  // that do the module's work, without the "_" of those in place
   Told told[kMostTold] = {};
-  Look look = nullptr;       // at the module, first
-  LookAt look_at = nullptr;  // at each of its operators, before what is told
+  std::size_t rank = 0;        // that the weight must have
+  SizeOfWeight sizes[3] = {};  // then
+  Look look = nullptr;         // at the module, first
+  LookAt look_at = nullptr;    // at each of its operators, before what is told
 };
 
+std::optional<Argument> find_affine(const LeafModule& module, const LeafSite& site) {
+  if (module.shape("weight") != nullptr) return true;
+  const Operand* weight = site.given("weight");
+  const auto none = site.plain("weight");
+  const bool has_none =
+      none && none->is<Argument::None>() && (weight == nullptr || weight->is<Operand::None>());
+  return has_none ? std::optional<Argument>(false) : std::nullopt;
+}
+
 std::optional<Argument> told_value(const LeafModule& module, const LeafSite& site, const Told& told) {
+  if (told.form == Form::kAffine) return find_affine(module, site);
   auto value = site.plain(told.argument.empty() ? told.attribute : told.argument);
   if (!value) return std::nullopt;
   const bool is_none = value->is<Argument::None>();
@@ -172,25 +191,10 @@ std::optional<Argument> told_value(const LeafModule& module, const LeafSite& sit
       const bool is_known = number != nullptr && *number >= 0 && *number < 3;
       return is_known ? std::optional<Argument>(kNames[static_cast<std::size_t>(*number)]) : std::nullopt;
     }
+    case Form::kAffine:
+      break;
   }
   return std::nullopt;
-}
-
-// --- products ---
-
-void look_at_linear(const LeafModule& module, Found& found) {
-  const Shape* weight = module.shape("weight");
-  if (weight == nullptr || weight->size() != 2) return;
-  found.add("in_features", (*weight)[1]);
-  found.add("out_features", (*weight)[0]);
-}
-
-void look_at_bilinear(const LeafModule& module, Found& found) {
-  const Shape* weight = module.shape("weight");
-  if (weight == nullptr || weight->size() != 3) return;
-  found.add("in1_features", (*weight)[1]);
-  found.add("in2_features", (*weight)[2]);
-  found.add("out_features", (*weight)[0]);
 }
 
 // --- convolutions ---
@@ -267,12 +271,6 @@ void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& 
 
 // --- embeddings ---
 
-void look_at_embedding(const LeafModule& module, Found& found) {
-  const Shape* weight = module.shape("weight");
-  if (weight == nullptr || weight->size() != 2) return;
-  found.add("num_embeddings", (*weight)[0]);
-  found.add("embedding_dim", (*weight)[1]);
-}
 // The operator has -1 for none; the module counts from the front.
 void add_padding_index(const LeafModule&, const LeafSite& site, Found& found) {
   const auto value = site.plain("padding_idx");
@@ -293,17 +291,6 @@ void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
 
 // --- norms ---
 
-// Whether the module has weights: its own, or None for the operator.
-void add_affine(const LeafModule& module, const LeafSite& site, std::string_view name, Found& found) {
-  const Operand* weight = site.given("weight");
-  const auto none = site.plain("weight");
-  if (module.shape("weight") != nullptr) {
-    found.add(name, true);
-  } else if (none && none->is<Argument::None>() && (weight == nullptr || weight->is<Operand::None>())) {
-    found.add(name, false);
-  }
-}
-
 // Nothing checks the number of features where there are neither weights nor statistics.
 void look_at_features(const LeafModule& module, Found& found) {
   const Shape* one = module.shape("weight");
@@ -315,23 +302,12 @@ void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& f
   // With momentum=None it is 0, or varies.
   const auto momentum = told_value(module, site, {"momentum", Form::kNumber});
   if (momentum && *momentum != Argument(0.0)) found.add("momentum", *momentum);
-  add_affine(module, site, "affine", found);
-}
-
-void look_at_channels(const LeafModule& module, Found& found) {
-  const Shape* weight = module.shape("weight");
-  if (weight != nullptr && weight->size() == 1) found.add("num_channels", weight->front());
-}
-void look_at_group_norm(const LeafModule& module, const LeafSite& site, Found& found) {
-  add_affine(module, site, "affine", found);
+  found.add_if("affine", find_affine(module, site));
 }
 
 void look_at_normalized(const LeafModule& module, Found& found) {
   const Shape* weight = module.shape("weight");
   if (weight != nullptr) found.add("normalized_shape", list_of(*weight));
-}
-void look_at_layer_norm(const LeafModule& module, const LeafSite& site, Found& found) {
-  add_affine(module, site, "elementwise_affine", found);
 }
 
 // Of an operation on a tensor and a number, the number.
@@ -408,11 +384,6 @@ void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   const std::size_t rank = input->shape->size();
   const std::int64_t implicit = rank == 0 || rank == 1 || rank == 3 ? 0 : 1;
   if (*dim != implicit) found.add("dim", *dim);
-}
-
-void look_at_prelu(const LeafModule& module, Found& found) {
-  const Shape* weight = module.shape("weight");
-  if (weight != nullptr && weight->size() == 1) found.add("num_parameters", weight->front());
 }
 
 // --- sizes ---
@@ -524,22 +495,28 @@ void look_at_attention(const LeafModule& module, Found& found) {
 // --- distances and losses ---
 
 constexpr Row kRows[] = {
-    {.modules = "Linear NonDynamicallyQuantizableLinear", .look = look_at_linear},
-    {.modules = "Bilinear", .look = look_at_bilinear},
+    {.modules = "Linear NonDynamicallyQuantizableLinear",
+     .rank = 2,
+     .sizes = {{"in_features", 1}, {"out_features", 0}}},
+    {.modules = "Bilinear",
+     .rank = 3,
+     .sizes = {{"in1_features", 1}, {"in2_features", 2}, {"out_features", 0}}},
     {.modules = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
      .operators = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
      .look_at = look_at_convolution},
     {.modules = "Embedding",
      .operators = "embedding",
      .told = {{"scale_grad_by_freq", Form::kFlag}, {"sparse", Form::kFlag}},
-     .look = look_at_embedding,
+     .rank = 2,
+     .sizes = {{"num_embeddings", 0}, {"embedding_dim", 1}},
      .look_at = add_padding_index},
     {.modules = "EmbeddingBag",
      .operators = "embedding_bag _embedding_bag _embedding_bag_forward_only",
      .told = {{"scale_grad_by_freq", Form::kFlag},
               {"sparse", Form::kFlag},
               {"include_last_offset", Form::kFlag}},
-     .look = look_at_embedding,
+     .rank = 2,
+     .sizes = {{"num_embeddings", 0}, {"embedding_dim", 1}},
      .look_at = look_at_bag},
     {.modules = "BatchNorm1d BatchNorm2d BatchNorm3d",
      .operators = "batch_norm native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional "
@@ -553,21 +530,24 @@ constexpr Row kRows[] = {
      .look_at = look_at_batch_norm},
     {.modules = "GroupNorm",
      .operators = "group_norm native_group_norm",
-     .told = {{"num_groups", Form::kInteger},
+     .told = {{"affine", Form::kAffine},
+              {"num_groups", Form::kInteger},
               {"num_groups", Form::kInteger, "group"},
               {"eps", Form::kNumber}},
-     .look = look_at_channels,
-     .look_at = look_at_group_norm},
+     .rank = 1,
+     .sizes = {{"num_channels", 0}}},
     {.modules = "LayerNorm",
      .operators = "layer_norm native_layer_norm",
-     .told = {{"normalized_shape", Form::kList}, {"eps", Form::kNumber}},
-     .look = look_at_normalized,
-     .look_at = look_at_layer_norm},
+     .told = {{"elementwise_affine", Form::kAffine},
+              {"normalized_shape", Form::kList},
+              {"eps", Form::kNumber}},
+     .look = look_at_normalized},
     {.modules = "RMSNorm",
      .operators = "rms_norm _fused_rms_norm",
-     .told = {{"normalized_shape", Form::kList}, {"eps", Form::kOptionalNumber}},
-     .look = look_at_normalized,
-     .look_at = look_at_layer_norm},
+     .told = {{"elementwise_affine", Form::kAffine},
+              {"normalized_shape", Form::kList},
+              {"eps", Form::kOptionalNumber}},
+     .look = look_at_normalized},
     {.modules = "LocalResponseNorm", .look = look_at_local_norm},
     {.modules = "MaxPool1d MaxPool2d MaxPool3d",
      .operators = "max_pool1d max_pool2d max_pool3d max_pool1d_with_indices max_pool2d_with_indices "
@@ -610,7 +590,7 @@ constexpr Row kRows[] = {
     {.modules = "LogSoftmax Softmax Softmin",
      .operators = "softmax _softmax log_softmax _log_softmax",
      .look_at = look_at_softmax},
-    {.modules = "PReLU", .look = look_at_prelu},
+    {.modules = "PReLU", .rank = 1, .sizes = {{"num_parameters", 0}}},
     {.modules = "LeakyReLU", .operators = "leaky_relu", .told = {{"negative_slope", Form::kNumber}}},
     {.modules = "ELU", .operators = "elu", .told = {{"alpha", Form::kNumber}}},
     {.modules = "CELU", .operators = "celu", .told = {{"alpha", Form::kNumber}}},
@@ -732,6 +712,12 @@ std::size_t dims_of(std::string_view name) {
 
 ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
   Found found;
+  const Shape* weight = row.rank > 0 ? module.shape("weight") : nullptr;
+  if (weight != nullptr && weight->size() == row.rank) {
+    for (const SizeOfWeight& size : row.sizes) {
+      if (!size.attribute.empty()) found.add(size.attribute, (*weight)[size.dim]);
+    }
+  }
   if (row.look != nullptr) row.look(module, found);
   for (const LeafSite& site : module.sites) {
     std::string_view name = site.name();
