@@ -1,14 +1,13 @@
 #include "app/console.h"
 
-#include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <optional>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "support/number_in.h"
 #include "support/printable.h"
 
 namespace fxtrace::cli {
@@ -17,10 +16,7 @@ namespace {
 // As COLUMNS says, else the terminal.
 std::optional<std::size_t> terminal_width() {
   if (const char* columns = std::getenv("COLUMNS")) {
-    std::size_t width = 0;
-    const char* end = columns + std::strlen(columns);
-    const auto [stop, failure] = std::from_chars(columns, end, width);
-    if (failure == std::errc() && stop == end && width > 0) return width;
+    if (const auto width = number_in<std::size_t>(columns); width.value_or(0) > 0) return width;
   }
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;

@@ -1,31 +1,28 @@
 // Checks of option values, with messages for users.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "support/number_in.h"
 
 namespace fxtrace::cli {
 
 // For CLI::Option::check(): returns an error text, or an empty one.
 inline std::function<std::string(const std::string&)> integer_from(std::int64_t least) {
   return [least](const std::string& text) -> std::string {
-    std::int64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, value);
-    if (failure == std::errc() && stop == end && value >= least) return {};
+    const auto value = number_in<std::int64_t>(text);
+    if (value && *value >= least) return {};
     return "expected an integer of at least " + std::to_string(least) + ", got '" + text + "'";
   };
 }
 
 inline std::function<std::string(const std::string&)> number_from_0() {
   return [](const std::string& text) -> std::string {
-    double value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, failure] = std::from_chars(text.data(), end, value);
-    if (failure == std::errc() && stop == end && value >= 0) return {};
+    const auto value = number_in<double>(text);
+    if (value && *value >= 0) return {};
     return "expected a number of at least 0, got '" + text + "'";
   };
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -18,6 +17,7 @@
 
 #include "app/descriptor_stream.h"
 #include "support/descriptor.h"
+#include "support/number_in.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -42,11 +42,7 @@ std::optional<int> own_descriptor(const fs::path& path) {
   std::error_code failed;
   if (fs::canonical(path.parent_path(), failed) != fs::canonical("/proc/self/fd", failed) || failed)
     return {};
-  const std::string number = path.filename().string();
-  int descriptor = -1;
-  const auto [end, failure] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
-  if (failure != std::errc() || end != number.data() + number.size()) return {};
-  return descriptor;
+  return number_in<int>(path.filename().string());
 }
 
 // Runs f; a reader that is gone ends it without an error.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,6 +10,7 @@
 #include "archive/zip_archive.h"
 #include "support/error.h"
 #include "support/json_document.h"
+#include "support/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -97,14 +97,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
     text.remove_suffix(1);
   return text;
-}
-
-template <class T>
-std::optional<T> number_in(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::optional<Statement> statement_in(std::string_view line) {

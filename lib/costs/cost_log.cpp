@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <unordered_map>
 
 #include "costs/term_sums.h"
 #include "families/shape_helpers.h"
 #include "operators/higher_order.h"
 #include "support/error.h"
+#include "support/number_in.h"
 #include "support/saturated.h"
 #include "symbolic/polynomial.h"
 
@@ -85,7 +85,6 @@ AbstractValue default_value(const std::string& text) {
   if (text == "None") return {NoneValue{}};
   if (text == "True" || text == "False") return {text == "True"};
   if (text.size() > 1 && text.front() == '"') return {text.substr(1, text.size() - 2)};
-  const char* const end = text.data() + text.size();
   if (text.front() == '[') {
     AbstractValue::Sequence items;
     std::size_t from = 1;
@@ -96,10 +95,8 @@ AbstractValue default_value(const std::string& text) {
     }
     return {std::move(items)};
   }
-  std::int64_t integer = 0;
-  if (const auto read = std::from_chars(text.data(), end, integer); read.ptr == end) return {SymInt(integer)};
-  double number = 0;
-  if (const auto read = std::from_chars(text.data(), end, number); read.ptr == end) return {number};
+  if (const auto integer = number_in<std::int64_t>(text)) return {SymInt(*integer)};
+  if (const auto number = number_in<double>(text)) return {*number};
   return {};
 }
 

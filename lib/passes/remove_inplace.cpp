@@ -1,7 +1,6 @@
 #include "passes/all_passes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "passes/support/tensors.h"
 #include "passes/support/view_undo.h"
 #include "shapes/scalar_type.h"
+#include "support/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -34,18 +34,9 @@ Graph::NodeSpec call_at(const Node& at, std::string target, std::vector<Argument
 std::optional<Argument> literal(const std::string& text) {
   if (text == "None") return Argument(Argument::None{});
   if (text == "True" || text == "False") return Argument(text == "True");
-  const char* const end = text.data() + text.size();
-  std::int64_t integer = 0;
-  if (const auto [rest, error] = std::from_chars(text.data(), end, integer);
-      error == std::errc() && rest == end) {
-    return Argument(integer);
-  }
-  double number = 0;
-  if (const auto [rest, error] = std::from_chars(text.data(), end, number);
-      error == std::errc() && rest == end) {
-    return Argument(number);
-  }
-  return std::nullopt;
+  if (const auto integer = number_in<std::int64_t>(text)) return Argument(*integer);
+  const auto number = number_in<double>(text);
+  return number ? std::optional<Argument>(*number) : std::nullopt;
 }
 
 class RemoveInPlace {

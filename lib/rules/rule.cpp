@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "support/columns.h"
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -111,12 +111,9 @@ class RequirementParser {
   }
 
   std::int64_t number(const Word& word) const {
-    std::int64_t value = 0;
-    const std::string_view text = word.text;
-    const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failure != std::errc() || stop != text.data() + text.size() || value < 0)
-      throw wrong(word, "is no number from 0 on");
-    return value;
+    const auto value = number_in<std::int64_t>(word.text);
+    if (!value || *value < 0) throw wrong(word, "is no number from 0 on");
+    return *value;
   }
 
   std::string_view text_;

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "script/emitter.h"
 #include "support/error.h"
 #include "support/identifier.h"
+#include "support/number_in.h"
 
 namespace fxtrace::script {
 
@@ -258,19 +258,16 @@ Sugared Emitter::attribute_of_namespace(const Sugared& value, std::string_view n
       if (name == "autograd") return value;
       return sugared_builtin(intern(value.text + "::" + std::string(name)));
     default: {  // CONSTANTS.c3
-      std::size_t index = 0;
-      const std::string_view digits = name.substr(1);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-      if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-        throw SourceError(range, "invalid constant specifier: " + std::string(name));
-      if (index >= program_.constant_types().size())
-        throw SourceError(range, "constant index " + std::to_string(index) +
+      const auto index = number_in<std::size_t>(name.substr(1));
+      if (!index) throw SourceError(range, "invalid constant specifier: " + std::string(name));
+      if (*index >= program_.constant_types().size())
+        throw SourceError(range, "constant index " + std::to_string(*index) +
                                      " is out of bounds (constant table has " +
                                      std::to_string(program_.constant_types().size()) + " entries)");
-      if (const std::string* text = program_.find_constant_text(index))
+      if (const std::string* text = program_.find_constant_text(*index))
         return sugared(constant(Constant(*text), range));
       return sugared(
-          constants_.get(Constant(Constant::TableEntry{index}), program_.constant_types()[index], range));
+          constants_.get(Constant(Constant::TableEntry{*index}), program_.constant_types()[*index], range));
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "script/type_relations.h"
 #include "support/error.h"
+#include "support/number_in.h"
 
 namespace fxtrace::script {
 namespace {
@@ -135,11 +136,7 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
 std::optional<std::size_t> find_table_index(const Tree& attribute) {
   if (!attribute.part(0).is(Syntax::kName) || attribute.part(0).text != "CONSTANTS") return std::nullopt;
   const std::string_view name = attribute.text;
-  std::size_t index = 0;
-  if (!name.starts_with('c')) return std::nullopt;
-  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), index);
-  const bool is_index = error == std::errc{} && end == name.data() + name.size();
-  return is_index ? std::optional(index) : std::nullopt;
+  return name.starts_with('c') ? number_in<std::size_t>(name.substr(1)) : std::nullopt;
 }
 
 namespace {
@@ -289,10 +286,9 @@ Constant number_of(const SyntaxFile& file, const Tree& number) {
   const bool is_complex = text.ends_with('j');
   if (is_complex) text.remove_suffix(1);
   if (!is_complex && text.find_first_of(".eE") == std::string_view::npos) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw fail();
-    return Constant(value);
+    const auto value = number_in<std::int64_t>(text);
+    if (!value) throw fail();
+    return Constant(*value);
   }
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,7 +1,6 @@
 #include "torchscript/root_inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <complex>
 #include <sstream>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "script/plain_call.h"
 #include "script/value_text.h"
 #include "support/error.h"
+#include "support/number_in.h"
 #include "support/words.h"
 #include "symbolic/expression.h"
 #include "torchscript/abstract.h"
@@ -123,11 +123,9 @@ void RootInputs::read_dummies() {
   for (const InputSpec& input : options_.inputs) {
     const std::size_t dot = std::min(input.name.find('.'), input.name.size());
     std::string first = input.name.substr(0, dot);
-    std::size_t position = 0;
-    const auto read = std::from_chars(first.data(), first.data() + first.size(), position);
-    if (read.ec == std::errc() && read.ptr == first.data() + first.size()) {
-      if (position + 1 >= formals.size()) fail("no input at position " + first);
-      first = formals[position + 1].name;
+    if (const auto position = number_in<std::size_t>(first)) {
+      if (*position + 1 >= formals.size()) fail("no input at position " + first);
+      first = formals[*position + 1].name;
     } else {
       check_input_name(first, names_, [this](const std::string& what) { fail(what); });
     }
@@ -398,13 +396,10 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
     Argument key_argument = text;
     std::string key_text = "\"" + text + "\"";
     if (dict_type.key()->kind() == TypeKind::kInt) {
-      std::int64_t number = 0;
-      const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-      if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-        fail("'" + expr + "': expected integer keys, got '" + text + "'");
-      }
-      key = number;
-      key_argument = number;
+      const auto number = number_in<std::int64_t>(text);
+      if (!number) fail("'" + expr + "': expected integer keys, got '" + text + "'");
+      key = *number;
+      key_argument = *number;
       key_text = text;
     } else if (dict_type.key()->kind() != TypeKind::kString) {
       fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");

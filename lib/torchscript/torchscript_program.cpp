@@ -1,11 +1,11 @@
 #include "torchscript/torchscript_program.h"
 
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <sstream>
 
 #include "support/error.h"
+#include "support/number_in.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
 #include "torchscript/bound_torchscript_program.h"
@@ -34,14 +34,12 @@ Function* find_forward(const ClassType& type) {
 bool is_traced_call(const ClassType& type, const std::string& method) {
   constexpr std::string_view kForward = "forward";
   if (method.rfind(kForward, 0) != 0 || type.find_method("forward") == nullptr) return false;
-  int number = 0;
-  const char* const end = method.data() + method.size();
-  const auto [rest, error] = std::from_chars(method.data() + kForward.size(), end, number);
-  if (error != std::errc() || rest != end || method != "forward" + std::to_string(number)) return false;
-  for (int earlier = 1; earlier < number; ++earlier) {
+  const auto number = number_in<int>(method.substr(kForward.size()));
+  if (!number || method != "forward" + std::to_string(*number)) return false;
+  for (int earlier = 1; earlier < *number; ++earlier) {
     if (type.find_method("forward" + std::to_string(earlier)) == nullptr) return false;
   }
-  return number > 0;
+  return *number > 0;
 }
 
 bool TorchScriptProgram::does_as_forward(const ClassType& type, Function& method) const {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
 #include "support/error.h"
 #include "support/identifier.h"
 #include "support/nearest.h"
+#include "support/number_in.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -166,10 +166,7 @@ class SpecReader {
 };
 
 std::optional<std::int64_t> read_bound(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.starts_with("-")) return std::nullopt;
-  return value;
+  return text.starts_with("-") ? std::nullopt : number_in<std::int64_t>(text);
 }
 
 }  // namespace

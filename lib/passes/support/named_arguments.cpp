@@ -1,9 +1,9 @@
 #include "passes/support/named_arguments.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 #include <utility>
+
+#include "support/number_in.h"
 
 namespace fxtrace {
 
@@ -33,11 +33,7 @@ std::optional<std::int64_t> NamedArguments::integer(std::string_view name) const
     const auto* number = values_[i]->get_if<std::int64_t>();
     return number == nullptr ? std::nullopt : std::optional(*number);
   }
-  const std::string text = schema_->arguments[i].default_value.value_or("");
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_integer = error == std::errc() && end == text.data() + text.size();
-  return is_integer ? std::optional(number) : std::nullopt;
+  return number_in<std::int64_t>(schema_->arguments[i].default_value.value_or(""));
 }
 
 void NamedArguments::set(std::string_view name, Argument value) {
