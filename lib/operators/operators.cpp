@@ -71,40 +71,18 @@ std::string without_mark(std::string_view base_name) {
   }
   return name;
 }
-std::string with_mark(std::string_view base_name) {
-  std::string name(base_name);
-  if (const auto magic = name.find("::__"); magic != std::string::npos && name.ends_with("__")) {
-    name.insert(magic + 4, 1, 'i');
-  } else {
-    name += '_';
-  }
-  return name;
-}
 
-const Operator* find_variant(const Operator& op, std::string_view base_name, Variant variant) {
+const Operator* find_functional(const Operator& op, std::string_view base_name) {
   // The first argument of dropout is "input", and that of dropout_ "self".
   for (const bool with_first_name : {true, false}) {
     const std::string key = signature_key(op.schema(), with_first_name);
     for (const Operator& candidate : overloads(base_name)) {
       const Schema schema = candidate.schema();
-      if (variant_of(candidate, schema) == variant && signature_key(schema, with_first_name) == key) {
+      if (variant_of(candidate, schema) == Variant::kFunctional &&
+          signature_key(schema, with_first_name) == key) {
         return &candidate;
       }
     }
-  }
-  return nullptr;
-}
-
-const Operator* twin(const Operator& op, Variant variant) {
-  const Variant own = variant_of(op, op.schema());
-  if (own == variant) return &op;
-  constexpr std::string_view kFunctional = "_functional";  // of few: normal_functional, of normal_
-  std::string base(op.base_name());
-  if (base.ends_with(kFunctional)) base.resize(base.size() - kFunctional.size());
-  const std::string plain = own == Variant::kInPlace ? without_mark(base) : base;
-  if (variant == Variant::kInPlace) return find_variant(op, with_mark(plain), variant);
-  for (const std::string& name : {plain, plain + std::string(kFunctional)}) {
-    if (const Operator* found = find_variant(op, name, variant)) return found;
   }
   return nullptr;
 }
@@ -148,8 +126,13 @@ std::span<const Operator> overloads(std::string_view base_name) {
 std::span<const Operator> registered_operators() { return kRegistered; }
 std::span<const Operator> extension_operators() { return kExtensions; }
 
-const Operator* functional_twin(const Operator& op) { return twin(op, Variant::kFunctional); }
-const Operator* in_place_twin(const Operator& op) { return twin(op, Variant::kInPlace); }
-const Operator* out_twin(const Operator& op) { return twin(op, Variant::kOut); }
+const Operator* functional_twin(const Operator& op) {
+  const Variant own = variant_of(op, op.schema());
+  if (own == Variant::kFunctional) return &op;
+  const std::string base(op.base_name());
+  const std::string plain = own == Variant::kInPlace ? without_mark(base) : base;
+  const Operator* found = find_functional(op, plain);
+  return found != nullptr ? found : find_functional(op, plain + "_functional");  // of few: normal_
+}
 
 }  // namespace fxtrace

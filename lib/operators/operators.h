@@ -94,10 +94,8 @@ std::span<const Operator> overloads(std::string_view base_name);
 std::span<const Operator> registered_operators();
 std::span<const Operator> extension_operators();
 
-// Return the variant of an operator that returns its result in another way, grouped as by torchgen, by equal
-// signatures; null when there is none.
-const Operator* functional_twin(const Operator& op);  // add_.Tensor -> add.Tensor, add.out -> add.Tensor
-const Operator* in_place_twin(const Operator& op);    // add.Tensor -> add_.Tensor
-const Operator* out_twin(const Operator& op);         // add.Tensor -> add.out
+// Returns the variant of an operator that returns its result as a new value, grouped as by torchgen, by equal
+// signatures; null when there is none: add_.Tensor -> add.Tensor, add.out -> add.Tensor.
+const Operator* functional_twin(const Operator& op);
 
 }  // namespace fxtrace

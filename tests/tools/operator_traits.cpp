@@ -50,8 +50,6 @@ int main() {
                         {"pointwise", fxtrace::has_trait(&row, fxtrace::traits::kPointwise)},
                         {"random", fxtrace::has_trait(&row, fxtrace::traits::kRandom)},
                         {"functional", name_of(fxtrace::functional_twin(row))},
-                        {"in_place", name_of(fxtrace::in_place_twin(row))},
-                        {"out", name_of(fxtrace::out_twin(row))},
                         {"aliases", nlohmann::json::array()},
                         {"writes", nlohmann::json::array()}};
     const fxtrace::Schema schema = row.schema();
