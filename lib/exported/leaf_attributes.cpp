@@ -53,12 +53,6 @@ class Found {
   std::vector<Entry> entries_;
 };
 
-const std::vector<Argument>* items_of(const Argument& value) {
-  if (const auto* list = value.get_if<List>()) return &list->items;
-  const auto* tuple = value.get_if<Argument::Tuple>();
-  return tuple != nullptr ? &tuple->items : nullptr;
-}
-
 Argument list_of(std::span<const std::int64_t> sizes) {
   List list;
   for (const std::int64_t size : sizes) list.items.emplace_back(size);

@@ -105,6 +105,15 @@ struct BasicArgument<Reference>::DictItem {
   bool operator==(const DictItem& other) const { return key == other.key && value == other.value; }
 };
 
+// Returns the items of a list or tuple; null for anything else.
+template <class Reference>
+const std::vector<BasicArgument<Reference>>* items_of(const BasicArgument<Reference>& argument) {
+  using Any = BasicArgument<Reference>;
+  if (const auto* list = argument.template get_if<typename Any::List>()) return &list->items;
+  const auto* tuple = argument.template get_if<typename Any::Tuple>();
+  return tuple != nullptr ? &tuple->items : nullptr;
+}
+
 // Calls f for `argument` and every value nested in it, in pre-order.
 template <class Reference, class F>
 void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
@@ -113,10 +122,8 @@ void for_each_value(const BasicArgument<Reference>& argument, F&& f) {
     for (const Any& item : items) for_each_value(item, f);
   };
   f(argument);
-  if (const auto* list = argument.template get_if<typename Any::List>()) {
-    all(list->items);
-  } else if (const auto* tuple = argument.template get_if<typename Any::Tuple>()) {
-    all(tuple->items);
+  if (const auto* items = items_of(argument)) {
+    all(*items);
   } else if (const auto* slice = argument.template get_if<typename Any::Slice>()) {
     all(slice->parts);
   } else if (const auto* dict = argument.template get_if<typename Any::Dict>()) {

@@ -14,10 +14,8 @@ constexpr std::int64_t kMostMerged = 10'000'000;
 std::vector<const Argument*> operands_of(const Node& call) {
   std::vector<const Argument*> operands;
   const auto add = [&](const Argument& argument, const auto& self) -> void {
-    if (const auto* list = argument.get_if<Argument::List>()) {
-      for (const Argument& item : list->items) self(item, self);
-    } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
-      for (const Argument& item : tuple->items) self(item, self);
+    if (const auto* items = items_of(argument)) {
+      for (const Argument& item : *items) self(item, self);
     } else if (argument.is<Argument::GraphRef>()) {
       operands.clear();
     } else {

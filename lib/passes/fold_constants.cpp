@@ -117,14 +117,12 @@ class Fold {
   static std::optional<Argument> item(const Node& node) {
     if (node.args.size() != 2) return std::nullopt;
     const auto* index = node.args[1].get_if<std::int64_t>();
-    const auto* list = node.args[0].get_if<Argument::List>();
-    const auto* tuple = node.args[0].get_if<Argument::Tuple>();
-    if (index == nullptr || (list == nullptr && tuple == nullptr)) return std::nullopt;
-    const auto& items = list != nullptr ? list->items : tuple->items;
-    const auto size = static_cast<std::int64_t>(items.size());
+    const auto* items = items_of(node.args[0]);
+    if (index == nullptr || items == nullptr) return std::nullopt;
+    const auto size = static_cast<std::int64_t>(items->size());
     const std::int64_t at = *index < 0 ? *index + size : *index;
     if (at < 0 || at >= size) return std::nullopt;
-    return items[static_cast<std::size_t>(at)];
+    return (*items)[static_cast<std::size_t>(at)];
   }
 
   std::optional<Argument> size_of(const Node& node, KnownNumber what) {

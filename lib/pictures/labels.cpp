@@ -30,13 +30,6 @@ void append(std::string& list, const std::string& text) {
   list += text;
 }
 
-// Elements of a list or tuple; null of anything else.
-const std::vector<Argument>* items_of(const Argument& argument) {
-  if (const auto* list = argument.get_if<Argument::List>()) return &list->items;
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return &tuple->items;
-  return nullptr;
-}
-
 bool is_number(const Argument& argument, double number) {
   if (const auto* integer = argument.get_if<std::int64_t>()) return static_cast<double>(*integer) == number;
   if (const auto* real = argument.get_if<double>()) return *real == number;

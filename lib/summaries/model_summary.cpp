@@ -88,16 +88,11 @@ std::vector<ModelSummary::Port> inputs_of(const Graph& graph) {
 void add_outputs(const Graph& graph, const Argument& argument, const std::string& name,
                  std::vector<ModelSummary::Port>& ports) {
   const auto below = [&](const std::string& part) { return name.empty() ? part : name + "." + part; };
-  const auto add_items = [&](const std::vector<Argument>& items) {
-    for (std::size_t i = 0; i < items.size(); ++i)
-      add_outputs(graph, items[i], below(std::to_string(i)), ports);
-  };
   if (const auto* id = argument.get_if<NodeId>()) {
     ports.push_back({name, *graph.node(*id).meta});
-  } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
-    add_items(tuple->items);
-  } else if (const auto* list = argument.get_if<Argument::List>()) {
-    add_items(list->items);
+  } else if (const auto* items = items_of(argument)) {
+    for (std::size_t i = 0; i < items->size(); ++i)
+      add_outputs(graph, (*items)[i], below(std::to_string(i)), ports);
   } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
     for (const auto& [key, item] : dict->items) {
       const auto* text = key.get_if<std::string>();

@@ -53,12 +53,6 @@ std::optional<double> as_double(const Argument& value) {
   return std::nullopt;
 }
 
-const std::vector<Argument>* as_items(const Argument& value) {
-  if (const auto* list = value.get_if<Argument::List>()) return &list->items;
-  if (const auto* tuple = value.get_if<Argument::Tuple>()) return &tuple->items;
-  return nullptr;
-}
-
 // Absent when there is no order between the two and they are of kinds that never are equal.
 std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
   const auto left = as_integer(a);
@@ -70,8 +64,8 @@ std::optional<std::partial_ordering> compare(const Argument& a, const Argument& 
   const auto* left_text = a.get_if<std::string>();
   const auto* right_text = b.get_if<std::string>();
   if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
-  const auto* left_items = as_items(a);
-  const auto* right_items = as_items(b);
+  const auto* left_items = items_of(a);
+  const auto* right_items = items_of(b);
   if (left_items != nullptr && right_items != nullptr) {
     const std::size_t common = std::min(left_items->size(), right_items->size());
     for (std::size_t i = 0; i < common; ++i) {

@@ -427,16 +427,11 @@ class ModelExplorerWriter {
 
   static void find_uses(const Graph& graph, const Argument& argument, const std::string& place,
                         std::vector<std::pair<std::string, NodeId>>& uses) {
-    const auto all = [&](const std::vector<Argument>& items) {
-      for (std::size_t i = 0; i < items.size(); ++i)
-        find_uses(graph, items[i], place + "." + std::to_string(i), uses);
-    };
     if (const auto* id = argument.get_if<NodeId>()) {
       uses.emplace_back(shown(place, kMostName), *id);
-    } else if (const auto* list = argument.get_if<Argument::List>()) {
-      all(list->items);
-    } else if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
-      all(tuple->items);
+    } else if (const auto* items = items_of(argument)) {
+      for (std::size_t i = 0; i < items->size(); ++i)
+        find_uses(graph, (*items)[i], place + "." + std::to_string(i), uses);
     } else if (const auto* slice = argument.get_if<Argument::Slice>()) {
       constexpr const char* kParts[] = {"start", "stop", "step"};
       for (std::size_t i = 0; i < slice->parts.size() && i < std::size(kParts); ++i)

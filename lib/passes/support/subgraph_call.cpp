@@ -20,9 +20,7 @@ const std::vector<Argument>* outputs_of(const Graph& graph) {
   if (!graph.last().valid()) return nullptr;
   const Node& output = graph.node(graph.last());
   if (output.op != Opcode::kOutput || output.args.size() != 1) return nullptr;
-  if (const auto* tuple = output.args.front().get_if<Argument::Tuple>()) return &tuple->items;
-  const auto* list = output.args.front().get_if<Argument::List>();
-  return list == nullptr ? nullptr : &list->items;
+  return items_of(output.args.front());
 }
 
 std::optional<std::size_t> item_index(const Node& node) {
