@@ -218,16 +218,11 @@ class GraphCosts {
     AbstractValue::Sequence items;
     for (const NodeId user : node.users) {
       const Node& taken = graph_.node(user);
-      if (*taken.target != "operator.getitem" || taken.args.size() != 2 ||
-          !(taken.args[0] == Argument(node.id)))
-        continue;
-      const auto* index = taken.args[1].get_if<std::int64_t>();
-      // A file may claim any.
-      const auto most = static_cast<std::int64_t>(2 * node.users.size() + 16);
-      if (index == nullptr || *index < 0 || *index >= most) continue;
-      const auto place = static_cast<std::size_t>(*index);
-      if (items.size() <= place) items.resize(place + 1);
-      items[place] = known_value(*taken.meta);
+      const auto index = item_index(taken);
+      if (!index || !(taken.args[0] == Argument(node.id))) continue;
+      if (*index >= 2 * node.users.size() + 16) continue;  // a file may claim any
+      if (items.size() <= *index) items.resize(*index + 1);
+      items[*index] = known_value(*taken.meta);
     }
     return items.empty() ? AbstractValue{} : AbstractValue{std::move(items)};
   }

@@ -100,6 +100,13 @@ inline TargetParts target_parts(const Node& node) {
   return node.model_function ? function_parts(*node.target) : parse_target(*node.target);
 }
 
+// Returns the index of an operator.getitem(call, index); nothing for other nodes.
+inline std::optional<std::size_t> item_index(const Node& node) {
+  if (node.target != "operator.getitem" || node.args.size() != 2) return std::nullopt;
+  const auto* index = node.args[1].get_if<std::int64_t>();
+  return index != nullptr && *index >= 0 ? std::optional(static_cast<std::size_t>(*index)) : std::nullopt;
+}
+
 // Calls f(T) for every value of type T in the node's arguments, such as Argument::GraphRef.
 template <class T, class F>
 void for_each_of(const Node& node, F&& f) {

@@ -200,11 +200,7 @@ class AliasCheck {
     if (repeated) found = over_all_turns(std::move(found), call);
     std::map<std::size_t, NodeId> results;
     for (const NodeId user : call.users) {
-      const Node& item = graph.graph.node(user);
-      if (item.target != "operator.getitem" || item.args.size() != 2) continue;
-      if (const auto* index = item.args[1].get_if<std::int64_t>()) {
-        results.emplace(static_cast<std::size_t>(*index), user);
-      }
+      if (const auto index = item_index(graph.graph.node(user))) results.emplace(*index, user);
     }
     Pairs pairs;
     for (const auto& [result, operand] : found) {

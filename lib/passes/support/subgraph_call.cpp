@@ -23,13 +23,6 @@ const std::vector<Argument>* outputs_of(const Graph& graph) {
   return items_of(output.args.front());
 }
 
-std::optional<std::size_t> item_index(const Node& node) {
-  if (node.target != "operator.getitem" || node.args.size() != 2) return std::nullopt;
-  const auto* index = node.args[1].get_if<std::int64_t>();
-  if (index == nullptr || *index < 0) return std::nullopt;
-  return static_cast<std::size_t>(*index);
-}
-
 namespace {
 
 template <class T>

@@ -15,8 +15,6 @@ namespace fxtrace {
 std::vector<NodeId> inputs_of(const Graph& graph);
 // Returns the graph's outputs when they are a tuple or list; else null.
 const std::vector<Argument>* outputs_of(const Graph& graph);
-// Returns the index of an operator.getitem(call, index); nothing for other nodes.
-std::optional<std::size_t> item_index(const Node& node);
 
 // An index of a graph's subgraphs by name, with the number of arguments that name each.  Valid until a
 // subgraph is added or removed.
