@@ -150,6 +150,7 @@ Expression Expression::comparison(Relation relation, Expression left, Expression
   return comparison(std::string(to_string(relation)), std::move(left), std::move(right));
 }
 Expression Expression::all(std::vector<Expression> parts) {
+  if (parts.size() == 1) return parts.front();
   std::erase_if(parts, [](const Expression& part) { return part == boolean(true); });
   if (parts.empty()) return boolean(true);
   if (parts.size() == 1) return parts.front();
@@ -165,6 +166,7 @@ Expression Expression::all(std::vector<Expression> parts) {
   return {Kind::kAnd, "", std::move(flat)};
 }
 Expression Expression::any(std::vector<Expression> parts) {
+  if (parts.size() == 1) return parts.front();
   std::erase_if(parts, [](const Expression& part) { return part == boolean(false); });
   if (parts.empty()) return boolean(false);
   if (parts.size() == 1) return parts.front();
