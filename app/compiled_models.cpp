@@ -106,32 +106,26 @@ void write_compiled_models(const std::vector<CompiledModel>& models, std::ostrea
 
 void write_compiled_models(const std::vector<CompiledModel>& models, JsonEmitter& json) {
   if (models.empty()) return;
-  json.key("compiled_models").list(models, [&](const CompiledModel& model) {
-    json.object([&] {
-      json.field("name", model.name);
-      json.text_or_null("device", model.find_metadata("AOTI_DEVICE_KEY"));
-      json.text_or_null("platform", model.find_metadata("AOTI_PLATFORM"));
-      json.text_or_null("machine", model.find_metadata("AOTI_MACHINE"));
-      json.field("metadata", model.metadata);
-      json.field("inputs", model.inputs);
-      json.field("outputs", model.outputs);
-      json.field("operators", model.operators);
-      json.key("constants").list(model.constants, [&](const CompiledModel::Constant& constant) {
-        json.object([&] {
-          json.field("name", constant.name);
-          json.text_or_null("kind", constant.kind);
-          json.field("shape", constant.shape);
-          json.text_or_null("dtype", constant.dtype);
-          json.field("bytes", constant.bytes);
-        });
-      });
-      json.key("files").list(model.files, [&](const CompiledModel::File& file) {
-        json.object([&] {
-          json.field("name", file.name);
-          json.field("size", file.size);
-          json.text_or_null("format", file.format);
-        });
-      });
+  json.key("compiled_models").objects(models, [&](const CompiledModel& model) {
+    json.field("name", model.name);
+    json.text_or_null("device", model.find_metadata("AOTI_DEVICE_KEY"));
+    json.text_or_null("platform", model.find_metadata("AOTI_PLATFORM"));
+    json.text_or_null("machine", model.find_metadata("AOTI_MACHINE"));
+    json.field("metadata", model.metadata);
+    json.field("inputs", model.inputs);
+    json.field("outputs", model.outputs);
+    json.field("operators", model.operators);
+    json.key("constants").objects(model.constants, [&](const CompiledModel::Constant& constant) {
+      json.field("name", constant.name);
+      json.text_or_null("kind", constant.kind);
+      json.field("shape", constant.shape);
+      json.text_or_null("dtype", constant.dtype);
+      json.field("bytes", constant.bytes);
+    });
+    json.key("files").objects(model.files, [&](const CompiledModel::File& file) {
+      json.field("name", file.name);
+      json.field("size", file.size);
+      json.text_or_null("format", file.format);
     });
   });
 }

@@ -201,21 +201,19 @@ void sizes_json(const char* key, const TensorTotal& own, const TensorTotal& tota
 }
 
 void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_inputs, JsonEmitter& json) {
-  json.key(key).list(ports, [&](const PortInfo& port) {
-    json.object([&] {
-      const auto text = [](const Argument& value) { return print_argument(Graph(), value); };
-      json.field("name", port.name);
-      json.field("type", port.meta.type);
-      json.field("shape", port.meta.shape);
-      json.field("dtype", port.meta.dtype);
-      if (are_inputs) {
-        json.field("default", port.default_value ? std::optional(text(*port.default_value)) : std::nullopt);
-      }
-      json.field("value", port.fixed                           ? text(*port.fixed)
-                          : port.meta.shape || port.meta.value ? value_text(port.meta)
-                                                               : port.meta.type.value_or(""));
-      json.field("fixed", port.fixed.has_value());
-    });
+  json.key(key).objects(ports, [&](const PortInfo& port) {
+    const auto text = [](const Argument& value) { return print_argument(Graph(), value); };
+    json.field("name", port.name);
+    json.field("type", port.meta.type);
+    json.field("shape", port.meta.shape);
+    json.field("dtype", port.meta.dtype);
+    if (are_inputs) {
+      json.field("default", port.default_value ? std::optional(text(*port.default_value)) : std::nullopt);
+    }
+    json.field("value", port.fixed                           ? text(*port.fixed)
+                        : port.meta.shape || port.meta.value ? value_text(port.meta)
+                                                             : port.meta.type.value_or(""));
+    json.field("fixed", port.fixed.has_value());
   });
 }
 
@@ -323,11 +321,9 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
     json.text_or_null("type", collection.model.type);
     json.text_or_null("method", method.name);
     signature_json(method, json);
-    json.key("methods").list(inspection.methods, [&](const MethodInfo& each) {
-      json.object([&] {
-        json.field("name", each.name);
-        signature_json(each, json);
-      });
+    json.key("methods").objects(inspection.methods, [&](const MethodInfo& each) {
+      json.field("name", each.name);
+      signature_json(each, json);
     });
     json.key("totals").object([&] {
       const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
@@ -336,24 +332,20 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
       total_json("constants", inspection.constants_total, json);
     });
     std::size_t i = 0;
-    json.key("modules").list(collection.modules, [&](const ModuleRecord& module) {
-      json.object([&] { module_json(module, inspection.sizes[i], inspection.module_methods[i], json); });
+    json.key("modules").objects(collection.modules, [&](const ModuleRecord& module) {
+      module_json(module, inspection.sizes[i], inspection.module_methods[i], json);
       ++i;
     });
-    json.key("parameters").list(collection.parameters, [&](const ParameterRecord& parameter) {
-      json.object([&] {
-        json.field("name", parameter.name);
-        json.field("kind", to_string(parameter.kind));
-        tensor_json(parameter.kind != ParameterKind::kCustomObject, parameter.shape, parameter.dtype,
-                    parameter.type, json);
-        json.field("alias_of", parameter.alias_of);
-      });
+    json.key("parameters").objects(collection.parameters, [&](const ParameterRecord& parameter) {
+      json.field("name", parameter.name);
+      json.field("kind", to_string(parameter.kind));
+      tensor_json(parameter.kind != ParameterKind::kCustomObject, parameter.shape, parameter.dtype,
+                  parameter.type, json);
+      json.field("alias_of", parameter.alias_of);
     });
-    json.key("constants").list(inspection.constants, [&](const ConstantInfo& constant) {
-      json.object([&] {
-        json.field("name", constant.name);
-        tensor_json(!constant.dtype.empty(), constant.shape, constant.dtype, constant.type, json);
-      });
+    json.key("constants").objects(inspection.constants, [&](const ConstantInfo& constant) {
+      json.field("name", constant.name);
+      tensor_json(!constant.dtype.empty(), constant.shape, constant.dtype, constant.type, json);
     });
     write_compiled_models(inspection.compiled, json);
   });

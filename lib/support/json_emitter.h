@@ -165,6 +165,15 @@ class JsonEmitter {
     open_lines('[');
     write_items(items, write);
   }
+  // Writes a list of objects, of each the fields that `write(item)` writes.
+  template <class Items, class F>
+  void objects(Items&& items, F&& write) {
+    list(items, [&](const auto& each) { object([&] { write(each); }); });
+  }
+  template <class Items, class F>
+  void objects_lines(Items&& items, F&& write) {
+    list_lines(items, [&](const auto& each) { object([&] { write(each); }); });
+  }
   // Writes a whole document: an object with one field a line.
   template <std::invocable F>
   void document(F&& write) {

@@ -67,18 +67,16 @@ void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary
   json.field("runs", profile.runs);
   const double all = profile.modules.at("").seconds;
   const auto has_time = [](const SummaryRow& row) { return row.measured.has_value(); };
-  json.key("modules").list_lines(std::views::filter(measured.rows, has_time), [&](const SummaryRow& row) {
-    json.object([&] {
-      json.field("path", row.path);
-      json.field("type", row.type);
-      json.field("calls", row.calls);
-      json.field("seconds", row.measured->seconds);
-      json.field("share", all > 0 ? row.measured->seconds / all : 0);
-      json.field("allocated_bytes", row.measured->allocated_bytes);
-      json.field("peak_bytes", row.measured->peak_bytes);
-      json.field("macs", row.macs ? row.macs->number() : std::nullopt);
-      json.field("flops_per_second", flops_per_second(row));
-    });
+  json.key("modules").objects_lines(std::views::filter(measured.rows, has_time), [&](const SummaryRow& row) {
+    json.field("path", row.path);
+    json.field("type", row.type);
+    json.field("calls", row.calls);
+    json.field("seconds", row.measured->seconds);
+    json.field("share", all > 0 ? row.measured->seconds / all : 0);
+    json.field("allocated_bytes", row.measured->allocated_bytes);
+    json.field("peak_bytes", row.measured->peak_bytes);
+    json.field("macs", row.macs ? row.macs->number() : std::nullopt);
+    json.field("flops_per_second", flops_per_second(row));
   });
 }
 

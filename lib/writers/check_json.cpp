@@ -18,12 +18,10 @@ void write_rule(JsonEmitter& json, const CheckReport& report, std::size_t index)
 }
 
 void write_place(JsonEmitter& json, const OffencePlace& place) {
-  json.object([&] {
-    place.record ? json.key("module").null() : json.field("module", place.module);
-    json.field("node", place.node);
-    json.field("graph", place.graph);
-    place.record && !place.record->empty() ? json.field("record", *place.record) : json.key("record").null();
-  });
+  place.record ? json.key("module").null() : json.field("module", place.module);
+  json.field("node", place.node);
+  json.field("graph", place.graph);
+  place.record && !place.record->empty() ? json.field("record", *place.record) : json.key("record").null();
 }
 
 void write_offence(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
@@ -34,8 +32,8 @@ void write_offence(JsonEmitter& json, const CheckReport& report, const Offence& 
     json.field("message", offence.message);
     json.text_or_null("subject", offence.subject);
     write_source(json, offence.source);
-    json.key("places").list_lines(offence.places,
-                                  [&](const OffencePlace& place) { write_place(json, place); });
+    json.key("places").objects_lines(offence.places,
+                                     [&](const OffencePlace& place) { write_place(json, place); });
   });
 }
 

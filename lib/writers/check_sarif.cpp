@@ -42,24 +42,20 @@ void write_message(JsonEmitter& json, std::string_view key, const std::string& t
 }
 
 void write_sarif_rule(JsonEmitter& json, const Rule& rule) {
-  json.object([&] {
-    json.field("id", short_line(rule.name));
-    write_message(json, "shortDescription", short_line(rule.text));
-    if (rule.message) write_message(json, "help", short_line(*rule.message));
-    json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
-  });
+  json.field("id", short_line(rule.name));
+  write_message(json, "shortDescription", short_line(rule.text));
+  if (rule.message) write_message(json, "help", short_line(*rule.message));
+  json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
 }
 
 // Each once, as SARIF wants them: nodes of two graphs may have the same module and name.
 void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places) {
   for (OffencePlace& place : places) place.graph.reset();
   remove_repeated(places);
-  json.key("logicalLocations").list(places, [&](const OffencePlace& place) {
-    json.object([&] {
-      json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
-      if (place.node) json.field("name", *place.node);
-      json.field("kind", place.record ? "resource" : "module");
-    });
+  json.key("logicalLocations").objects(places, [&](const OffencePlace& place) {
+    json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
+    if (place.node) json.field("name", *place.node);
+    json.field("kind", place.record ? "resource" : "module");
   });
 }
 
@@ -83,23 +79,21 @@ void write_location(JsonEmitter& json, const CheckReport& report, const Offence&
 
 void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
   const Rule& rule = report.rules[offence.rule];
-  json.object([&] {
-    json.field("ruleId", short_line(rule.name));
-    json.field("ruleIndex", offence.rule);
-    json.field("level", to_string(rule.severity));
-    std::string text = short_line(offence.message);
-    if (const std::string places = check_words::places(offence); !places.empty()) text += " (" + places + ")";
-    if (rule.message) text += ". " + short_line(*rule.message);
-    write_message(json, "message", text);
-    json.key("locations");
-    json.open('[');
-    json.item();
-    write_location(json, report, offence);
-    json.close(']');
-    json.key("properties").object([&] {
-      json.field("model", report.model.file);
-      json.field("undecided", offence.is_undecided);
-    });
+  json.field("ruleId", short_line(rule.name));
+  json.field("ruleIndex", offence.rule);
+  json.field("level", to_string(rule.severity));
+  std::string text = short_line(offence.message);
+  if (const std::string places = check_words::places(offence); !places.empty()) text += " (" + places + ")";
+  if (rule.message) text += ". " + short_line(*rule.message);
+  write_message(json, "message", text);
+  json.key("locations");
+  json.open('[');
+  json.item();
+  write_location(json, report, offence);
+  json.close(']');
+  json.key("properties").object([&] {
+    json.field("model", report.model.file);
+    json.field("undecided", offence.is_undecided);
   });
 }
 
@@ -119,11 +113,11 @@ void write_check_sarif(const CheckReport& report, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").list_lines(report.rules, [&](const Rule& rule) { write_sarif_rule(json, rule); });
+          json.key("rules").objects_lines(report.rules, [&](const Rule& rule) { write_sarif_rule(json, rule); });
         });
       });
-      json.key("results").list_lines(report.offences,
-                                     [&](const Offence& offence) { write_result(json, report, offence); });
+      json.key("results").objects_lines(
+          report.offences, [&](const Offence& offence) { write_result(json, report, offence); });
     });
     json.close(']');
   });

@@ -72,32 +72,29 @@ class Writer {
         json_.field("parameters", module.parameters);
         json_.field("nodes", module.nodes);
       });
-      json_.key("differences").list_lines(module.differences, [&](const Difference& item) {
-        difference(item);
-      });
+      json_.key("differences").objects_lines(module.differences,
+                                             [&](const Difference& item) { difference(item); });
     });
   }
 
   void difference(const Difference& difference) {
-    json_.object([&] {
-      json_.field("kind", to_string(difference.kind));
-      json_.field("change", to_string(difference.change));
-      json_.field("subject", difference.subject);
-      if (difference.kind == DifferenceKind::kModules && difference.change == Change::kMoved) {
-        json_.field("subject_after", difference.other);  // also the root's, which is empty
-      } else {
-        json_.text_or_null("subject_after", difference.other);
-      }
-      json_.text_or_null("field", difference.field);
-      json_.field("before", difference.before);
-      json_.field("after", difference.after);
-      json_.text_or_null("text", difference.text);
-      json_.field("graph", *difference.graph);
-      json_.field("users", difference.users);
-      write_source(json_, difference.source);
-      json_.field("within", difference.within);
-      json_.field("follows", difference.follows);
-    });
+    json_.field("kind", to_string(difference.kind));
+    json_.field("change", to_string(difference.change));
+    json_.field("subject", difference.subject);
+    if (difference.kind == DifferenceKind::kModules && difference.change == Change::kMoved) {
+      json_.field("subject_after", difference.other);  // also the root's, which is empty
+    } else {
+      json_.text_or_null("subject_after", difference.other);
+    }
+    json_.text_or_null("field", difference.field);
+    json_.field("before", difference.before);
+    json_.field("after", difference.after);
+    json_.text_or_null("text", difference.text);
+    json_.field("graph", *difference.graph);
+    json_.field("users", difference.users);
+    write_source(json_, difference.source);
+    json_.field("within", difference.within);
+    json_.field("follows", difference.follows);
   }
 
   JsonEmitter json_;

@@ -18,9 +18,8 @@ class ExplanationJsonWriter {
         json_.field("all", explanation.modules);
         json_.field("failed", explanation.failed);
       });
-      json_.key("failures").list_lines(explanation.failures, [&](const FailureGroup& item) {
-        failure_group(item);
-      });
+      json_.key("failures").objects_lines(explanation.failures,
+                                          [&](const FailureGroup& item) { failure_group(item); });
       json_.key("suggestions");
       explanation.suggestions ? suggestions(*explanation.suggestions) : json_.null();
       json_.key("explained").list_lines(explanation.explained, [&](const ModuleExplanation& item) {
@@ -33,12 +32,10 @@ class ExplanationJsonWriter {
 
  private:
   void failure_group(const FailureGroup& modules) {
-    json_.object([&] {
-      json_.field("paths", modules.paths);
-      json_.text_or_null("type", modules.type);
-      json_.field("depth", modules.depth);
-      failure(modules.failure);
-    });
+    json_.field("paths", modules.paths);
+    json_.text_or_null("type", modules.type);
+    json_.field("depth", modules.depth);
+    failure(modules.failure);
   }
 
   void failure(const std::optional<Failure>& failure) {
@@ -72,11 +69,9 @@ class ExplanationJsonWriter {
       json_.field("others", suggestions.others);
       trial("best", suggestions.best);
       trial("with_leaves", suggestions.with_leaves);
-      json_.key("operators").list_lines(suggestions.operators, [&](const Suggestions::UnknownOperator& item) {
-        json_.object([&] {
-          json_.field("name", item.name);
-          json_.field("schema", item.schema);
-        });
+      json_.key("operators").objects_lines(suggestions.operators, [&](const Suggestions::UnknownOperator& item) {
+        json_.field("name", item.name);
+        json_.field("schema", item.schema);
       });
     });
   }
@@ -95,30 +90,24 @@ class ExplanationJsonWriter {
       json_.field("decided_by", module.decided_by);
       json_.field("calls", module.calls);
       json_.field("submodules", module.submodules);
-      json_.key("places").list_lines(module.places, [&](const ModuleExplanation::Place& item) {
-        json_.object([&] {
-          json_.field("graph", item.graph);
-          json_.field("calls", item.calls);
-          json_.field("nodes", item.nodes);
-          json_.text_or_null("first", item.first);
-          write_source(json_, item.source);
-        });
+      json_.key("places").objects_lines(module.places, [&](const ModuleExplanation::Place& item) {
+        json_.field("graph", item.graph);
+        json_.field("calls", item.calls);
+        json_.field("nodes", item.nodes);
+        json_.text_or_null("first", item.first);
+        write_source(json_, item.source);
       });
-      json_.key("call_sites").list_lines(module.call_sites, [&](const CallSite& item) {
-        json_.object([&] {
-          json_.field("module", item.module);
-          json_.field("method", item.method);
-          json_.field("is_run", item.is_run);
-          write_source(json_, item.source);
-          write_source(json_, item.condition, "condition");
-          json_.field("in_loop", item.is_in_loop);
-        });
+      json_.key("call_sites").objects_lines(module.call_sites, [&](const CallSite& item) {
+        json_.field("module", item.module);
+        json_.field("method", item.method);
+        json_.field("is_run", item.is_run);
+        write_source(json_, item.source);
+        write_source(json_, item.condition, "condition");
+        json_.field("in_loop", item.is_in_loop);
       });
-      json_.key("guards").list_lines(module.guards, [&](const Guard& guard) {
-        json_.object([&] {
-          json_.field("expr", guard.expr.text());
-          write_source(json_, guard.source);
-        });
+      json_.key("guards").objects_lines(module.guards, [&](const Guard& guard) {
+        json_.field("expr", guard.expr.text());
+        write_source(json_, guard.source);
       });
     });
   }
@@ -151,12 +140,10 @@ class ExplanationJsonWriter {
         json_.field("low", dimension.range.low);
         json_.field("high", dimension.range.high);
       });
-      json_.key("inputs").list_lines(dimension.inputs, [&](const DimensionExplanation::Origin& item) {
-        json_.object([&] {
-          json_.field("input", item.input);
-          json_.field("place", item.place);
-          json_.field("size", item.expression);
-        });
+      json_.key("inputs").objects_lines(dimension.inputs, [&](const DimensionExplanation::Origin& item) {
+        json_.field("input", item.input);
+        json_.field("place", item.place);
+        json_.field("size", item.expression);
       });
       json_.key("made_by");
       dimension.made_by ? place(*dimension.made_by) : json_.null();
@@ -165,11 +152,9 @@ class ExplanationJsonWriter {
       places("derived", dimension.derived);
       places("questions", dimension.questions);
       json_.field("nodes", dimension.nodes);
-      json_.key("narrowed").list_lines(dimension.narrowed, [&](const DimensionExplanation::Narrowed& item) {
-        json_.object([&] {
-          json_.field("option", item.option);
-          counts(item.counts);
-        });
+      json_.key("narrowed").objects_lines(dimension.narrowed, [&](const DimensionExplanation::Narrowed& item) {
+        json_.field("option", item.option);
+        counts(item.counts);
       });
       json_.key("all");
       dimension.narrowed.empty() ? json_.null() : json_.object([&] { counts(dimension.all); });

@@ -25,11 +25,10 @@ class CollectionWriter {
       json_.key("model").object([&] { write_model_fields(json_, collection.model); });
       json_.key("options").raw(collection.options_json);
       summary(collection);
-      json_.key("modules").list_lines(collection.modules,
-                                      [&](const ModuleRecord& record) { module(record); });
-      json_.key("parameters").list_lines(collection.parameters, [&](const ParameterRecord& record) {
-        parameter(record);
-      });
+      json_.key("modules").objects_lines(collection.modules,
+                                         [&](const ModuleRecord& record) { module(record); });
+      json_.key("parameters").objects_lines(collection.parameters,
+                                            [&](const ParameterRecord& record) { parameter(record); });
       json_.key("graphs").list_lines(collection.graphs, [&](const ModuleGraph& item) { graph(item); });
     });
   }
@@ -50,57 +49,52 @@ class CollectionWriter {
   }
 
   void module(const ModuleRecord& module) {
-    json_.object([&] {
-      json_.field("path", module.path);
-      json_.text_or_null("type", module.type);
-      json_.field("status", to_string(module.status));
-      json_.field("alias_of", module.alias_of);
-      json_.field("rule", module.rule);
-      json_.field("calls", module.calls);
-      if (!module.attributes.empty()) {
-        json_.key("attributes").object([&] {
-          for (const auto& [name, value] : module.attributes) field(name, Graph(), value);
-        });
-      }
-      if (module.outputs) {
-        json_.key("outputs").list(
-            *module.outputs, [&](const Meta& output) { json_.object([&] { shape_and_dtype(output); }); });
-      }
-      json_.key("failure");
-      if (!module.failure) return json_.null();
-      json_.object([&] {
-        json_.field("kind", to_string(module.failure->kind));
-        json_.field("message", module.failure->message);
-        json_.field("module", module.failure->module);
-        json_.text_or_null("op", module.failure->op);
-        write_source(json_, module.failure->source);
+    json_.field("path", module.path);
+    json_.text_or_null("type", module.type);
+    json_.field("status", to_string(module.status));
+    json_.field("alias_of", module.alias_of);
+    json_.field("rule", module.rule);
+    json_.field("calls", module.calls);
+    if (!module.attributes.empty()) {
+      json_.key("attributes").object([&] {
+        for (const auto& [name, value] : module.attributes) field(name, Graph(), value);
       });
+    }
+    if (module.outputs) {
+      json_.key("outputs").objects(*module.outputs, [&](const Meta& output) { shape_and_dtype(output); });
+    }
+    json_.key("failure");
+    if (!module.failure) return json_.null();
+    json_.object([&] {
+      json_.field("kind", to_string(module.failure->kind));
+      json_.field("message", module.failure->message);
+      json_.field("module", module.failure->module);
+      json_.text_or_null("op", module.failure->op);
+      write_source(json_, module.failure->source);
     });
   }
 
   void parameter(const ParameterRecord& parameter) {
-    json_.object([&] {
-      json_.field("name", parameter.name);
-      json_.field("kind", to_string(parameter.kind));
-      if (parameter.kind == ParameterKind::kCustomObject) {
-        json_.key("shape").null();
-        json_.key("dtype").null();
-        json_.field("type", parameter.type);
-      } else {
-        json_.field("shape", parameter.shape);
-        json_.field("dtype", parameter.dtype);
-      }
-      if (parameter.device) json_.field("device", *parameter.device);
-      json_.field("alias_of", parameter.alias_of);
-    });
+    json_.field("name", parameter.name);
+    json_.field("kind", to_string(parameter.kind));
+    if (parameter.kind == ParameterKind::kCustomObject) {
+      json_.key("shape").null();
+      json_.key("dtype").null();
+      json_.field("type", parameter.type);
+    } else {
+      json_.field("shape", parameter.shape);
+      json_.field("dtype", parameter.dtype);
+    }
+    if (parameter.device) json_.field("device", *parameter.device);
+    json_.field("alias_of", parameter.alias_of);
   }
 
   void graph(const ModuleGraph& graph) {
     json_.object_lines([&] {
       json_.field("module", graph.module);
       json_.text_or_null("type", graph.type);
-      json_.key("nodes").list_lines(graph.graph.order(),
-                                    [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
+      json_.key("nodes").objects_lines(graph.graph.order(),
+                                       [&](NodeId id) { node(graph.graph, graph.graph.node(id)); });
       json_.key("constants").object_lines([&] {
         for (const auto& [name, value] : graph.constants) {
           json_.key(name);
@@ -113,11 +107,9 @@ class CollectionWriter {
           this->graph(subgraph);
         }
       });
-      json_.key("guards").list_lines(graph.guards, [&](const Guard& guard) {
-        json_.object([&] {
-          json_.field("expr", guard.expr.text());
-          write_source(json_, guard.source);
-        });
+      json_.key("guards").objects_lines(graph.guards, [&](const Guard& guard) {
+        json_.field("expr", guard.expr.text());
+        write_source(json_, guard.source);
       });
       if (graph.signature) signature(graph.graph, *graph.signature);
       if (graph.execution) execution(*graph.execution);
@@ -143,41 +135,35 @@ class CollectionWriter {
   void signature(const Graph& graph, const GraphSignature& signature) {
     const auto write = [&](const GraphSignature::Entry& entry) { signature_entry(graph, entry); };
     json_.key("graph_signature").object_lines([&] {
-      json_.key("inputs").list_lines(signature.inputs, write);
-      json_.key("outputs").list_lines(signature.outputs, write);
+      json_.key("inputs").objects_lines(signature.inputs, write);
+      json_.key("outputs").objects_lines(signature.outputs, write);
     });
   }
 
   void signature_entry(const Graph& graph, const GraphSignature::Entry& entry) {
-    json_.object([&] {
-      json_.field("role", to_string(entry.role));
-      json_.field("name", entry.name);
-      if (entry.target) json_.field("target", *entry.target);
-      if (entry.persistent) json_.field("persistent", *entry.persistent);
-      // A model's only output has a path too: an empty one.
-      if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
-          entry.role == SignatureRole::kUserOutput) {
-        json_.key("path");
-        items(graph, entry.path);
-      }
-      if (entry.value) field("value", graph, *entry.value);
-      json_.text_or_null("node", entry.node.valid() ? graph.node(entry.node).name : std::string());
-    });
+    json_.field("role", to_string(entry.role));
+    json_.field("name", entry.name);
+    if (entry.target) json_.field("target", *entry.target);
+    if (entry.persistent) json_.field("persistent", *entry.persistent);
+    // A model's only output has a path too: an empty one.
+    if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
+        entry.role == SignatureRole::kUserOutput) {
+      json_.key("path");
+      items(graph, entry.path);
+    }
+    if (entry.value) field("value", graph, *entry.value);
+    json_.text_or_null("node", entry.node.valid() ? graph.node(entry.node).name : std::string());
   }
 
   void execution(const Execution& execution) {
     json_.key("execution").object_lines([&] {
       json_.field("module_forward_order", execution.module_forward_order);
       json_.field("param_forward_order", execution.param_forward_order);
-      json_.key("module_param_usage").list_lines(execution.module_param_usage, [&](const auto& module) {
-        json_.object([&] {
-          json_.field("module", module.module);
-          json_.key("uses").list(module.uses, [&](const Execution::Use& use) {
-            json_.object([&] {
-              json_.field("module", use.module);
-              json_.field("params", use.params);
-            });
-          });
+      json_.key("module_param_usage").objects_lines(execution.module_param_usage, [&](const auto& module) {
+        json_.field("module", module.module);
+        json_.key("uses").objects(module.uses, [&](const Execution::Use& use) {
+          json_.field("module", use.module);
+          json_.field("params", use.params);
         });
       });
     });
@@ -239,28 +225,26 @@ class CollectionWriter {
   }
 
   void node(const Graph& graph, const Node& node) {
-    json_.object([&] {
-      json_.field("name", node.name);
-      json_.field("op", to_string(node.op));
-      json_.field("target", *node.target);
-      json_.key("args");
-      items(graph, node.args);
-      json_.key("kwargs").object([&] {
-        for (const auto& [key, value] : node.kwargs) field(key, graph, value);
-      });
-      json_.key("users").list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
-      json_.key("scope").object([&] {
-        json_.field("module_path", node.scope->module_path);
-        json_.field("module_type", node.scope->module_type);
-        json_.field("call", node.scope->call);
-      });
-      meta(node);
-      write_source(json_, node.source);
-      if (!node.method->empty()) json_.field("method", *node.method);
-      if (node.model_function) json_.field("model_function", true);
-      if (node.model_function && node.is_recorded) json_.field("recorded", true);
-      if (!node.program_nodes->empty()) json_.field("program_nodes", *node.program_nodes);
+    json_.field("name", node.name);
+    json_.field("op", to_string(node.op));
+    json_.field("target", *node.target);
+    json_.key("args");
+    items(graph, node.args);
+    json_.key("kwargs").object([&] {
+      for (const auto& [key, value] : node.kwargs) field(key, graph, value);
     });
+    json_.key("users").list(node.users, [&](NodeId user) { json_.string(graph.node(user).name); });
+    json_.key("scope").object([&] {
+      json_.field("module_path", node.scope->module_path);
+      json_.field("module_type", node.scope->module_type);
+      json_.field("call", node.scope->call);
+    });
+    meta(node);
+    write_source(json_, node.source);
+    if (!node.method->empty()) json_.field("method", *node.method);
+    if (node.model_function) json_.field("model_function", true);
+    if (node.model_function && node.is_recorded) json_.field("recorded", true);
+    if (!node.program_nodes->empty()) json_.field("program_nodes", *node.program_nodes);
   }
 
   void shape_and_dtype(const Meta& meta) {

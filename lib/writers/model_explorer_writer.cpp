@@ -412,12 +412,10 @@ class ModelExplorerWriter {
       find_uses(graph, node.args[i], std::to_string(i), uses);
     for (const auto& [name, value] : node.kwargs) find_uses(graph, value, name, uses);
     std::size_t i = 0;
-    json_.key("incomingEdges").list(uses, [&](const auto& use) {
-      json_.object([&] {
-        json_.field("sourceNodeId", graph.node(use.second).name);
-        json_.field("sourceNodeOutputId", "0");
-        json_.field("targetNodeInputId", std::to_string(i++));
-      });
+    json_.key("incomingEdges").objects(uses, [&](const auto& use) {
+      json_.field("sourceNodeId", graph.node(use.second).name);
+      json_.field("sourceNodeOutputId", "0");
+      json_.field("targetNodeInputId", std::to_string(i++));
     });
     i = 0;
     json_.key("inputsMetadata").list(uses, [&](const auto& use) {

@@ -17,15 +17,14 @@ class OrderJsonWriter {
       json_.key("model").object([&] { write_model_fields(json_, order_.model); });
       write_total(json_, "used", order_.used);
       write_total(json_, "unused", order_.not_used);
-      json_.key("graphs").list_lines(order_.graphs, [&](const auto& graph) { calls(graph); });
-      json_.key("modules").list_lines(order_.modules, [&](const auto& item) { module(item, true); });
-      json_.key("never_called").list_lines(order_.never_called, [&](const auto& item) {
-        module(item, false);
-      });
-      json_.key("parameters").list_lines(order_.parameters, [&](const auto& item) { parameter(item, true); });
-      json_.key("unused_parameters").list_lines(order_.unused, [&](const auto& item) {
-        parameter(item, false);
-      });
+      json_.key("graphs").objects_lines(order_.graphs, [&](const auto& graph) { calls(graph); });
+      json_.key("modules").objects_lines(order_.modules, [&](const auto& item) { module(item, true); });
+      json_.key("never_called").objects_lines(order_.never_called,
+                                              [&](const auto& item) { module(item, false); });
+      json_.key("parameters").objects_lines(order_.parameters,
+                                            [&](const auto& item) { parameter(item, true); });
+      json_.key("unused_parameters").objects_lines(order_.unused,
+                                                   [&](const auto& item) { parameter(item, false); });
       json_.key("buckets");
       order_.buckets ? buckets(*order_.buckets) : json_.null();
       json_.key("fsdp2").object_lines([&] { fsdp(plan); });
@@ -34,11 +33,9 @@ class OrderJsonWriter {
 
  private:
   void calls(const UseOrder::Calls& graph) {
-    json_.object([&] {
-      json_.field("module", graph.module);
-      json_.key("calls").list(
-          graph.calls, [&](const UseOrder::Call& call) { json_.string(order_.modules[call.module].path); });
-    });
+    json_.field("module", graph.module);
+    json_.key("calls").list(
+        graph.calls, [&](const UseOrder::Call& call) { json_.string(order_.modules[call.module].path); });
   }
 
   void place(const UseOrder::Place& place) {
@@ -47,46 +44,37 @@ class OrderJsonWriter {
   }
 
   void module(const UseOrder::Module& module, bool is_called) {
-    json_.object([&] {
-      json_.field("path", module.path);
-      json_.text_or_null("type", module.type);
-      json_.field("status", to_string(module.status));
-      json_.field("shared", module.shared);
-      write_total(json_, "parameters", module.parameters);
-      if (!is_called) return;
-      json_.key("calls").list(module.calls,
-                              [&](const UseOrder::Place& call) { json_.object([&] { place(call); }); });
-    });
+    json_.field("path", module.path);
+    json_.text_or_null("type", module.type);
+    json_.field("status", to_string(module.status));
+    json_.field("shared", module.shared);
+    write_total(json_, "parameters", module.parameters);
+    if (!is_called) return;
+    json_.key("calls").objects(module.calls, [&](const UseOrder::Place& call) { place(call); });
   }
 
   void parameter(const UseOrder::Parameter& parameter, bool is_used) {
-    json_.object([&] {
-      json_.field("name", parameter.name);
-      json_.field("shape", parameter.shape);
-      json_.field("dtype", parameter.dtype);
-      json_.field("bytes", parameter.bytes);
-      json_.field("tied", parameter.tied);
-      if (!is_used) return;
-      json_.field("use_count", parameter.use_count);
-      json_.key("uses").list(parameter.uses, [&](const UseOrder::Use& use) {
-        json_.object([&] {
-          place(use.place);
-          json_.field("module", use.module);
-          json_.field("node", use.node);
-        });
-      });
+    json_.field("name", parameter.name);
+    json_.field("shape", parameter.shape);
+    json_.field("dtype", parameter.dtype);
+    json_.field("bytes", parameter.bytes);
+    json_.field("tied", parameter.tied);
+    if (!is_used) return;
+    json_.field("use_count", parameter.use_count);
+    json_.key("uses").objects(parameter.uses, [&](const UseOrder::Use& use) {
+      place(use.place);
+      json_.field("module", use.module);
+      json_.field("node", use.node);
     });
   }
 
   void buckets(const UseOrder::Buckets& buckets) {
     json_.object_lines([&] {
       json_.field("most_bytes", buckets.most_bytes);
-      json_.key("list").list_lines(buckets.list, [&](const UseOrder::Bucket& bucket) {
-        json_.object([&] {
-          json_.field("bytes", bucket.bytes);
-          json_.key("parameters").list(bucket.parameters, [&](std::size_t parameter) {
-            json_.string(order_.parameters[parameter].name);
-          });
+      json_.key("list").objects_lines(buckets.list, [&](const UseOrder::Bucket& bucket) {
+        json_.field("bytes", bucket.bytes);
+        json_.key("parameters").list(bucket.parameters, [&](std::size_t parameter) {
+          json_.string(order_.parameters[parameter].name);
         });
       });
     });
@@ -96,18 +84,14 @@ class OrderJsonWriter {
     json_.field("units", plan.units);
     for (const auto& [key, pairs] :
          {std::pair("forward_prefetch", &plan.forward), std::pair("backward_prefetch", &plan.backward)}) {
-      json_.key(key).list(*pairs, [&](const auto& pair) {
-        json_.object([&] {
-          json_.field("module", pair.first);
-          json_.field("next", pair.second);
-        });
+      json_.key(key).objects(*pairs, [&](const auto& pair) {
+        json_.field("module", pair.first);
+        json_.field("next", pair.second);
       });
     }
-    json_.key("left_out").list_lines(plan.left_out, [&](const FsdpPlan::LeftOut& block) {
-      json_.object([&] {
-        json_.field("path", block.path);
-        json_.field("reason", block.reason);
-      });
+    json_.key("left_out").objects_lines(plan.left_out, [&](const FsdpPlan::LeftOut& block) {
+      json_.field("path", block.path);
+      json_.field("reason", block.reason);
     });
   }
 

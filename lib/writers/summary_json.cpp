@@ -21,8 +21,7 @@ class SummaryJsonWriter {
       json_.key("totals").object_lines([&] { totals(summary); });
       json_.field("folded", summary.is_folded);
       json_.field("max_depth", summary.max_depth);
-      json_.key("modules").list_lines(summary.rows,
-                                      [&](const SummaryRow& each) { json_.object([&] { row(each); }); });
+      json_.key("modules").objects_lines(summary.rows, [&](const SummaryRow& each) { row(each); });
     });
   }
 
@@ -33,12 +32,10 @@ class SummaryJsonWriter {
   }
 
   void ports(const char* key, const std::vector<ModelSummary::Port>& ports) {
-    json_.key(key).list(ports, [&](const ModelSummary::Port& port) {
-      json_.object([&] {
-        json_.field("name", port.name);
-        json_.field("type", port.meta.type);
-        shape_and_dtype(port.meta);
-      });
+    json_.key(key).objects(ports, [&](const ModelSummary::Port& port) {
+      json_.field("name", port.name);
+      json_.field("type", port.meta.type);
+      shape_and_dtype(port.meta);
     });
   }
 
@@ -60,7 +57,7 @@ class SummaryJsonWriter {
     json_.field("calls", row.calls);
     json_.key("outputs");
     if (row.outputs) {
-      json_.list(*row.outputs, [&](const Meta& meta) { json_.object([&] { shape_and_dtype(meta); }); });
+      json_.objects(*row.outputs, [&](const Meta& meta) { shape_and_dtype(meta); });
     } else {
       json_.null();
     }
@@ -91,14 +88,12 @@ class SummaryJsonWriter {
     json_.field("peak_bytes", summary.peak_bytes);
     json_.field("unknown_operators", summary.unknown);
     json_.field("unsized_calls", summary.unsized);
-    json_.key("failed_modules").list(summary.failed, [&](const ModelSummary::FailedModule& module) {
+    json_.key("failed_modules").objects(summary.failed, [&](const ModelSummary::FailedModule& module) {
       const auto& failure = module.failure;
-      json_.object([&] {
-        json_.field("path", module.path);
-        json_.text_or_null("type", module.type);
-        json_.field("kind", failure ? std::optional(to_string(failure->kind)) : std::nullopt);
-        json_.field("message", failure ? std::optional(failure->message) : std::nullopt);
-      });
+      json_.field("path", module.path);
+      json_.text_or_null("type", module.type);
+      json_.field("kind", failure ? std::optional(to_string(failure->kind)) : std::nullopt);
+      json_.field("message", failure ? std::optional(failure->message) : std::nullopt);
     });
   }
 
