@@ -35,19 +35,7 @@ class ExplanationJsonWriter {
     json_.field("paths", modules.paths);
     json_.text_or_null("type", modules.type);
     json_.field("depth", modules.depth);
-    failure(modules.failure);
-  }
-
-  void failure(const std::optional<Failure>& failure) {
-    json_.key("failure");
-    if (!failure) return json_.null();
-    json_.object([&] {
-      json_.field("kind", to_string(failure->kind));
-      json_.field("message", failure->message);
-      json_.field("module", failure->module);
-      json_.text_or_null("op", failure->op);
-      write_source(json_, failure->source);
-    });
+    write_failure(json_, modules.failure);
   }
 
   void trial(const Trial& trial) {
@@ -86,7 +74,7 @@ class ExplanationJsonWriter {
       json_.field("cause", to_string(module.cause));
       json_.field("rule", module.rule);
       json_.field("config", module.origin);
-      failure(module.failure);
+      write_failure(json_, module.failure);
       json_.field("decided_by", module.decided_by);
       json_.field("calls", module.calls);
       json_.field("submodules", module.submodules);

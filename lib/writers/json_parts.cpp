@@ -37,4 +37,16 @@ void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source
   });
 }
 
+void write_failure(JsonEmitter& json, const std::optional<Failure>& failure) {
+  json.key("failure");
+  if (!failure) return json.null();
+  json.object([&] {
+    json.field("kind", to_string(failure->kind));
+    json.field("message", failure->message);
+    json.field("module", failure->module);
+    json.text_or_null("op", failure->op);
+    write_source(json, failure->source);
+  });
+}
+
 }  // namespace fxtrace

@@ -63,15 +63,7 @@ class CollectionWriter {
     if (module.outputs) {
       json_.key("outputs").objects(*module.outputs, [&](const Meta& output) { shape_and_dtype(output); });
     }
-    json_.key("failure");
-    if (!module.failure) return json_.null();
-    json_.object([&] {
-      json_.field("kind", to_string(module.failure->kind));
-      json_.field("message", module.failure->message);
-      json_.field("module", module.failure->module);
-      json_.text_or_null("op", module.failure->op);
-      write_source(json_, module.failure->source);
-    });
+    write_failure(json_, module.failure);
   }
 
   void parameter(const ParameterRecord& parameter) {
