@@ -2,6 +2,7 @@
 #include "support/qualified_name.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace fxtrace {
@@ -38,24 +39,19 @@ Look look_of(const Outline::Item& item) {
   return Look::kOperation;
 }
 
-const char* meaning(Look look) {
-  switch (look) {
-    case Look::kPort:
-      return "input, output";
-    case Look::kModule:
-      return "module";
-    case Look::kOperation:
-      return "operation";
-    case Look::kMethod:
-      return "method of an object";
-    case Look::kAttribute:
-      return "parameter, buffer, constant";
-    case Look::kClosed:
-      return "closed box";
-    case Look::kFailed:
-      return "failed module";
-  }
-  return "";
+const LookStyle& style_of(Look look) {
+  // Light boxes, whose dark text can be read on light and on dark pages.  In the order of kLooks.
+  static constexpr LookStyle kStyles[] = {
+      {"input, output", "#e3f4e5", "#3f8f4f"},
+      {"module", "#fdeedc", "#c07a2c"},
+      {"operation", "#e6f0fb", "#4a7fb5"},
+      {"method of an object", "#efe8fa", "#7d5fb2"},
+      {"parameter, buffer, constant", "#fdf6d8", "#a88a1d"},
+      {"closed box", "#eef0f3", "#6e7781"},
+      {"failed module", "#fbdcda", "#b3261e"},
+  };
+  static_assert(std::size(kStyles) == std::size(kLooks));
+  return kStyles[static_cast<std::size_t>(look)];
 }
 
 std::vector<Look> looks_in(const Picture& picture) {

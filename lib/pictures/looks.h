@@ -20,8 +20,12 @@ inline constexpr Look kLooks[] = {Look::kPort,      Look::kModule, Look::kOperat
 
 // Returns the look of a node or a closed box.
 Look look_of(const Outline::Item& item);
-// Returns the look's text in a legend: "input, output".
-const char* meaning(Look look);
+struct LookStyle {
+  const char* meaning;  // in a legend: "input, output"
+  const char* fill;
+  const char* line;  // of the border
+};
+const LookStyle& style_of(Look look);
 // Returns the looks that occur in the picture, in the order of kLooks.
 std::vector<Look> looks_in(const Picture& picture);
 

@@ -1,6 +1,7 @@
 #include "writers/dot_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,37 +20,15 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-struct Style {
-  const char* shape;
-  const char* fill;
-  const char* line;
-};
-
 constexpr const char* kText = "#24292f";
 constexpr const char* kQuiet = "#57606a";    // secondary text
 constexpr const char* kFailure = "#b3261e";  // text of a failure
 constexpr const char* kAmber = "#a88a1d";    // parameters and constants
 constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 
-Style style_of(Look look) {
-  switch (look) {
-    case Look::kPort:
-      return {"ellipse", "#e3f4e5", "#3f8f4f"};
-    case Look::kModule:
-      return {"box", "#fdeedc", "#c07a2c"};
-    case Look::kOperation:
-      return {"box", "#e6f0fb", "#4a7fb5"};
-    case Look::kMethod:
-      return {"hexagon", "#efe8fa", "#7d5fb2"};
-    case Look::kAttribute:
-      return {"note", "#fdf6d8", kAmber};
-    case Look::kClosed:
-      return {"box", "#eef0f3", "#6e7781"};
-    case Look::kFailed:
-      return {"box", "#fbdcda", kFailure};
-  }
-  return {"box", "#ffffff", "#000000"};
-}
+// In the order of kLooks.
+constexpr std::string_view kDotShapes[] = {"ellipse", "box", "box", "hexagon", "note", "box", "box"};
+static_assert(std::size(kDotShapes) == std::size(kLooks));
 
 // Of what differs between two models.
 struct DotMark {
@@ -168,7 +147,7 @@ class DotWriter {
     }
     for (const Look look : looks_in(picture_)) {
       text += small("\u25A0", style_of(look).line) +
-              small("&#160;" + dot_html(meaning(look)) + "&#160;&#160;", kQuiet);
+              small("&#160;" + dot_html(style_of(look).meaning) + "&#160;&#160;", kQuiet);
     }
     if (!labels_.usual_dtype().empty()) {
       text += small(dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"), kQuiet);
@@ -223,7 +202,9 @@ class DotWriter {
 
   void node(Index index, const std::string& indent) {
     const Outline::Item& shown = item(index);
-    Style style = style_of(look_of(shown));
+    const Look look = look_of(shown);
+    const std::string_view shape = kDotShapes[static_cast<std::size_t>(look)];
+    LookStyle style = style_of(look);
     const DotMark* mark = mark_of(index);
     if (mark != nullptr) {
       style.fill = mark->fill;
@@ -251,9 +232,9 @@ class DotWriter {
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
     if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
     if (!label.value.empty()) lines.push_back(quiet(label.value));
-    const bool is_round = std::string_view(style.shape) == "box";
+    const bool is_round = shape == "box";
     const bool is_repeated = shown.kind == Kind::kRepeats;
-    out_ << indent << "b" << index << " [shape=" << style.shape << ", style=\""
+    out_ << indent << "b" << index << " [shape=" << shape << ", style=\""
          << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
          << (mark == nullptr ? "" : mark->style) << "\", fillcolor=\"" << style.fill << "\", color=\""
          << style.line << "\"";

@@ -1,6 +1,7 @@
 #include "writers/mermaid_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -20,33 +21,17 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-// Light boxes with dark text, which stand out from light and from dark pages.
-struct MermaidStyle {
-  const char* name;  // of the class
+struct MermaidClass {
+  const char* name;
   const char* open;  // the shape, around the label
   const char* close;
-  const char* fill;
-  const char* line;
 };
-MermaidStyle mermaid_style(Look look) {
-  switch (look) {
-    case Look::kPort:
-      return {"port", "([", "])", "e3f4e5", "3f8f4f"};
-    case Look::kModule:
-      return {"module", "(", ")", "fdeedc", "c07a2c"};
-    case Look::kOperation:
-      return {"operation", "(", ")", "e6f0fb", "4a7fb5"};
-    case Look::kMethod:
-      return {"method", "{{", "}}", "efe8fa", "7d5fb2"};
-    case Look::kAttribute:
-      return {"attribute", "[/", "/]", "fdf6d8", "a88a1d"};
-    case Look::kClosed:
-      return {"closed", "[[", "]]", "eef0f3", "6e7781"};
-    case Look::kFailed:
-      return {"failed", "(", ")", "fbdcda", "b3261e"};
-  }
-  return {};
-}
+// In the order of kLooks.
+constexpr MermaidClass kMermaidClasses[] = {
+    {"port", "([", "])"},      {"module", "(", ")"},   {"operation", "(", ")"}, {"method", "{{", "}}"},
+    {"attribute", "[/", "/]"}, {"closed", "[[", "]]"}, {"failed", "(", ")"},
+};
+static_assert(std::size(kMermaidClasses) == std::size(kLooks));
 
 constexpr const char* kTextColour = "24292f";
 // Between rows, in pixels.  Titles of boxes that begin in one row share this space.
@@ -170,8 +155,8 @@ class MermaidWriter {
       const bool is_new = in_line == kInLine;
       if (is_new) lines.emplace_back();
       in_line = is_new ? 1 : in_line + 1;
-      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='#35;" + mermaid_style(look).line +
-                      "'>\u25A0</font> " + mermaid_html(meaning(look));
+      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='" + mermaid_html(style_of(look).line) +
+                      "'>\u25A0</font> " + mermaid_html(style_of(look).meaning);
     }
     if (lines.empty()) return;
     for (std::string& line : lines) line = "<small>" + line + "</small>";
@@ -239,19 +224,19 @@ class MermaidWriter {
       for (const auto& [name, value] : parameters_->lines(shown, labels_))
         lines.push_back(small(name, Keep::kEnd) + (value.empty() ? "" : " " + small(value)));
     }
-    const Look look = look_of(shown);
-    const MermaidStyle style = mermaid_style(look);
-    out_ << indent << 'b' << index << style.open << '"' << joined(lines) << '"' << style.close << '\n';
-    members_[static_cast<std::size_t>(look)].push_back(index);
+    const auto look = static_cast<std::size_t>(look_of(shown));
+    const auto& [name, open, close] = kMermaidClasses[look];
+    out_ << indent << 'b' << index << open << '"' << joined(lines) << '"' << close << '\n';
+    members_[look].push_back(index);
     if (outside_.contains(index)) members_[kOutside].push_back(index);
   }
 
   void classes() {
     for (const Look look : kLooks) {
-      const MermaidStyle style = mermaid_style(look);
-      members_of(style.name,
-                 std::string("fill:#") + style.fill + ",stroke:#" + style.line + ",color:#" + kTextColour,
-                 members_[static_cast<std::size_t>(look)]);
+      const auto& [meaning, fill, line] = style_of(look);
+      const auto index = static_cast<std::size_t>(look);
+      members_of(kMermaidClasses[index].name,
+                 std::string("fill:") + fill + ",stroke:" + line + ",color:#" + kTextColour, members_[index]);
     }
     members_of("open", "fill:#8b949e18,stroke:#8b949e", members_[kOpen]);
     members_of("control", "fill:#8b949e18,stroke:#7d5fb2,stroke-dasharray:5 4", members_[kControl]);
