@@ -1,24 +1,9 @@
 #include "compare/compared_side.h"
 
+#include "graph/each_graph.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
-namespace {
-
-// With bodies of control flow.
-template <class F>
-void for_each_graph(const std::vector<ModuleGraph>& graphs, F&& f) {
-  std::vector<const ModuleGraph*> pending;
-  for (const ModuleGraph& graph : graphs) pending.push_back(&graph);
-  while (!pending.empty()) {
-    const ModuleGraph& graph = *pending.back();
-    pending.pop_back();
-    for (const Subgraph& subgraph : graph.subgraphs) pending.push_back(&subgraph.graph);
-    f(graph);
-  }
-}
-
-}  // namespace
 
 ComparedSide::ComparedSide(const GraphCollection& whole, const std::vector<ModuleGraph>& compared,
                            const PairedModules& paired)
@@ -29,16 +14,20 @@ ComparedSide::ComparedSide(const GraphCollection& whole, const std::vector<Modul
   for (const ParameterRecord& record : collection.parameters) {
     if (record.alias_of) ties.emplace(record.name, *record.alias_of);
   }
-  for_each_graph(collection.graphs, [&](const ModuleGraph& graph) {
-    for (const auto& [name, constant] : graph.constants) constants.insert(name);
-  });
-  for_each_graph(graphs, [&](const ModuleGraph& graph) {
-    for (const NodeId id : graph.graph.order()) {
-      // With those around it.
-      std::string_view path = graph.graph.node(id).scope->module_path;
-      while (!path.empty() && working.insert(path).second) path = QualifiedName(path).parent();
-    }
-  });
+  for (const ModuleGraph& root : collection.graphs) {
+    for_each_graph(root, [&](const ModuleGraph& graph) {
+      for (const auto& [name, constant] : graph.constants) constants.insert(name);
+    });
+  }
+  for (const ModuleGraph& root : graphs) {
+    for_each_graph(root, [&](const ModuleGraph& graph) {
+      for (const NodeId id : graph.graph.order()) {
+        // With those around it.
+        std::string_view path = graph.graph.node(id).scope->module_path;
+        while (!path.empty() && working.insert(path).second) path = QualifiedName(path).parent();
+      }
+    });
+  }
 }
 
 std::string ComparedSide::first_name(const std::string& parameter) const {

@@ -5,17 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/each_graph.h"
 #include "support/qualified_name.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
 namespace {
-
-std::int64_t count_nodes(const ModuleGraph& graph) {
-  auto count = static_cast<std::int64_t>(graph.graph.size());
-  for (const auto& [name, subgraph] : graph.subgraphs) count += count_nodes(subgraph);
-  return count;
-}
 
 void add(std::optional<SymInt>& sum, const std::optional<SymInt>& more) {
   if (more) sum = sum ? *sum + *more : *more;
@@ -51,14 +46,13 @@ CountedGraphs graphs_that_count(const GraphCollection& collection) {
     if (module.status == ModuleStatus::kFailed) failed.emplace(module.path, &module);
   }
   CountedGraphs found;
-  const auto look_into = [&](const ModuleGraph& graph, const auto& self) -> void {
+  const auto look_into = [&](const ModuleGraph& graph) {
     for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) continue;
       const auto module = failed.find(*node.target);
       if (module != failed.end() && is_closed(node, *module->second)) found.closed.insert(module->first);
     }
-    for (const Subgraph& subgraph : graph.subgraphs) self(subgraph.graph, self);
   };
   for (const ModuleGraph& graph : collection.graphs) {
     // Which failed module it was made for; containers may stand between.
@@ -70,7 +64,7 @@ CountedGraphs graphs_that_count(const GraphCollection& collection) {
       if (failed.contains(path)) break;
     }
     found.counts.push_back(is_inside_closed);
-    if (is_inside_closed && !failed.empty()) look_into(graph, look_into);
+    if (is_inside_closed && !failed.empty()) for_each_graph(graph, look_into);
   }
   return found;
 }
@@ -87,7 +81,9 @@ Summary summarize(const GraphCollection& collection) {
   const std::vector<bool> counts = graphs_that_count(collection).counts;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const ModuleGraph& graph = collection.graphs[i];
-    summary.nodes += count_nodes(graph);
+    for_each_graph(graph, [&](const ModuleGraph& each) {
+      summary.nodes += static_cast<std::int64_t>(each.graph.size());
+    });
     if (counts[i] && graph.cost)
       summary.cost = summary.cost ? together(*summary.cost, *graph.cost) : *graph.cost;
   }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/each_graph.h"
 #include "graph/text_form.h"
 #include "summaries/explanation.h"
 #include "support/error.h"
@@ -84,18 +85,14 @@ class DimensionExplainer {
 
   void look_at(const ModuleGraph& root) {
     const bool is_first = &root == &collection_.graphs.front();
-    std::vector<const ModuleGraph*> pending{&root};
-    while (!pending.empty()) {
-      const ModuleGraph& graph = *pending.back();
-      pending.pop_back();
+    for_each_graph(root, [&](const ModuleGraph& graph) {
       for (NodeId id = graph.graph.first(); graph.graph.contains(id); id = graph.graph.next(id)) {
         const Node& node = graph.graph.node(id);
         const bool is_input = node.op == Opcode::kPlaceholder && &graph == &root;
         if (is_input && is_first) look_at_input(node);
         look_at(root.module, graph.graph, node, is_input);
       }
-      for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
-    }
+    });
   }
 
   void look_at_input(const Node& node) {

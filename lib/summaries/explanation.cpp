@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/each_graph.h"
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/nearest.h"
@@ -167,10 +168,7 @@ class Explainer {
       }
     }
     std::unordered_map<std::string_view, std::vector<std::size_t>> around;  // by path of a scope
-    std::vector<const ModuleGraph*> pending{&root};
-    while (!pending.empty()) {
-      const ModuleGraph& graph = *pending.back();
-      pending.pop_back();
+    for_each_graph(root, [&](const ModuleGraph& graph) {
       for (NodeId id = graph.graph.first(); graph.graph.contains(id); id = graph.graph.next(id)) {
         const Node& node = graph.graph.node(id);
         if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput) continue;
@@ -186,8 +184,7 @@ class Explainer {
           place.source = *node.source;
         }
       }
-      for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
-    }
+    });
     for (std::size_t i = 0; i < explanations_.size(); ++i) {
       const auto found = places.find(i);
       if (found != places.end()) explanations_[i].places.push_back(std::move(found->second));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/collection_summary.h"
+#include "graph/each_graph.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -243,18 +244,13 @@ class Summarizer {
       add_cost(**node.cost, costs_[i], counts);
     }
     has_costs_ = has_costs_ || graph.cost.has_value();
-    std::vector<const ModuleGraph*> pending{&graph};
-    while (!pending.empty()) {
-      const ModuleGraph& outer = *pending.back();
-      pending.pop_back();
-      for (const Subgraph& body : outer.subgraphs) {
-        pending.push_back(&body.graph);
-        for (const NodeId id : body.graph.graph.order()) {
-          const std::size_t i = find_module(body.graph.graph.node(id).scope->module_path);
-          if (i != kNone) costs_[i].is_in_body = true;
-        }
+    for_each_graph(graph, [&](const ModuleGraph& body) {
+      if (&body == &graph) return;
+      for (const NodeId id : body.graph.order()) {
+        const std::size_t i = find_module(body.graph.node(id).scope->module_path);
+        if (i != kNone) costs_[i].is_in_body = true;
       }
-    }
+    });
   }
 
   void add_cost(const Cost& cost, Costs& to, bool counts) {
