@@ -25,25 +25,14 @@ const OptionRow* list_row(const OptionRow* row) {
 
 }  // namespace
 
-void TraceArguments::add_to(CLI::App& app) {
-  add_without_passes_to(app);
-  add_passes_to(app);
-}
-
-void TraceArguments::add_without_passes_to(CLI::App& app) {
+void TraceArguments::add_to(CLI::App& app, bool with_passes) {
   for (std::size_t group = 0; group < std::size(kOptionGroups); ++group) {
+    if (group == kPasses && !with_passes) continue;
     for (const OptionRow& row : option_table()) {
-      const bool is_wanted = row.name != nullptr && row.group == group && group != kPasses;
-      if (is_wanted) add_row(app, row)->group(kOptionGroups[group]);
+      if (row.name != nullptr && row.group == group) add_row(app, row)->group(kOptionGroups[group]);
     }
   }
-}
-
-void TraceArguments::add_passes_to(CLI::App& app) {
-  for (const OptionRow& row : option_table()) {
-    if (row.name != nullptr && row.group == kPasses) add_row(app, row)->group(kOptionGroups[kPasses]);
-  }
-  add_list_of_passes(app);
+  if (with_passes) add_list_of_passes(app);
 }
 
 CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
@@ -98,6 +87,17 @@ Config TraceArguments::resolve() const {
   for (const auto& [row, text] : given) row->value.from_text(config, text, source);
   check_passes(config.passes);
   return config;
+}
+
+void ModelArguments::add_to(CLI::App& app, bool with_passes) {
+  trace.add_to(app, with_passes);
+  isolation.add_to(app);
+  verbose.add_to(app);
+}
+
+Config ModelArguments::set_up(Console& console) const {
+  verbose.set_up_log(console);
+  return trace.resolve();
 }
 
 }  // namespace fxtrace::cli

@@ -1,4 +1,4 @@
-// The options of a trace on the command line, shared by the commands that load a model.
+// The options shared by the commands that load a model: those of a trace, and how the model is read.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/isolation.h"
+#include "app/verbose.h"
 #include "trace/option_table.h"
 
 namespace CLI {
@@ -19,11 +21,7 @@ namespace fxtrace::cli {
 // ends.
 class TraceArguments {
  public:
-  void add_to(CLI::App& app);
-  // Adds all options but those of graph passes.
-  void add_without_passes_to(CLI::App& app);
-  // Adds only the options of graph passes.
-  void add_passes_to(CLI::App& app);
+  void add_to(CLI::App& app, bool with_passes = true);
 
   // Returns the configuration file, if any, overridden by the command line.  Throws Error(kUsage).
   Config resolve() const;
@@ -50,6 +48,17 @@ class TraceArguments {
 
   std::optional<std::string> config_file_;
   std::vector<Given> given_;
+};
+
+// The arguments of a command that loads a model derive from this.
+struct ModelArguments {
+  TraceArguments trace;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  void add_to(CLI::App& app, bool with_passes = true);
+  // Directs the log to the console, and returns the configuration.  Throws Error(kUsage).
+  Config set_up(Console& console) const;
 };
 
 }  // namespace fxtrace::cli

@@ -30,7 +30,6 @@
 #include "app/option_checks.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "catalog/content_key.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
@@ -47,15 +46,12 @@ constexpr int kNotAllRead = 1;
 constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
 constexpr std::size_t kMaxKey = 64;  // of a content key
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::vector<std::string> paths;
   std::vector<std::string> include;
   std::string output;
   std::int64_t jobs = 0;  // 0: as many as there are cores
   bool recursive = true;
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 };
 
 // --- what there is to read ---
@@ -401,8 +397,7 @@ class Run {
 };
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   const bool is_strict = std::exchange(config.strict, false);
   Run run(arguments, config, list_files(arguments, console), console);
   run.read_all();
@@ -450,10 +445,8 @@ Command make_catalog_command(CLI::App& parent) {
          "*.pth, *.ts")
       ->type_name("GLOB")
       ->group(group);
-  arguments->trace.add_to(*app);
+  arguments->add_to(*app);
   app->get_option("--strict")->description("exit with code 1 if a file could not be read");
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -18,7 +18,6 @@
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "archive/security_scan.h"
 #include "exported/tensor_sizes.h"
 #include "rules/check.h"
@@ -48,15 +47,12 @@ std::vector<AnswerFormat> formats() {
           {".md", "--markdown", "write GitHub's Markdown"}};
 }
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
   bool security = false;
   AnswerArguments answer{formats()};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 
   // Throws Error(kUsage).
   CheckFormat format() const { return static_cast<CheckFormat>(answer.format()); }
@@ -199,8 +195,7 @@ int check_one(const Arguments& arguments, const Rules& rules, const std::string&
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  const Config config = arguments.trace.resolve();
+  const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments);
   const CheckFormat format = arguments.format();
   if (arguments.models.size() == 1)
@@ -304,9 +299,7 @@ Command make_check_command(CLI::App& parent) {
          "measure: pickles, machine code, paths, sizes, libraries")
       ->group(group);
   arguments->answer.add_to(*app);
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -16,7 +16,6 @@
 #include "app/model_pair.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/collection_summary.h"
@@ -55,14 +54,11 @@ std::vector<AnswerFormat> formats() {
   return formats;
 }
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
   bool exit_code = false;
   AnswerArguments answer{formats()};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 
   // Both throw Error(kUsage).
   const FormatRow& format() const { return kFormats[answer.format()]; }
@@ -142,8 +138,7 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   static_cast<void>(arguments.kinds());  // what is wrong is said first
   static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
@@ -200,9 +195,7 @@ Command make_diff_command(CLI::App& parent) {
   app->add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
       ->group(group);
   arguments->answer.add_to(*app, " (pictures are of both models in one)");
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

@@ -16,20 +16,16 @@
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "fxtrace/saved_collection.h"
 #include "graph/lint.h"
 
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string file;
   Part part;
   FormatArguments format;
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 
   void check() const {  // throws Error(kUsage)
     const bool has_nodes = !part.from.empty() || !part.to.empty();
@@ -71,8 +67,7 @@ int extract_and_write(const Arguments& arguments, const Config& config, const In
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   arguments.check();  // what is wrong is said first
   arguments.format.format();
   const InputFile input(arguments.file, console.in());
@@ -126,9 +121,7 @@ Command make_extract_command(CLI::App& parent) {
       ->group(group)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   arguments->format.add_to(*app);
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

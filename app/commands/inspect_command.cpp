@@ -13,7 +13,6 @@
 #include "app/model.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "archive/compiled_model.h"
 #include "exported/exported_archive.h"
 #include "graph/collection_summary.h"
@@ -23,12 +22,9 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string model;
   bool json = false;
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 };
 
 // What of the archive is listed, instead of one program that is traced.
@@ -123,8 +119,7 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   const InputFile input(arguments.model, console.in());
   Output output("-", input, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {

@@ -12,7 +12,6 @@
 #include "app/isolation.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "support/amount.h"
@@ -36,13 +35,10 @@ std::vector<AnswerFormat> formats() {
            "themselves, the rest with the root, and each block prefetches the one that was traced next"}};
 }
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string model;
   std::optional<std::string> buckets;
   AnswerArguments answer{formats()};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 
   // Both throw Error(kUsage).
   OrderFormat format() const { return static_cast<OrderFormat>(answer.format()); }
@@ -86,8 +82,7 @@ int order(const Arguments& arguments, const Config& config, const TextLayout& la
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   static_cast<void>(arguments.format());  // what is wrong is said first
   static_cast<void>(arguments.bucket_bytes());
   const InputFile input(arguments.model, console.in());
@@ -122,9 +117,7 @@ Command make_order_command(CLI::App& parent) {
       ->group("Order")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   arguments->answer.add_to(*app);
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

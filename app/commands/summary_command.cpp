@@ -18,7 +18,6 @@
 #include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
 #include "support/shell_word.h"
@@ -46,15 +45,12 @@ std::vector<AnswerFormat> formats() {
 // Tables for people have no more rows, unless --depth says how deep they go.
 constexpr std::size_t kMostRows = 100;
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string model;
   std::optional<std::int64_t> depth;
   std::optional<std::string> sort;
   std::optional<bool> fold;
   AnswerArguments answer{formats()};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 
   // Throws Error(kUsage).
   SummaryFormat format() const { return static_cast<SummaryFormat>(answer.format()); }
@@ -147,8 +143,7 @@ int summarize(const Arguments& arguments, const Config& config, const TextLayout
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   static_cast<void>(arguments.format());  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);
@@ -202,9 +197,7 @@ Command make_summary_command(CLI::App& parent) {
       ->group(table)
       ->excludes(fold);
   arguments->answer.add_to(*app);
-  arguments->trace.add_without_passes_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app, false);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

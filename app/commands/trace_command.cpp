@@ -16,7 +16,6 @@
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "support/log.h"
@@ -25,12 +24,9 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string file;
   FormatArguments format;
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 };
 
 // For -v: how many nodes have no known shape, and at which operators that began.
@@ -141,8 +137,7 @@ int render_collection(const Arguments& arguments, const Config& config, const In
 
 // `is_render`: the file may be a collection.
 int run(const Arguments& arguments, bool is_render, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
@@ -192,9 +187,7 @@ Command make_render_command(CLI::App& parent) {
   app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   arguments->format.add_to(*app);
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, true, console); }};
 }
 

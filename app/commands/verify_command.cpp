@@ -19,7 +19,6 @@
 #include "app/output.h"
 #include "app/passes.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "exported/exported_program.h"
 #include "verify/given_inputs.h"
 #include "verify/inputs.h"
@@ -29,15 +28,12 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string model;
   std::optional<std::string> collection;
   std::vector<std::string> inputs;
   verify::VerifyOptions options;
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 };
 
 constexpr std::size_t kJson = 1;  // of the formats
@@ -153,8 +149,7 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
 }
 
 int run(const Arguments& arguments, Console& console) {
-  arguments.verbose.set_up_log(console);
-  Config config = arguments.trace.resolve();
+  Config config = arguments.set_up(console);
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
   if (arguments.collection && arguments.trace.any_but_passes())
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
@@ -228,9 +223,7 @@ Command make_verify_command(CLI::App& parent) {
                 "measure how long each module of the graph runs, and what memory it takes, beside its costs")
       ->group(group);
   arguments->answer.add_to(*app);
-  arguments->trace.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
+  arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 

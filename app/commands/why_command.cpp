@@ -12,7 +12,6 @@
 #include "app/isolation.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "app/verbose.h"
 #include "graph/collection_summary.h"
 #include "summaries/explanation.h"
 #include "trace/input_spec.h"
@@ -30,14 +29,11 @@ std::vector<AnswerFormat> formats() {
   return {{".txt"}, {".json", "--json", "write JSON (schemas/why.schema.json)"}};
 }
 
-struct Arguments {
-  TraceArguments trace;
+struct Arguments : ModelArguments {
   std::string model;
   std::optional<std::string> path;
   std::optional<std::string> dimension;
   AnswerArguments answer{formats()};
-  IsolationArguments isolation;
-  VerboseArgument verbose;
 };
 
 // The range that options give the dimension, those of the trace that was saved among them.
@@ -143,12 +139,10 @@ Command make_why_command(CLI::App& parent) {
       "a module's path, or a glob over paths: * matches within one dotted part, ** across parts; '' is "
       "the root");
   arguments->answer.add_to(*app);
-  arguments->trace.add_without_passes_to(*app);
+  arguments->add_to(*app, false);
   CLI::Option* dim = app->get_option("--dim");
   dim->type_name("NAME[=LO..HI]");
   dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};
 }
 
