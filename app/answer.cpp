@@ -8,6 +8,7 @@
 
 #include "app/commands/command.h"
 #include "app/model.h"
+#include "app/option_checks.h"
 #include "app/passes.h"
 #include "graph/collection_summary.h"
 #include "support/words.h"
@@ -30,10 +31,8 @@ void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
   std::string help = "write to FILE instead of stdout";
   if (formats_.size() > 1)
     help += ", in the format of its suffix: " + joined(formats_, &AnswerFormat::suffix);
-  app.add_option("-o,--output", output_, help + more + "; FILE is left as it was if anything fails")
-      ->type_name("FILE")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_last_value(app, group, "-o,--output", output_, "FILE",
+                 help + more + "; FILE is left as it was if anything fails");
   std::vector<CLI::Option*> added;
   for (std::size_t i = 0; i < formats_.size(); ++i) {
     if (formats_[i].option == nullptr) continue;

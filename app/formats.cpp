@@ -70,29 +70,18 @@ std::vector<std::string> names() {
 
 void FormatArguments::add_to(CLI::App& app) {
   const char* output = "Output";
-  app.add_option("-o,--output", output_,
-                 "write to FILE instead of stdout; FILE is left as it was if anything fails")
-      ->type_name("FILE")
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.add_option("-f,--format", format_,
+  add_last_value(app, output, "-o,--output", output_, "FILE",
+                 "write to FILE instead of stdout; FILE is left as it was if anything fails");
+  add_last_value(app, output, "-f,--format", format_, listed(&Format::name, "|", "|"),
                  "output format; default: by FILE's suffix (" + listed(&Format::suffix, ", ", ", ") +
                      "), else " + kFormats[0].name)
-      ->type_name(listed(&Format::name, "|", "|"))
-      ->group(output)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(one_of(names()));
   const char* pictures = "Pictures";
-  app.add_option("--depth", picture_.depth,
+  add_last_value(app, pictures, "--depth", picture_.depth, "N",
                  "show modules within modules to depth N; default: as many as fit one picture")
-      ->type_name("N")
-      ->group(pictures)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->check(integer_from(1));
-  app.add_option("--focus", picture_.focus, "show the module PATH alone, and what is next to it")
-      ->type_name("PATH")
-      ->group(pictures)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_last_value(app, pictures, "--focus", picture_.focus, "PATH",
+                 "show the module PATH alone, and what is next to it");
   app.add_flag("!--no-fold", picture_.fold, "show equal siblings one by one")->group(pictures);
   app.add_flag("--show-plumbing", picture_.plumbing,
                "show sizes and arithmetic with them, asserts, questions of dtype and device, constants")
@@ -102,10 +91,7 @@ void FormatArguments::add_to(CLI::App& app) {
       ->group(pictures);
   app.add_flag("--order", picture_.order, "number modules and parameters in the order of their use")
       ->group(pictures);
-  app.add_option("--max-label", max_label_, "truncate labels to N characters")
-      ->type_name("N")
-      ->group(pictures)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(app, pictures, "--max-label", max_label_, "N", "truncate labels to N characters")
       ->check(integer_from(1));
 }
 

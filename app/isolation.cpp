@@ -8,22 +8,20 @@
 #include "app/child_process.h"
 #include "app/isolated_process.h"
 #include "app/model.h"
+#include "app/option_checks.h"
 #include "support/words.h"
 
 namespace fxtrace::cli {
 
 void IsolationArguments::add_to(CLI::App& app) {
-  app.add_option("--max-memory", megabytes_,
-                 "most memory that reading the model may take, in MiB; 0 for any. Default 8192")
-      ->type_name("MB")
-      ->group("Safety");
-  app.add_option("--max-time", seconds_,
-                 "most processor time that reading the model may take, in seconds; 0 for any. Default 300")
-      ->type_name("SECONDS")
-      ->group("Safety");
+  const char* group = "Safety";
+  add_value(app, group, "--max-memory", megabytes_, "MB",
+            "most memory that reading the model may take, in MiB; 0 for any. Default 8192");
+  add_value(app, group, "--max-time", seconds_, "SECONDS",
+            "most processor time that reading the model may take, in seconds; 0 for any. Default 300");
   app.add_flag("--no-isolation", off_,
                "read the model in this process, not in one that can neither open nor write a file")
-      ->group("Safety");
+      ->group(group);
 }
 
 namespace {

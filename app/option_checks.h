@@ -1,4 +1,4 @@
-// Checks of option values, with messages for users.
+// Options with a value, and checks of it with messages for users.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,26 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 #include "support/number_in.h"
 
 namespace fxtrace::cli {
+
+// `type` is the word for the value in the help: "FILE".
+template <class T>
+CLI::Option* add_value(CLI::App& app, const char* group, const std::string& name, T& value,
+                       const std::string& type, const std::string& help) {
+  return app.add_option(name, value, help)->type_name(type)->group(group);
+}
+
+// Adds an option that may be given again; then the last value counts.
+template <class T>
+CLI::Option* add_last_value(CLI::App& app, const char* group, const std::string& name, T& value,
+                            const std::string& type, const std::string& help) {
+  return add_value(app, group, name, value, type, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
 
 // For CLI::Option::check(): returns an error text, or an empty one.
 inline std::function<std::string(const std::string&)> integer_from(std::int64_t least) {

@@ -421,15 +421,11 @@ Command make_catalog_command(CLI::App& parent) {
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
   app->add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
   const char* group = "Catalog";
-  app->add_option("-o,--output", arguments->output, "the database, which is made or added to")
-      ->type_name("FILE")
-      ->group(group)
-      ->required()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_option("--jobs", arguments->jobs, "models that are read at a time. Default: the number of cores")
-      ->type_name("N")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(*app, group, "-o,--output", arguments->output, "FILE",
+                 "the database, which is made or added to")
+      ->required();
+  add_last_value(*app, group, "--jobs", arguments->jobs, "N",
+                 "models that are read at a time. Default: the number of cores")
       ->check(integer_from(1));
   CLI::Option* recursive = app->add_flag_callback(
       "--recursive", [arguments] { arguments->recursive = true; },
@@ -439,12 +435,9 @@ Command make_catalog_command(CLI::App& parent) {
          "--no-recursive", [arguments] { arguments->recursive = false; }, "read only what is in PATH itself")
       ->group(group)
       ->excludes(recursive);
-  app->add_option(
-         "--include", arguments->include,
-         "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
-         "*.pth, *.ts")
-      ->type_name("GLOB")
-      ->group(group);
+  add_value(*app, group, "--include", arguments->include, "GLOB",
+            "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
+            "*.pth, *.ts");
   arguments->add_to(*app);
   app->get_option("--strict")->description("exit with code 1 if a file could not be read");
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

@@ -16,6 +16,7 @@
 #include "app/files.h"
 #include "app/isolation.h"
 #include "app/model.h"
+#include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "archive/security_scan.h"
@@ -240,8 +241,8 @@ Command make_check_command(CLI::App& parent) {
                   "the model file or a collection's JSON file, or - for stdin; several for text to stdout")
       ->required();
   const char* group = "Rules";
-  const auto add_value = [&](const char* name, const char* type, const std::string& help,
-                             const std::function<Rule(const std::string&)>& make) {
+  const auto add_rule_option = [&](const char* name, const char* type, const std::string& help,
+                                   const std::function<Rule(const std::string&)>& make) {
     return app
         ->add_option_function<std::string>(
             name,
@@ -257,7 +258,7 @@ Command make_check_command(CLI::App& parent) {
         ->group(group);
   };
   const auto add_limit = [&](const char* name, const char* type, RuleKind kind, const std::string& help) {
-    add_value(name, type, help, [kind](const std::string& text) {
+    add_rule_option(name, type, help, [kind](const std::string& text) {
       return limit_rule(kind, parse_amount(text));
     })->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
@@ -272,26 +273,22 @@ Command make_check_command(CLI::App& parent) {
             "at most SIZE bytes of results of all operations together: 25MiB, 25M");
   add_limit("--max-peak", "SIZE", RuleKind::kMaxPeak,
             "at most SIZE bytes of results at a time, each held until its last use");
-  add_value("--deny", "GLOB", "no operator, and no module of a type, that matches: 'aten.item.*'. Repeatable",
-            [](const std::string& text) { return deny_rule(text); })
+  add_rule_option("--deny", "GLOB",
+                  "no operator, and no module of a type, that matches: 'aten.item.*'. Repeatable",
+                  [](const std::string& text) { return deny_rule(text); })
       ->trigger_on_parse();
-  app->add_option("--ops", arguments->ops_files,
-                  "no other operators than those in FILE, which has one operator or glob a line and comments "
-                  "behind #. Repeatable")
-      ->type_name("FILE")
-      ->group(group)
+  add_value(*app, group, "--ops", arguments->ops_files, "FILE",
+            "no other operators than those in FILE, which has one operator or glob a line and comments "
+            "behind #. Repeatable")
       ->allow_extra_args(false);
-  add_value("--require", "RULE",
-            "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', "
-            "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
-            [](const std::string& text) { return require_rule(text); })
+  add_rule_option("--require", "RULE",
+                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', "
+                  "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
+                  [](const std::string& text) { return require_rule(text); })
       ->trigger_on_parse();
-  app->add_option(
-         "--rules", arguments->rule_files,
-         "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
-         "Repeatable")
-      ->type_name("FILE")
-      ->group(group)
+  add_value(*app, group, "--rules", arguments->rule_files, "FILE",
+            "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
+            "Repeatable")
       ->allow_extra_args(false);
   app->add_flag(
          "--security", arguments->security,

@@ -14,6 +14,7 @@
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/model_pair.h"
+#include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "compare/comparison.h"
@@ -181,10 +182,7 @@ Command make_diff_command(CLI::App& parent) {
   app->add_option("B", arguments->after, "the second, likewise")->required();
   const char* group = "Differences";
   const auto add_kinds = [&](const char* name, std::optional<std::string>& value, const char* text) {
-    app->add_option(name, value, text)
-        ->type_name("KIND,..")
-        ->group(group)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    add_last_value(*app, group, name, value, "KIND,..", text);
   };
   add_kinds(
       "--only", arguments->only,

@@ -95,31 +95,20 @@ Command make_extract_command(CLI::App& parent) {
       ->required();
   const char* group = "Part";
   Part& part = arguments->part;
-  app->add_option("--module", part.module, "the module PATH: its own graph if it has one, else a call of it")
-      ->type_name("PATH")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_option("--call", part.call,
-                  "which call of the module in the graph. Default: its own graph, else 1")
-      ->type_name("N")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(*app, group, "--module", part.module, "PATH",
+                 "the module PATH: its own graph if it has one, else a call of it");
+  add_last_value(*app, group, "--call", part.call, "N",
+                 "which call of the module in the graph. Default: its own graph, else 1")
       ->check(integer_from(1));
-  app->add_option("--from", part.from,
-                  "nodes that the part begins with, by name; repeatable. Default: all that --to needs")
-      ->type_name("NODE")
-      ->group(group)
+  add_value(*app, group, "--from", part.from, "NODE",
+            "nodes that the part begins with, by name; repeatable. Default: all that --to needs")
       ->allow_extra_args(false);
-  app->add_option("--to", part.to, "nodes that the part ends with; repeatable. Default: the graph's output")
-      ->type_name("NODE")
-      ->group(group)
+  add_value(*app, group, "--to", part.to, "NODE",
+            "nodes that the part ends with; repeatable. Default: the graph's output")
       ->allow_extra_args(false);
-  app->add_option(
-         "--graph", part.graph,
-         "the graph of the module PATH, where modules that failed have given several. Default: the root's")
-      ->type_name("PATH")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_last_value(
+      *app, group, "--graph", part.graph, "PATH",
+      "the graph of the module PATH, where modules that failed have given several. Default: the root's");
   arguments->format.add_to(*app);
   arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

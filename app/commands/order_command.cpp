@@ -10,6 +10,7 @@
 #include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/isolation.h"
+#include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
 #include "summaries/fsdp_plan.h"
@@ -109,13 +110,9 @@ Command make_order_command(CLI::App& parent) {
       "  fxtrace order model.pt2 --fsdp2 -o shard.py\n");
   app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
-  app->add_option(
-         "--buckets", arguments->buckets,
-         "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their first "
-         "uses; one that is larger is a bucket by itself")
-      ->type_name("SIZE")
-      ->group("Order")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_last_value(*app, "Order", "--buckets", arguments->buckets, "SIZE",
+                 "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their "
+                 "first uses; one that is larger is a bucket by itself");
   arguments->answer.add_to(*app);
   arguments->add_to(*app);
   return {app, [arguments](Console& console) { return run(*arguments, console); }};

@@ -171,21 +171,13 @@ Command make_summary_command(CLI::App& parent) {
   app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   const char* table = "Table";
-  app->add_option(
-         "--depth", arguments->depth,
-         "no modules more than N levels below the root. Default: as many levels as fit into 100 rows; all "
-         "with --json, --csv or --no-fold")
-      ->type_name("N")
-      ->group(table)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(*app, table, "--depth", arguments->depth, "N",
+                 "no modules more than N levels below the root. Default: as many levels as fit into 100 "
+                 "rows; all with --json, --csv or --no-fold")
       ->check(integer_from(0));
-  app->add_option(
-         "--sort", arguments->sort,
-         "submodules of a module with the largest first; of expressions what they are with 128 for each "
-         "dimension. Default: in the order of the model")
-      ->type_name("macs|params|bytes")
-      ->group(table)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(*app, table, "--sort", arguments->sort, "macs|params|bytes",
+                 "submodules of a module with the largest first; of expressions what they are with 128 for "
+                 "each dimension. Default: in the order of the model")
       ->check(one_of({"macs", "params", "bytes"}));
   CLI::Option* fold = app->add_flag_callback(
       "--fold", [arguments] { arguments->fold = true; },

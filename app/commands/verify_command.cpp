@@ -185,41 +185,27 @@ Command make_verify_command(CLI::App& parent) {
       "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");
   app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   const char* group = "Verification";
-  app->add_option("--runs", arguments->options.runs,
-                  "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
-      ->type_name("N")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  verify::VerifyOptions& options = arguments->options;
+  add_last_value(*app, group, "--runs", options.runs, "N",
+                 "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
       ->check(integer_from(1));
-  app->add_option("--seed", arguments->options.seed,
-                  "of inputs, and of operators that draw random numbers. Default 0")
-      ->type_name("N")
-      ->group(group)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+  add_last_value(*app, group, "--seed", options.seed, "N",
+                 "of inputs, and of operators that draw random numbers. Default 0")
       ->check(integer_from(0));
-  app->add_option("--atol", arguments->options.absolute,
-                  "absolute difference that is no difference. Default 0")
-      ->type_name("X")
-      ->group(group)
+  add_value(*app, group, "--atol", options.absolute, "X",
+            "absolute difference that is no difference. Default 0")
       ->check(number_from_0());
-  app->add_option("--rtol", arguments->options.relative,
-                  "likewise, relative to the model's value. Default 0: all bits are the same")
-      ->type_name("X")
-      ->group(group)
+  add_value(*app, group, "--rtol", options.relative, "X",
+            "likewise, relative to the model's value. Default 0: all bits are the same")
       ->check(number_from_0());
-  app->add_option(
-         "--collection", arguments->collection,
-         "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed")
-      ->type_name("FILE")
-      ->group(group);
-  app->add_option(
-         "--inputs", arguments->inputs,
-         "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
-         "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
-         "other. Default: the sample inputs of an exported program in the first run, else random values")
-      ->type_name("FILE")
-      ->group(group);
-  app->add_flag("--profile", arguments->options.profiles,
+  add_value(*app, group, "--collection", arguments->collection, "FILE",
+            "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed");
+  add_value(
+      *app, group, "--inputs", arguments->inputs, "FILE",
+      "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
+      "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
+      "other. Default: the sample inputs of an exported program in the first run, else random values");
+  app->add_flag("--profile", options.profiles,
                 "measure how long each module of the graph runs, and what memory it takes, beside its costs")
       ->group(group);
   arguments->answer.add_to(*app);
