@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/console.h"
@@ -26,12 +28,30 @@ struct AnswerFormat {
   const char* help = "";         // of that option
 };
 
+// A format of one command's answer.
+template <class Answer>
+struct AnswerRow {
+  AnswerFormat format;
+  void (*write)(const Answer& answer, std::ostream& out, const TextLayout& layout);
+};
+
+// The writer of a format that has no layout.
+template <auto Write, class Answer>
+void write_plain(const Answer& answer, std::ostream& out, const TextLayout&) {
+  Write(answer, out);
+}
+
 // The options -o, --json and the like of one command.  CLI11 writes into this object after add_to(), so it
 // must not be moved before parsing ends.
 class AnswerArguments {
  public:
   // The first format is the one without -o and options.
   explicit AnswerArguments(std::vector<AnswerFormat> formats) : formats_(std::move(formats)) {}
+  // Takes those of rows that have a member `format`.
+  template <class Row, std::size_t kRows>
+  explicit AnswerArguments(const Row (&rows)[kRows]) {
+    for (const Row& row : rows) formats_.push_back(row.format);
+  }
   // `more` is said in the help of -o after the list of suffixes.
   void add_to(CLI::App& app, const std::string& more = "");
 

@@ -37,26 +37,19 @@ namespace {
 
 constexpr int kBroken = 1;
 
-// In the order of formats().
-enum class CheckFormat { kText, kJson, kJunit, kSarif, kMarkdown };
-
-std::vector<AnswerFormat> formats() {
-  return {{".txt"},
-          {".json", "--json", "write JSON (schemas/check.schema.json)"},
-          {".xml", "--junit", "write JUnit's XML, a test case for each rule"},
-          {".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"},
-          {".md", "--markdown", "write GitHub's Markdown"}};
-}
+constexpr AnswerRow<CheckReport> kFormats[] = {
+    {{".txt"}, write_check_text},
+    {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
+    {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
+    {{".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"}, write_plain<write_check_sarif>},
+    {{".md", "--markdown", "write GitHub's Markdown"}, write_plain<write_check_markdown>}};
 
 struct Arguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
   bool security = false;
-  AnswerArguments answer{formats()};
-
-  // Throws Error(kUsage).
-  CheckFormat format() const { return static_cast<CheckFormat>(answer.format()); }
+  AnswerArguments answer{kFormats};
 };
 
 bool is_about_the_file(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
@@ -85,23 +78,6 @@ Rules resolve_rules(const Arguments& arguments) {
     for (Rule& rule : security_rules()) add_rule(result.rules, std::move(rule));
   }
   return result;
-}
-
-void write(const CheckReport& report, CheckFormat format, const TextLayout& layout, Output& output) {
-  output.write([&](std::ostream& out) {
-    switch (format) {
-      case CheckFormat::kText:
-        return write_check_text(report, out, layout);
-      case CheckFormat::kJson:
-        return write_check_json(report, out);
-      case CheckFormat::kJunit:
-        return write_check_junit(report, out);
-      case CheckFormat::kSarif:
-        return write_check_sarif(report, out);
-      case CheckFormat::kMarkdown:
-        return write_check_markdown(report, out);
-    }
-  });
 }
 
 // What options and guards say of the dimensions.
@@ -180,7 +156,8 @@ int check(const Arguments& arguments, Rules rules, const Config& given, const Te
     read(arguments, given, info, input, has_others, model, isolated, console);
   }
   const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
-  write(report, arguments.format(), layout, output);
+  const auto& format = kFormats[arguments.answer.format()];
+  output.write([&](std::ostream& out) { format.write(report, out, layout); });
   const int code = report.holds() ? kDone : kBroken;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
@@ -198,10 +175,10 @@ int check_one(const Arguments& arguments, const Rules& rules, const std::string&
 int run(const Arguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments);
-  const CheckFormat format = arguments.format();
+  const bool is_text = arguments.answer.format() == 0;
   if (arguments.models.size() == 1)
     return check_one(arguments, rules, arguments.models.front(), config, console);
-  if (format != CheckFormat::kText || arguments.answer.output() != "-")
+  if (!is_text || arguments.answer.output() != "-")
     throw usage_error("-o, --json, --junit, --sarif and --markdown are for one model at a time");
   // A model that cannot be read does not keep the others from being checked.
   int code = kDone;

@@ -36,8 +36,8 @@ constexpr int kDiffers = 1;
 enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 
 struct FormatRow {
-  DiffFormat format;
-  AnswerFormat answer;
+  DiffFormat kind;
+  AnswerFormat format;
   const char* graphviz = nullptr;  // what it draws of the DOT that is written
 };
 constexpr FormatRow kFormats[] = {
@@ -49,17 +49,11 @@ constexpr FormatRow kFormats[] = {
     {DiffFormat::kPicture, {".dot"}},
     {DiffFormat::kPage, {".html"}}};
 
-std::vector<AnswerFormat> formats() {
-  std::vector<AnswerFormat> formats;
-  for (const FormatRow& row : kFormats) formats.push_back(row.answer);
-  return formats;
-}
-
 struct Arguments : ModelArguments {
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
   bool exit_code = false;
-  AnswerArguments answer{formats()};
+  AnswerArguments answer{kFormats};
 
   // Both throw Error(kUsage).
   const FormatRow& format() const { return kFormats[answer.format()]; }
@@ -119,7 +113,7 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
     throw usage_error("options of a trace do not apply to collections, which are traced already");
   const auto& [before, after] = read_model_pair(config, first, second, isolated, console);
   const Arguments::Kinds kinds = arguments.kinds();
-  const DiffFormat format = arguments.format().format;
+  const DiffFormat format = arguments.format().kind;
   const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
   ModelComparison& comparison =
       isolated.keep(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));

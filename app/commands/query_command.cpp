@@ -21,20 +21,6 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of formats().
-enum class QueryFormat { kText, kJson, kCsv };
-
-std::vector<AnswerFormat> formats() {
-  return {{".txt"},
-          {".json", "--json", "write JSON (schemas/query.schema.json)"},
-          {".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}};
-}
-
-struct Arguments {
-  std::string file, sql;
-  AnswerArguments answer{formats()};
-};
-
 using Value = catalog::QueryResult::Value;
 
 bool is_number(const Value& value) {
@@ -112,22 +98,23 @@ void write_csv(const catalog::QueryResult& result, std::ostream& out) {
   }
 }
 
+constexpr AnswerRow<catalog::QueryResult> kFormats[] = {
+    {{".txt"}, write_plain<write_text>},
+    {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_json>},
+    {{".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}, write_plain<write_csv>}};
+
+struct Arguments {
+  std::string file, sql;
+  AnswerArguments answer{kFormats};
+};
+
 int run(const Arguments& arguments, Console& console) {
-  const auto format = static_cast<QueryFormat>(arguments.answer.format());
+  const auto& format = kFormats[arguments.answer.format()];
   const InputFile input(arguments.file, console.in());
   Output output(arguments.answer.output(), input, console);
   const catalog::QueryResult result = catalog::query(arguments.file, arguments.sql);
   output.prepare();
-  output.write([&](std::ostream& out) {
-    switch (format) {
-      case QueryFormat::kText:
-        return write_text(result, out);
-      case QueryFormat::kJson:
-        return write_json(result, out);
-      case QueryFormat::kCsv:
-        return write_csv(result, out);
-    }
-  });
+  output.write([&](std::ostream& out) { format.write(result, out, {}); });
   output.commit();
   return kDone;
 }

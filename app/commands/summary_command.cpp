@@ -29,18 +29,19 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of formats().
-enum class SummaryFormat { kText, kJson, kCsv, kMarkdown };
-
-std::vector<AnswerFormat> formats() {
-  return {
-      {".txt"},
-      {".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
-      {".csv", "--csv",
+struct SummaryFormat : AnswerRow<ModelSummary> {
+  bool is_for_people = false;
+};
+constexpr SummaryFormat kFormats[] = {
+    {{{".txt"}, write_summary_text}, true},
+    {{{".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
+      write_plain<write_summary_json>}},
+    {{{".csv", "--csv",
        "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
        "apostrophe in front"},
-      {".md", "--markdown", "write a table in GitHub's Markdown"}};
-}
+      write_plain<write_summary_csv>}},
+    {{{".md", "--markdown", "write a table in GitHub's Markdown"}, write_plain<write_summary_markdown>},
+     true}};
 
 // Tables for people have no more rows, unless --depth says how deep they go.
 constexpr std::size_t kMostRows = 100;
@@ -50,43 +51,25 @@ struct Arguments : ModelArguments {
   std::optional<std::int64_t> depth;
   std::optional<std::string> sort;
   std::optional<bool> fold;
-  AnswerArguments answer{formats()};
+  AnswerArguments answer{kFormats};
 
   // Throws Error(kUsage).
-  SummaryFormat format() const { return static_cast<SummaryFormat>(answer.format()); }
+  const SummaryFormat& format() const { return kFormats[answer.format()]; }
 };
-
-bool is_for_people(SummaryFormat format) {
-  return format == SummaryFormat::kText || format == SummaryFormat::kMarkdown;
-}
 
 // What is shown of it, and how.
 void shape(ModelSummary& summary, const Arguments& arguments) {
-  const bool folds = arguments.fold.value_or(is_for_people(arguments.format()));
+  const bool is_for_people = arguments.format().is_for_people;
+  const bool folds = arguments.fold.value_or(is_for_people);
   if (arguments.depth) {
     limit_depth(summary, *arguments.depth);
-  } else if (is_for_people(arguments.format()) && folds) {
+  } else if (is_for_people && folds) {
     limit_rows(summary, kMostRows);
   }
   if (folds) fold_repeats(summary);
   if (arguments.sort == "macs") sort_rows(summary, SortKey::kMacs);
   if (arguments.sort == "params") sort_rows(summary, SortKey::kParameters);
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
-}
-
-void write(const ModelSummary& summary, SummaryFormat format, const TextLayout& layout, Output& output) {
-  output.write([&](std::ostream& out) {
-    switch (format) {
-      case SummaryFormat::kText:
-        return write_summary_text(summary, out, layout);
-      case SummaryFormat::kJson:
-        return write_summary_json(summary, out);
-      case SummaryFormat::kCsv:
-        return write_summary_csv(summary, out);
-      case SummaryFormat::kMarkdown:
-        return write_summary_markdown(summary, out);
-    }
-  });
 }
 
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
@@ -135,7 +118,7 @@ int summarize(const Arguments& arguments, const Config& config, const TextLayout
   const std::size_t failed = summary.failed.size();
   const auto modules = summary.modules;
   shape(summary, arguments);
-  write(summary, arguments.format(), layout, output);
+  output.write([&](std::ostream& out) { arguments.format().write(summary, out, layout); });
   if (failed == 0 || !config.strict) return kDone;
   console.error(input.with_display(
       input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
