@@ -80,11 +80,10 @@ PickleScan scan_pickle(std::string_view bytes, std::size_t start) {
   const auto end = machine.run(kMaxScanned);
   PickleScan scan;
   scan.valid = end != PickleMachine::End::kUnknown;
-  scan.complete = end == PickleMachine::End::kStop;
   scan.end = machine.position();
   const auto result = machine.find_result();
   if (!result) {
-    scan.valid = scan.valid && !scan.complete;
+    scan.valid = scan.valid && end != PickleMachine::End::kStop;
     return scan;
   }
   scan.kind = kind_of(machine, *result);

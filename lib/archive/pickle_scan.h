@@ -13,7 +13,6 @@ struct PickleScan {
   enum class Kind { kOther, kDict, kList, kTuple, kString, kTensor, kGlobal, kObject };
 
   bool valid = false;        // all opcodes up to STOP, or to the end of the bytes, are valid
-  bool complete = false;     // STOP was reached
   std::size_t end = 0;       // offset after STOP
   Kind kind = Kind::kOther;  // kind of the pickled object
   std::string type;          // class of an object: "pkg.Net"

@@ -251,12 +251,6 @@ std::string_view ModulePairs::path_before(std::string_view path_after) const {
   return after_.has_partner(inner) ? std::string_view(before_[after_.partner(inner)].path) : path_after;
 }
 
-std::string_view ModulePairs::path_after(std::string_view path_before) const {
-  const std::size_t module = before_.find(path_before);
-  if (module == ModuleTree::kNone || !before_.has_partner(module)) return path_before;
-  return after_[before_.partner(module)].path;
-}
-
 std::string ModulePairs::parameter_before(const std::string& name_after) const {
   const QualifiedName name(name_after);
   const std::string_view parent = name.parent();

@@ -81,10 +81,9 @@ class ModulePairs {
   const PairedModules& after() const { return after_; }
   const PairedModules& side(bool is_after) const { return is_after ? after_ : before_; }
 
-  // A path of the second collection as the first has it, and the other way round; itself where nothing
-  // belongs to it.  Of a wrapper that of what is in it.
+  // A path of the second collection as the first has it; itself where nothing belongs to it.  Of a wrapper
+  // that of what is in it.
   std::string_view path_before(std::string_view path_after) const;
-  std::string_view path_after(std::string_view path_before) const;
   // Likewise the name of a parameter of the second collection, by its module; of a wrapper's one that the
   // first does not have.
   std::string parameter_before(const std::string& name_after) const;

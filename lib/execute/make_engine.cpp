@@ -7,7 +7,6 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
-#include <torch/version.h>
 
 #include "execute/engine_value.h"
 
@@ -186,7 +185,6 @@ const char* text_of(FxtraceValue* value) {
 
 FxtraceEngine make_engine() {
   FxtraceEngine engine{};
-  engine.version = TORCH_VERSION;
   engine.failure = [] { return failure_text().c_str(); };
   engine.prepare = prepare;
   engine.seed = [](uint64_t seed) { at::manual_seed(seed); };
@@ -226,7 +224,6 @@ FxtraceEngine make_engine() {
   engine.kind = [](FxtraceValue* value) { return kind_of(value->value); };
   engine.as_bool = [](FxtraceValue* value) { return value->value.toBool(); };
   engine.as_int = [](FxtraceValue* value) { return value->value.toInt(); };
-  engine.as_real = [](FxtraceValue* value) { return value->value.toDouble(); };
   engine.as_text = text_of;
   engine.size = [](FxtraceValue* value) { return size_of(value->value); };
   engine.item = [](FxtraceValue* value, size_t index) {

@@ -72,7 +72,6 @@ using FxtraceMade = void (*)(void* context, uint64_t digest);
 // The engine that runs models.  On failure, functions that return a value return null, others false, and
 // failure() says why.  Not thread-safe.
 struct FxtraceEngine {
-  const char* version;  // LibTorch's version: "2.13.0"
   const char* (*failure)();
 
   // Does all lazy initialisation that may open files, so that running a model opens none afterwards.  Selects
@@ -109,7 +108,6 @@ struct FxtraceEngine {
   FxtraceKind (*kind)(FxtraceValue* value);
   bool (*as_bool)(FxtraceValue* value);  // never fails for a value of the kind, nor do the next ones
   int64_t (*as_int)(FxtraceValue* value);
-  double (*as_real)(FxtraceValue* value);
   const char* (*as_text)(FxtraceValue* value);  // valid as long as the value; a description for other kinds
   size_t (*size)(FxtraceValue* value);          // length of a list, tuple or dict; rank of a tensor
   FxtraceValue* (*item)(FxtraceValue* value, size_t index);

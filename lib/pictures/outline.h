@@ -55,7 +55,6 @@ struct Outline {
     std::int64_t call = 0;                   // for kModule: number of the call in this graph, from 1
     std::string name = {};                   // for kBody
     Index like = kNone;                      // for kRepeats: the first sibling that the children equal
-    std::uint32_t period = 1;                // for kRepeats: number of siblings in one repetition
     std::vector<Attribute> attributes = {};  // for kNode
     // For kNode: the nodes that it uses, each once, in the order of its arguments.
     std::vector<Index> inputs = {};

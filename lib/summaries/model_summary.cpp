@@ -322,21 +322,12 @@ class Summarizer {
 
   void make_rows() {
     std::vector<std::size_t> depths(modules().size(), 0);
-    std::vector<std::size_t> open;  // rows, from the root down
     for (const std::size_t i : order_) {
       if (parents_[i] != kNone) depths[i] = depths[parents_[i]] + 1;
       if (!is_shown_[i]) continue;
-      while (!open.empty() && summary_.rows[open.back()].depth >= depths[i]) close(open);
-      open.push_back(summary_.rows.size());
       summary_.rows.push_back(row_of(i));
       summary_.rows.back().depth = depths[i];
     }
-    while (!open.empty()) close(open);
-  }
-
-  void close(std::vector<std::size_t>& open) {
-    summary_.rows[open.back()].end = summary_.rows.size();
-    open.pop_back();
   }
 
   SummaryRow row_of(std::size_t i) const {
@@ -408,23 +399,15 @@ struct Tree {
       std::size_t row, parent;  // the latter in the result
     };
     std::vector<Pending> pending{{0, kNone}};
-    std::vector<std::size_t> open;
-    const auto close = [&] {
-      result[open.back()].end = result.size();
-      open.pop_back();
-    };
     while (!pending.empty()) {
       const auto [row, parent] = pending.back();
       pending.pop_back();
-      while (!open.empty() && open.back() != parent) close();
       const std::size_t here = result.size();
       result.push_back(from[row]);
       change(row, result.back(), parent == kNone ? nullptr : &result[parent]);
-      open.push_back(here);
       for (auto child = children[row].rbegin(); child != children[row].rend(); ++child)
         pending.push_back({*child, here});
     }
-    while (!open.empty()) close();
     return result;
   }
 };

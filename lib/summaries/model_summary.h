@@ -36,7 +36,6 @@ struct SummaryRow {
   std::int64_t modules = 1;         // number of modules in the row
   std::int64_t repeats = 1;         // number of siblings among them; the others come from folded rows above
   std::size_t depth = 0;            // below the root
-  std::size_t end = 0;              // end index, in the list of rows, of its submodules
   std::string type;                 // qualified; empty: unknown
   ModuleStatus status = ModuleStatus::kUnvisited;
   std::optional<std::string> alias_of;  // of a later name of a shared module: its first, with all numbers

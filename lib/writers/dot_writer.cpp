@@ -100,15 +100,12 @@ class DotWriter {
   std::string html(std::string_view text, Keep keep = Keep::kStart) const {
     return dot_html(cut(text, options_.max_label, keep));
   }
-  std::string bold(std::string_view text) const { return "<B>" + html(text) + "</B>"; }
   static std::string small(const std::string& html, const char* colour) {
     return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
   }
   // What stands in one line behind something else.
   std::string beside(std::string_view text) const { return small("&#160;&#160;" + html(text), kQuiet); }
-  std::string quiet(std::string_view text, Keep keep = Keep::kStart) const {
-    return small(html(text, keep), kQuiet);
-  }
+  std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
 
   const DotMark* mark_of(Index index) const {
     if (!marks_) return nullptr;

@@ -118,12 +118,15 @@ void check_sums(const ModelSummary& summary) {
     CAPTURE(rows[i].path);
     std::int64_t macs = 0;
     std::int64_t elements = 0;
-    for (std::size_t child = i + 1; child < rows[i].end; child = rows[child].end) {
-      REQUIRE(rows[child].depth == rows[i].depth + 1);
+    bool has_children = false;
+    for (std::size_t child = i + 1; child < rows.size() && rows[child].depth > rows[i].depth; ++child) {
+      REQUIRE(rows[child].depth <= rows[child - 1].depth + 1);
+      if (rows[child].depth > rows[i].depth + 1) continue;
+      has_children = true;
       if (rows[child].macs) macs += *rows[child].macs->number();
       elements += rows[child].counted_parameters().elements;
     }
-    if (rows[i].end == i + 1) continue;
+    if (!has_children) continue;
     CHECK(rows[i].macs.value_or(0).number() == macs);
     CHECK(rows[i].counted_parameters().elements == elements);
   }
