@@ -26,11 +26,7 @@
 #include "rules/rule_file.h"
 #include "support/amount.h"
 #include "symbolic/shape_env.h"
-#include "writers/check_json.h"
-#include "writers/check_junit.h"
-#include "writers/check_markdown.h"
-#include "writers/check_sarif.h"
-#include "writers/check_text.h"
+#include "writers/check_writers.h"
 
 namespace fxtrace::cli {
 namespace {

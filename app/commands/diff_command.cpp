@@ -22,9 +22,7 @@
 #include "graph/collection_summary.h"
 #include "support/nearest.h"
 #include "support/words.h"
-#include "writers/comparison_json.h"
-#include "writers/comparison_markdown.h"
-#include "writers/comparison_text.h"
+#include "writers/comparison_writers.h"
 #include "writers/dot_writer.h"
 #include "writers/html_writer.h"
 

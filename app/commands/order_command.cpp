@@ -16,10 +16,7 @@
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "support/amount.h"
-#include "writers/order_csv.h"
-#include "writers/order_json.h"
-#include "writers/order_python.h"
-#include "writers/order_text.h"
+#include "writers/order_writers.h"
 
 namespace fxtrace::cli {
 namespace {

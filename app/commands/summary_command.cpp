@@ -21,10 +21,7 @@
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
 #include "support/shell_word.h"
-#include "writers/summary_csv.h"
-#include "writers/summary_json.h"
-#include "writers/summary_markdown.h"
-#include "writers/summary_text.h"
+#include "writers/summary_writers.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "verify/given_inputs.h"
 #include "verify/inputs.h"
 #include "verify/report.h"
-#include "writers/summary_text.h"
+#include "writers/summary_writers.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -16,8 +16,7 @@
 #include "summaries/explanation.h"
 #include "trace/input_spec.h"
 #include "trace/suggestions.h"
-#include "writers/explanation_json.h"
-#include "writers/explanation_text.h"
+#include "writers/explanation_writers.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -1,5 +1,4 @@
-#include "writers/check_json.h"
-
+#include "writers/check_writers.h"
 #include "writers/json_parts.h"
 
 namespace fxtrace {

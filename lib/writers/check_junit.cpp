@@ -1,10 +1,9 @@
-#include "writers/check_junit.h"
-
 #include <string>
 #include <string_view>
 
 #include "support/printable.h"
 #include "writers/check_words.h"
+#include "writers/check_writers.h"
 
 namespace fxtrace {
 namespace {

@@ -1,9 +1,8 @@
-#include "writers/check_markdown.h"
-
 #include <string>
 
 #include "support/printable.h"
 #include "writers/check_words.h"
+#include "writers/check_writers.h"
 #include "writers/markdown_text.h"
 
 namespace fxtrace {

@@ -1,5 +1,3 @@
-#include "writers/check_sarif.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
 #include "writers/check_words.h"
+#include "writers/check_writers.h"
 
 namespace fxtrace {
 namespace {

@@ -1,9 +1,8 @@
-#include "writers/check_text.h"
-
 #include <string>
 
 #include "support/printable.h"
 #include "writers/check_words.h"
+#include "writers/check_writers.h"
 
 namespace fxtrace {
 namespace {

@@ -1,7 +1,6 @@
-#include "writers/comparison_json.h"
-
 #include <string_view>
 
+#include "writers/comparison_writers.h"
 #include "writers/json_parts.h"
 
 namespace fxtrace {

@@ -1,8 +1,7 @@
-#include "writers/comparison_markdown.h"
-
 #include <string>
 
 #include "writers/comparison_words.h"
+#include "writers/comparison_writers.h"
 #include "writers/markdown_text.h"
 
 namespace fxtrace {

@@ -1,10 +1,9 @@
-#include "writers/comparison_text.h"
-
 #include <algorithm>
 #include <string>
 
 #include "support/columns.h"
 #include "writers/comparison_words.h"
+#include "writers/comparison_writers.h"
 
 namespace fxtrace {
 namespace {

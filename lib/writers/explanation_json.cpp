@@ -1,5 +1,4 @@
-#include "writers/explanation_json.h"
-
+#include "writers/explanation_writers.h"
 #include "writers/json_parts.h"
 
 namespace fxtrace {

@@ -1,5 +1,3 @@
-#include "writers/explanation_text.h"
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,6 +11,7 @@
 #include "support/shell_word.h"
 #include "support/utf8.h"
 #include "support/words.h"
+#include "writers/explanation_writers.h"
 
 namespace fxtrace {
 namespace {

@@ -1,5 +1,3 @@
-#include "writers/order_csv.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +6,7 @@
 #include "support/words.h"
 #include "writers/csv_text.h"
 #include "writers/order_words.h"
+#include "writers/order_writers.h"
 
 namespace fxtrace {
 namespace {

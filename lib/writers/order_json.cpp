@@ -1,8 +1,7 @@
-#include "writers/order_json.h"
-
 #include <optional>
 
 #include "writers/json_parts.h"
+#include "writers/order_writers.h"
 
 namespace fxtrace {
 namespace {

@@ -1,5 +1,3 @@
-#include "writers/order_python.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +8,7 @@
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
+#include "writers/order_writers.h"
 #include "writers/python_text.h"
 
 namespace fxtrace {

@@ -1,5 +1,3 @@
-#include "writers/order_text.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include "support/words.h"
 #include "writers/numbered_rows.h"
 #include "writers/order_words.h"
+#include "writers/order_writers.h"
 #include "writers/summary_words.h"
 #include "writers/tree_lines.h"
 

@@ -1,10 +1,9 @@
-#include "writers/summary_csv.h"
-
 #include <string>
 #include <string_view>
 
 #include "support/words.h"
 #include "writers/csv_text.h"
+#include "writers/summary_writers.h"
 
 namespace fxtrace {
 namespace {

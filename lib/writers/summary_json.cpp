@@ -1,6 +1,5 @@
-#include "writers/summary_json.h"
-
 #include "writers/json_parts.h"
+#include "writers/summary_writers.h"
 
 namespace fxtrace {
 namespace {

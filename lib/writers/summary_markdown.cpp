@@ -1,11 +1,10 @@
-#include "writers/summary_markdown.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "writers/markdown_text.h"
 #include "writers/summary_words.h"
+#include "writers/summary_writers.h"
 
 namespace fxtrace {
 namespace {

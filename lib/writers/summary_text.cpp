@@ -1,5 +1,3 @@
-#include "writers/summary_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include "support/columns.h"
 #include "support/utf8.h"
 #include "writers/summary_words.h"
+#include "writers/summary_writers.h"
 #include "writers/tree_lines.h"
 
 namespace fxtrace {

@@ -18,11 +18,7 @@
 #include "support/amount.h"
 #include "support/error.h"
 #include "tests/fuzz/stored_zip.h"
-#include "writers/check_json.h"
-#include "writers/check_junit.h"
-#include "writers/check_markdown.h"
-#include "writers/check_sarif.h"
-#include "writers/check_text.h"
+#include "writers/check_writers.h"
 
 using namespace fxtrace;
 

@@ -9,9 +9,7 @@
 #include "compare/merged_collection.h"
 #include "compare/sequences.h"
 #include "sample_collection.h"
-#include "writers/comparison_json.h"
-#include "writers/comparison_markdown.h"
-#include "writers/comparison_text.h"
+#include "writers/comparison_writers.h"
 #include "writers/dot_writer.h"
 #include "writers/html_writer.h"
 

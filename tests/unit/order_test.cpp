@@ -11,9 +11,7 @@
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "writers/numbered_rows.h"
-#include "writers/order_csv.h"
-#include "writers/order_python.h"
-#include "writers/order_text.h"
+#include "writers/order_writers.h"
 
 using namespace fxtrace;
 

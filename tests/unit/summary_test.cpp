@@ -13,10 +13,7 @@
 #include "sample_collection.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
-#include "writers/summary_csv.h"
-#include "writers/summary_json.h"
-#include "writers/summary_markdown.h"
-#include "writers/summary_text.h"
+#include "writers/summary_writers.h"
 
 using namespace fxtrace;
 

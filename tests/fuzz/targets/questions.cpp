@@ -15,17 +15,11 @@
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "tests/fuzz/targets.h"
-#include "writers/comparison_json.h"
-#include "writers/comparison_markdown.h"
-#include "writers/comparison_text.h"
+#include "writers/comparison_writers.h"
 #include "writers/dot_writer.h"
-#include "writers/explanation_json.h"
-#include "writers/explanation_text.h"
+#include "writers/explanation_writers.h"
 #include "writers/json_writer.h"
-#include "writers/order_csv.h"
-#include "writers/order_json.h"
-#include "writers/order_python.h"
-#include "writers/order_text.h"
+#include "writers/order_writers.h"
 
 namespace fxtrace::fuzz {
 namespace {

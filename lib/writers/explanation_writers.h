@@ -1,4 +1,4 @@
-// Writes the answer of `fxtrace why` as text for people.
+// Writes the answer of `fxtrace why`.
 #pragma once
 
 #include <ostream>
@@ -8,6 +8,9 @@
 
 namespace fxtrace {
 
+// For people.
 void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout = {});
+// schemas/why.schema.json describes it.
+void write_explanation_json(const Explanation& explanation, std::ostream& out);
 
 }  // namespace fxtrace
