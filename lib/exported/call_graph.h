@@ -51,4 +51,7 @@ class CallIndex {
   std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module
 };
 
+// Returns, by call, the values that it makes and that are used outside it, in order of definition.
+std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
+
 }  // namespace fxtrace

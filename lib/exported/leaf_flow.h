@@ -22,7 +22,11 @@ bool is_among(const std::array<std::string_view, N>& names, std::string_view nam
 }
 
 using Values = std::vector<ValueId>;
-Values used_by(const Operation& operation);
+inline Values used_by(const Operation& operation) {
+  Values used;
+  for_each_input(operation, [&](ValueId value) { used.push_back(value); });
+  return used;
+}
 
 class Flow {
  public:
@@ -89,6 +93,11 @@ class Flow {
 };
 
 // Returns the entering value from which an operator's argument is made; nothing when it is made inside.
-std::optional<ValueId> given(const Flow& flow, const Operand& argument);
+inline std::optional<ValueId> given(const Flow& flow, const Operand& argument) {
+  const auto* value = argument.get_if<ValueId>();
+  if (value == nullptr) return std::nullopt;
+  const ValueId source = flow.source(*value);
+  return flow.enters(source) ? std::optional(source) : std::nullopt;
+}
 
 }  // namespace fxtrace

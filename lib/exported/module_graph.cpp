@@ -10,7 +10,7 @@
 
 #include "exported/bound_exported_program.h"
 #include "exported/call_costs.h"
-#include "exported/call_outputs.h"
+#include "exported/call_graph.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"

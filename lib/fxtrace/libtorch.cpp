@@ -11,7 +11,6 @@
 
 #include <dlfcn.h>
 
-#include "fxtrace/own_folder.h"
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
 

@@ -9,7 +9,6 @@
 
 #include "execute/plugin.h"
 #include "fxtrace/libtorch.h"
-#include "fxtrace/own_folder.h"
 #include "fxtrace/plugin_folder.h"
 #include "fxtrace/shared_library.h"
 #include "support/error.h"

@@ -1,4 +1,4 @@
-// Opens shared libraries: LibTorch and the plugin.
+// Finds and opens shared libraries: LibTorch and the plugin.
 #pragma once
 
 #include <filesystem>
@@ -14,5 +14,9 @@ void* open_shared_library(const std::filesystem::path& file, std::string_view us
 
 // Returns the path of the file behind a handle.
 std::filesystem::path file_of_library(void* library);
+
+// Returns the folder of the program or shared library that this code is linked into; symbolic links are
+// resolved.  Empty when it is unknown.
+std::filesystem::path own_folder();
 
 }  // namespace fxtrace

@@ -9,7 +9,7 @@
 #include "graph/text_form.h"
 #include "summaries/explanation.h"
 #include "support/error.h"
-#include "support/find_identifier.h"
+#include "support/identifier.h"
 #include "support/nearest.h"
 #include "support/words.h"
 

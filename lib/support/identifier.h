@@ -15,4 +15,19 @@ constexpr bool is_identifier(std::string_view text) {
   return !text.empty() && is_letter(text.front()) && std::all_of(text.begin(), text.end(), is_word);
 }
 
+// Returns the position of the name where it is neither a part of a longer one nor an attribute (".name");
+// npos when it is not there.
+inline std::size_t find_identifier(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at == 0 || (!is_word(text[at - 1]) && text[at - 1] != '.');
+    if (begins && (end == text.size() || !is_word(text[end]))) return at;
+  }
+  return std::string_view::npos;
+}
+
+inline bool has_identifier(std::string_view text, std::string_view name) {
+  return find_identifier(text, name) != std::string_view::npos;
+}
+
 }  // namespace fxtrace

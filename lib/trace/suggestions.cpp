@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "graph/collection_summary.h"
-#include "support/find_identifier.h"
 #include "support/glob.h"
+#include "support/identifier.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -8,8 +10,8 @@
 #include "support/error.h"
 #include "symbolic/sym_int.h"
 #include "verify/constants.h"
+#include "verify/file_mappings.h"
 #include "verify/functions.h"
-#include "verify/mapped_weights.h"
 #include "verify/nested.h"
 #include "verify/runnable_model.h"
 
@@ -17,6 +19,69 @@ namespace fxtrace::verify {
 namespace {
 
 using Values = std::unordered_map<std::uint32_t, RunValue>;  // by place in ProgramGraph::values
+
+// The tensors of the archive.  Maps each record into memory once, copy-on-write.  Tensors are valid as long
+// as this.
+class MappedWeights {
+ public:
+  MappedWeights(const Engine& engine, ModelFile file, const ExportedArchive& archive)
+      : engine_(engine), mappings_(std::move(file)), archive_(archive) {}
+
+  // Throws RunError.
+  RunValue tensor(const TensorRecord& record);
+
+ private:
+  struct Storage {
+    void* data = nullptr;
+    std::size_t size = 0;
+    std::string content;  // of a compressed record
+  };
+  const Storage& storage(const TensorRecord& record);
+
+  const Engine& engine_;
+  FileMappings mappings_;
+  const ExportedArchive& archive_;
+  std::map<std::string, Storage> storages_;
+};
+
+const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record) {
+  auto [place, is_new] = storages_.try_emplace(record.storage);
+  Storage& storage = place->second;
+  if (!is_new) return storage;
+  ExportedArchive::Bytes bytes;
+  try {
+    bytes = archive_.storage_of(record);
+  } catch (const Error& error) {
+    throw RunError(error.what());
+  }
+  if (!bytes.offset) {
+    storage.content = std::move(bytes.content);
+    storage.data = storage.content.data();
+    storage.size = storage.content.size();
+    return storage;
+  }
+  if (bytes.size == 0) return storage;
+  storage.data = mappings_.map(*bytes.offset, bytes.size);
+  if (storage.data == nullptr)
+    throw RunError(record.record + " cannot be mapped into memory, or the file ends within it");
+  storage.size = static_cast<std::size_t>(bytes.size);
+  return storage;
+}
+
+RunValue MappedWeights::tensor(const TensorRecord& record) {
+  const Storage& found = storage(record);
+  // torch.export saves a constant that had no storage, as those inside of a vmap, without a byte: nothing
+  // needs its values.
+  if (found.size == 0 && record.record.find("data/constants/") != std::string::npos) {
+    std::vector<RunValue> sizes;
+    for (const std::int64_t size : record.sizes) sizes.push_back(engine_.integer(size));
+    const RunValue dtype = engine_.constant(Argument::Dtype{record.dtype});
+    return engine_.call("aten::zeros", "", {{engine_.list(sizes)}, {{"dtype", dtype}}});
+  }
+  static char nothing = 0;
+  void* data = found.data == nullptr ? &nothing : found.data;
+  return engine_.tensor(record.dtype, record.sizes, record.strides, record.offset, data, found.size);
+}
 
 class ProgramModel : public RunnableModel {
  public:
