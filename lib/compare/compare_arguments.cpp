@@ -4,6 +4,7 @@
 #include <span>
 
 #include "graph/text_form.h"
+#include "support/words.h"
 
 namespace fxtrace {
 
@@ -42,10 +43,12 @@ void Comparer::compare_values(Current& now, Place i, Place j) {
   for (std::size_t k = 0; same && k < a.size(); ++k) same = is_same_value(now, *a[k].value, *b[k].value);
   if (same) return;
   const auto text = [&](const ComparedGraph& graph, std::span<const ComparedGraph::NamedArgument> arguments) {
-    std::string result;
-    for (const auto& argument : arguments)
-      result += (result.empty() ? "" : ", ") + print_argument(graph.graph().graph, *argument.value);
-    return "(" + result + ")";
+    return "(" +
+           joined(arguments,
+                  [&](const ComparedGraph::NamedArgument& argument) {
+                    return print_argument(graph.graph().graph, *argument.value);
+                  }) +
+           ")";
   };
   add_node_change(now, i, j, DifferenceKind::kArguments, "arguments", text(now.before, a),
                   text(now.after, b));

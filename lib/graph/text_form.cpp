@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "support/words.h"
+
 namespace fxtrace {
 namespace {
 
@@ -130,14 +132,7 @@ std::string value_text(const Meta& meta) {
     if (!text.empty()) text += ' ';
     text += meta.value->text();
   }
-  if (!meta.shape) return text;
-  text += '[';
-  for (std::size_t i = 0; i < meta.shape->size(); ++i) {
-    if (i != 0) text += ", ";
-    text += (*meta.shape)[i].text();
-  }
-  text += ']';
-  return text;
+  return meta.shape ? text + "[" + joined(*meta.shape, &Meta::Dim::text) + "]" : text;
 }
 
 std::string known_value_text(const Meta& meta) {

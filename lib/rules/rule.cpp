@@ -8,6 +8,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/number_in.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -122,11 +123,7 @@ class RequirementParser {
 };
 
 // With single spaces.
-std::string normal(std::string_view text) {
-  std::string result;
-  for (const Word& word : words_in(text)) result += (result.empty() ? "" : " ") + std::string(word.text);
-  return result;
-}
+std::string normal(std::string_view text) { return joined(words_in(text), &Word::text, " "); }
 
 std::string_view trimmed(std::string_view line) {
   constexpr const char* kSpaces = " \t\r";

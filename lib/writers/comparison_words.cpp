@@ -11,6 +11,7 @@
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
+#include "support/words.h"
 
 namespace fxtrace::comparison_words {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
 std::string_view file_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
-std::string joined(const std::vector<std::string>& parts, const char* between) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
-  return text;
 }
 
 std::string kind_text(const std::string& kind) {
@@ -74,7 +69,7 @@ std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
     const std::int64_t count = comparison.count(kind, change);
     if (count != 0) parts.push_back(with_separators(count) + " " + to_string(change));
   }
-  return joined(parts, ", ");
+  return joined(parts);
 }
 
 std::string with_counts(const std::string& text, const std::string& counts) {
@@ -100,7 +95,7 @@ std::string contents(const ModuleDifferences& module) {
   if (module.modules > 1) parts.push_back(counted(module.modules, "module"));
   if (module.parameters > 0) parts.push_back(counted(module.parameters, "parameter"));
   if (module.nodes > 0) parts.push_back(counted(module.nodes, "node"));
-  return joined(parts, ", ");
+  return joined(parts);
 }
 
 std::string module_text(const Difference& difference, const ModuleDifferences& module) {
@@ -217,7 +212,7 @@ std::string remark_of(const Difference& difference) {
                     std::to_string(difference.source->line));
   const std::size_t body = difference.graph->find(':');
   if (body != std::string::npos) parts.push_back("in " + short_line(difference.graph->substr(body + 1)));
-  return joined(parts, "; ");
+  return joined(parts, {}, "; ");
 }
 
 Group group_of(const ModuleDifferences& module) {
@@ -307,7 +302,7 @@ std::vector<Line> summary(const ModelComparison& comparison) {
   if (comparison.told.has(DifferenceKind::kShapes) && comparison.following > 0)
     nodes.back() += " (" + with_separators(comparison.following) +
                     (comparison.following == 1 ? " follows" : " follow") + " from others)";
-  lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), joined(nodes, ", ")));
+  lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), joined(nodes)));
   const bool is_known = a.macs || b.macs || a.activation_bytes || b.activation_bytes;
   std::string costs = "MACs " + sizes(a.macs, b.macs, with_separators) + ", activations " +
                       sizes(a.activation_bytes, b.activation_bytes, exact_bytes);
@@ -328,8 +323,8 @@ std::vector<Line> summary(const ModelComparison& comparison) {
     if (!comparison.told.has(kind) && comparison.count(kind) > 0)
       hidden.push_back(to_string(kind) + (" " + with_separators(comparison.count(kind))));
   }
-  std::string text = others.empty() ? "none" : joined(others, ", ");
-  if (!hidden.empty()) text += " (ignored: " + joined(hidden, ", ") + ")";
+  std::string text = others.empty() ? "none" : joined(others);
+  if (!hidden.empty()) text += " (ignored: " + joined(hidden) + ")";
   lines.emplace_back("Others", text);
   return lines;
 }

@@ -41,11 +41,7 @@ std::string list_text(const std::vector<std::string>& paths) {
   return text;
 }
 
-std::string options_text(const std::vector<std::string>& options) {
-  std::string text;
-  for (const std::string& option : options) text += (text.empty() ? "" : " ") + one_line(option);
-  return text;
-}
+std::string options_text(const std::vector<std::string>& options) { return joined(options, one_line, " "); }
 
 std::string place_of(const std::optional<SourceLocation>& source) {
   return source ? short_line(place_text(*source)) : "";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shapes/scalar_type.h"
+#include "support/words.h"
 #include "writers/python_text.h"
 
 namespace fxtrace {
@@ -55,12 +56,7 @@ class GuardText {
   }
 
   std::string among(const std::vector<Expression>& parts, std::string_view separator, int depth) {
-    std::string text;
-    for (const Expression& part : parts) {
-      if (!text.empty()) text += separator;
-      text += of(part, depth + 1);
-    }
-    return "(" + text + ")";
+    return "(" + joined(parts, [&](const Expression& part) { return of(part, depth + 1); }, separator) + ")";
   }
 
   // A tensor's method; torch.device(...).
