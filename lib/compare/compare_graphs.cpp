@@ -116,12 +116,8 @@ void Comparer::find_renames(Current& now) {
     if (to.size() > 1 || back[*to.begin()].size() > 1 || *to.begin() == from) continue;
     now.renames.emplace(from, SymInt::symbol(*to.begin()));
     if (!told_renames_.emplace(from, *to.begin()).second) continue;
-    Difference difference;
-    difference.kind = DifferenceKind::kNames;
-    difference.subject = from;
-    difference.other = *to.begin();
-    difference.field = "dimension";
-    add("", std::move(difference));
+    add("",
+        {.kind = DifferenceKind::kNames, .subject = from, .other = *to.begin(), .field = "dimension"});
   }
   if (renames_.empty()) renames_ = now.renames;
 }
@@ -132,11 +128,8 @@ void Comparer::one_sided_node(const ComparedGraph& graph, Place place, Change ch
   const bool is_added = change == Change::kAdded;
   const Node& node = graph[place];
   if (is_unseen_call(node, is_added)) return;
-  Difference difference;
-  difference.kind = DifferenceKind::kNodes;
-  difference.change = change;
   const std::string& path = node.scope->module_path.empty() ? root : node.scope->module_path;
-  difference.within = cover(is_added, path);
+  Difference difference{.kind = DifferenceKind::kNodes, .change = change, .within = cover(is_added, path)};
   if (options_.kinds.has(DifferenceKind::kNodes)) {
     difference.subject = node.name;
     difference.text = print_node(graph.graph().graph, node);

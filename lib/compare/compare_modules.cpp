@@ -63,10 +63,8 @@ void Comparer::compare_modules() {
 void Comparer::one_sided_module(std::size_t module, Change change) {
   const bool is_added = change == Change::kAdded;
   const PairedModules& modules = pairs_.side(is_added);
-  Difference difference;
-  difference.kind = DifferenceKind::kModules;
-  difference.change = change;
-  difference.subject = modules[module].path;
+  Difference difference{
+      .kind = DifferenceKind::kModules, .change = change, .subject = modules[module].path};
   const std::string path(is_added ? pairs_.path_before(difference.subject) : difference.subject);
   // What a wrapper is around tells of it.
   difference.within = modules.is_wrapper(module)
@@ -85,11 +83,8 @@ void Comparer::compare_module(std::size_t i, std::size_t j) {
     add_change(a.path, DifferenceKind::kModules, a.path, field, std::move(before), std::move(after), within);
   };
   if (a.path != b.path && !is_moved_with_parent(i, j)) {
-    Difference moved;
-    moved.kind = DifferenceKind::kModules;
-    moved.change = Change::kMoved;
-    moved.subject = a.path;
-    moved.other = b.path;
+    Difference moved{
+        .kind = DifferenceKind::kModules, .change = Change::kMoved, .subject = a.path, .other = b.path};
     const std::size_t left = pairs_.before().wrapper_of(i);
     const std::size_t entered = pairs_.after().wrapper_of(j);
     if (left != kNone) moved.before = pairs_.before()[left].type;

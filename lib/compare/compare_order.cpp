@@ -94,14 +94,12 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
   };
   const auto tell = [&](std::string_view path, std::string_view subject, std::optional<std::string> before,
                         std::optional<std::string> after) {
-    Difference difference;
-    difference.kind = DifferenceKind::kOrder;
-    difference.change = Change::kMoved;
-    difference.subject = std::string(subject);
-    difference.before = std::move(before);
-    difference.after = std::move(after);
-    difference.graph = a.module;
-    add(path, std::move(difference));
+    add(path, {.kind = DifferenceKind::kOrder,
+               .change = Change::kMoved,
+               .subject = std::string(subject),
+               .before = std::move(before),
+               .after = std::move(after),
+               .graph = a.module});
   };
   compare_sequences(a.execution->module_forward_order, modules,
                     [&](std::string_view path, auto before, auto after) {
@@ -127,13 +125,11 @@ void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const 
   std::map<std::string, std::int64_t> left;  // of the second
   for (const Guard& guard : b.guards) ++left[guard.expr.text()];
   const auto tell = [&](const Guard& guard, Change change) {
-    Difference difference;
-    difference.kind = DifferenceKind::kGuards;
-    difference.change = change;
-    difference.subject = guard.expr.text();
-    difference.graph = a.module;
-    difference.source = guard.source;
-    add(a.module, std::move(difference));
+    add(a.module, {.kind = DifferenceKind::kGuards,
+                   .change = change,
+                   .subject = guard.expr.text(),
+                   .graph = a.module,
+                   .source = guard.source});
   };
   for (const Guard& guard : a.guards) {
     const auto found = left.find(renamed(guard.expr, renames).text());

@@ -174,14 +174,12 @@ void Comparer::add(std::string_view path, Difference difference) {
 void Comparer::add_change(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
                           std::optional<std::string> before, std::optional<std::string> after,
                           std::optional<std::string> within) {
-  Difference difference;
-  difference.kind = kind;
-  difference.subject = std::move(subject);
-  difference.field = std::move(field);
-  difference.before = std::move(before);
-  difference.after = std::move(after);
-  difference.within = std::move(within);
-  add(path, std::move(difference));
+  add(path, {.kind = kind,
+             .subject = std::move(subject),
+             .field = std::move(field),
+             .before = std::move(before),
+             .after = std::move(after),
+             .within = std::move(within)});
 }
 
 std::optional<std::string> Comparer::unless_itself(std::optional<std::string> cover, std::string_view path) {

@@ -64,23 +64,23 @@ struct Difference {
   Change change = Change::kChanged;
   // Name of a node or a parameter, path of a module, a guard's expression; of what was added in the second
   // collection, of all else in the first.  Of costs empty.
-  std::string subject;
-  std::string other;  // its name in the second collection, where that is another
+  std::string subject = {};
+  std::string other = {};  // its name in the second collection, where that is another
   // Which of it is another: "type", "shape", "alpha"; empty: all of it.  Of a module that moved into a
   // wrapper, or out of one, "wrapper", and the type of that.
-  std::string field;
-  std::optional<std::string> before, after;
+  std::string field = {};
+  std::optional<std::string> before = {}, after = {};
   // Of a node what it does, as print_node() has it; where only a part of it is another, without its
   // arguments: %add = call_function[aten.add.Tensor](...)
-  std::string text;
+  std::string text = {};
   // Of a node: path of the module whose graph it is in, and behind ":" names of bodies of control flow;
   // empty in the root's graph.
-  Shared<std::string> graph;
-  std::vector<std::string> users;  // of a node that was added or removed: the first ones
-  std::optional<SourceLocation> source;
+  Shared<std::string> graph = {};
+  std::vector<std::string> users = {};  // of a node that was added or removed: the first ones
+  std::optional<SourceLocation> source = {};
   // Path of a module whose own difference tells of this: one that was added or removed, or is traced on one
   // side only.
-  std::optional<std::string> within;
+  std::optional<std::string> within = {};
   bool follows = false;  // of shapes: because that of an input or parameter is another
 };
 
