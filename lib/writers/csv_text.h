@@ -26,6 +26,11 @@ class Csv {
   // Empty for nothing.
   void cell(const std::optional<SymInt>& size);
   void end_row();
+  template <class... Cells>
+  void row(const Cells&... cells) {
+    (cell(cells), ...);
+    end_row();
+  }
 
  private:
   void put(std::string_view text);

@@ -38,45 +38,30 @@ class OrderCsvWriter {
   }
 
  private:
-  void number(std::int64_t number) { number > 0 ? csv_.cell(number) : csv_.cell(""); }
+  static std::string number(std::int64_t number) { return number > 0 ? std::to_string(number) : ""; }
 
-  void places(const std::vector<UseOrder::Place>& places, std::int64_t count) {
-    csv_.cell(places.empty() ? "" : order_words::place(order_, places.front()));
-    csv_.cell(
-        joined(places, [&](const auto& place) { return order_words::place(order_, place); }, kSeparator));
-    csv_.cell(count);
+  std::string first(const std::vector<UseOrder::Place>& places) const {
+    return places.empty() ? "" : order_words::place(order_, places.front());
+  }
+  std::string all(const std::vector<UseOrder::Place>& places) const {
+    return joined(places, [&](const auto& place) { return order_words::place(order_, place); }, kSeparator);
   }
 
   void module(const UseOrder::Module& module, std::int64_t place) {
-    csv_.cell("module");
-    number(place);
-    csv_.cell(module.path);
-    csv_.cell(module.type);
-    csv_.cell(to_string(module.status));
-    csv_.cell("");
-    csv_.cell("");
-    csv_.cell(module.parameters.elements);
-    csv_.cell(module.parameters.bytes);
-    places(module.calls, static_cast<std::int64_t>(module.calls.size()));
-    csv_.cell(joined(module.shared, {}, kSeparator));
-    csv_.cell("");
-    csv_.end_row();
+    csv_.row("module", number(place), module.path, module.type, to_string(module.status), "", "",
+             module.parameters.elements, module.parameters.bytes, first(module.calls), all(module.calls),
+             static_cast<std::int64_t>(module.calls.size()), joined(module.shared, {}, kSeparator), "");
   }
 
   void parameter(const UseOrder::Parameter& parameter, std::int64_t place) {
-    csv_.cell("parameter");
-    number(place);
-    csv_.cell(parameter.name);
-    csv_.cell("");
-    csv_.cell("");
-    csv_.cell(parameter.dtype);
-    csv_.cell("[" + joined(parameter.shape, [](std::int64_t size) { return std::to_string(size); }) + "]");
-    csv_.cell(element_count(parameter.shape));
-    csv_.cell(parameter.bytes);
-    places(order_words::calls_of(parameter), parameter.use_count);
-    csv_.cell(joined(parameter.tied, {}, kSeparator));
-    number(place > 0 && order_.buckets ? bucket_of_[static_cast<std::size_t>(place - 1)] : 0);
-    csv_.end_row();
+    const auto calls = order_words::calls_of(parameter);
+    const std::string shape =
+        "[" + joined(parameter.shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
+    const bool has_bucket = place > 0 && order_.buckets;
+    csv_.row("parameter", number(place), parameter.name, "", "", parameter.dtype, shape,
+             element_count(parameter.shape), parameter.bytes, first(calls), all(calls), parameter.use_count,
+             joined(parameter.tied, {}, kSeparator),
+             number(has_bucket ? bucket_of_[static_cast<std::size_t>(place - 1)] : 0));
   }
 
   const UseOrder& order_;

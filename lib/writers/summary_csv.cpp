@@ -25,29 +25,11 @@ void write_row(const SummaryRow& row, Csv& csv) {
     dtypes += (dtypes.empty() ? "" : "; ") + meta.dtype.value_or("?");
     shapes += (shapes.empty() ? "" : "; ") + shape_text(meta);
   }
-  csv.cell(row.path);
-  csv.cell(row.last.value_or(""));
-  csv.cell(row.modules);
-  csv.cell(static_cast<std::int64_t>(row.depth));
-  csv.cell(row.type);
-  csv.cell(to_string(row.status));
-  csv.cell(row.alias_of.value_or(""));
-  csv.cell(row.calls);
-  csv.cell(dtypes);
-  csv.cell(shapes);
-  csv.cell(row.own_parameters.elements);
-  csv.cell(row.parameters.elements);
-  csv.cell(row.parameters.bytes);
-  csv.cell(row.shared_parameters.elements);
-  csv.cell(row.shared_parameters.bytes);
-  csv.cell(row.buffers.elements);
-  csv.cell(row.buffers.bytes);
-  csv.cell(row.macs);
-  csv.cell(row.activation_bytes);
-  csv.cell(row.unknown);
-  csv.cell(row.unsized);
-  csv.cell(row.failed);
-  csv.end_row();
+  csv.row(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
+          to_string(row.status), row.alias_of.value_or(""), row.calls, dtypes, shapes,
+          row.own_parameters.elements, row.parameters.elements, row.parameters.bytes,
+          row.shared_parameters.elements, row.shared_parameters.bytes, row.buffers.elements, row.buffers.bytes,
+          row.macs, row.activation_bytes, row.unknown, row.unsized, row.failed);
 }
 
 }  // namespace
