@@ -188,8 +188,7 @@ void read_notes(const ZipArchive& zip, const std::string& record,
 
 template <class F>
 void each_field(const JsonValue& object, F&& f) {
-  const auto fields = object.fields();
-  for (auto field = fields.begin(); field != fields.end(); ++field) f(field.key(), *field);
+  for (const JsonValue field : object.fields()) f(field.key(), field);
 }
 
 void add_metadata(const JsonValue& notes, CompiledModel& model) {

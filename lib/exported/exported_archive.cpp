@@ -118,9 +118,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
   const std::string record = prefix_ + folder + config;
   if (!zip_->contains(record)) return;
   const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
-  const auto tensors = document.root().at("config").fields();
-  for (auto field = tensors.begin(); field != tensors.end(); ++field) {
-    const JsonValue item = *field;
+  for (const JsonValue item : document.root().at("config").fields()) {
     const auto meta = item.find("tensor_meta");
     const auto path = item.find("path_name");
     if (!meta || !path) continue;  // an object that is no tensor
@@ -138,7 +136,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
     if (!tensor.packed) tensor.content = zip_->content_key(tensor.record, tensor.offset);
-    to.insert_or_assign(std::string(field.key()), std::move(tensor));
+    to.insert_or_assign(std::string(item.key()), std::move(tensor));
   }
 }
 
@@ -185,11 +183,10 @@ std::map<std::string, std::string> ExportedArchive::objects(const std::string& m
   const std::string record = folder + model + "_constants_config.json";
   if (!zip_->contains(record)) return found;
   const JsonDocument document(JsonText{zip_->read(record, kMaxConfig)}, record);
-  const auto constants = document.root().at("config").fields();
-  for (auto field = constants.begin(); field != constants.end(); ++field) {
-    const auto path = (*field).find("path_name");
-    if (!path || (*field).find("tensor_meta") || !path->string().starts_with("custom_obj_")) continue;
-    found.insert_or_assign(std::string(field.key()), folder + std::string(path->string()));
+  for (const JsonValue item : document.root().at("config").fields()) {
+    const auto path = item.find("path_name");
+    if (!path || item.find("tensor_meta") || !path->string().starts_with("custom_obj_")) continue;
+    found.insert_or_assign(std::string(item.key()), folder + std::string(path->string()));
   }
   return found;
 }

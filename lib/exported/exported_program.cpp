@@ -414,15 +414,14 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
 void ExportedProgram::read_guards(const JsonValue& program) {
   std::vector<RangeConstraint> constraints;
   if (const auto ranges = program.find("range_constraints")) {
-    const auto fields = ranges->fields();
-    for (auto field = fields.begin(); field != fields.end(); ++field) {
+    for (const JsonValue range : ranges->fields()) {
       const auto bound = [&](const char* key) -> std::optional<std::int64_t> {
-        const auto value = (*field).find(key);
+        const auto value = range.find(key);
         if (!value || value->kind() != JsonValue::Kind::kInteger) return std::nullopt;
         if (value->integer() >= kUnbounded || value->integer() <= -kUnbounded) return std::nullopt;
         return value->integer();
       };
-      constraints.push_back({Expression::parse(field.key()), {bound("min_val"), bound("max_val")}});
+      constraints.push_back({Expression::parse(range.key()), {bound("min_val"), bound("max_val")}});
     }
   }
   dimensions_.emplace(std::move(constraints), graph_);

@@ -187,10 +187,8 @@ class Reading {
     if (kind == "as_graph" && operation != nullptr) return subgraph(value, *operation);
     if (kind == "as_string_to_argument") {
       Operand::Dict dict;
-      const auto fields = value.fields();
-      for (auto field = fields.begin(); field != fields.end(); ++field) {
-        dict.items.push_back({std::string(field.key()), read_argument(*field, operation, depth + 1)});
-      }
+      for (const JsonValue field : value.fields())
+        dict.items.push_back({std::string(field.key()), read_argument(field, operation, depth + 1)});
       return dict;
     }
     return read_constant(argument);
@@ -364,10 +362,9 @@ class Reading {
     const auto each = [&](const char* table, auto&& read) {
       const auto values = graph.find(table);
       if (!values) return;
-      const auto fields = values->fields();
-      for (auto field = fields.begin(); field != fields.end(); ++field) {
+      for (const JsonValue field : values->fields()) {
         const auto found = by_name_.find(field.key());
-        if (found != by_name_.end()) graph_.values[found->second.index].meta = read(*field);
+        if (found != by_name_.end()) graph_.values[found->second.index].meta = read(field);
       }
     };
     each("tensor_values", read_tensor_meta);
@@ -410,10 +407,9 @@ class Reading {
       }
     }
     if (candidates.empty()) return;
-    const auto fields = tensors->fields();
-    for (auto field = fields.begin(); field != fields.end(); ++field) {
+    for (const JsonValue field : tensors->fields()) {
       const auto wanted = metas.find(field.key());
-      if (wanted != metas.end()) wanted->second = *field;
+      if (wanted != metas.end()) wanted->second = field;
     }
     for (const auto& [operation, argument, result] : candidates) {
       const auto& before = metas.at(graph_.values[argument.index].name);

@@ -456,9 +456,8 @@ JsonValue::Range JsonValue::fields() const {
 
 std::optional<JsonValue> JsonValue::find_or_null(std::string_view key) const {
   std::optional<JsonValue> found;
-  const Range range = fields();
-  for (auto field = range.begin(); field != range.end(); ++field) {
-    if (field.key() == key) found = *field;
+  for (const JsonValue field : fields()) {
+    if (field.key() == key) found = field;
   }
   return found;
 }
