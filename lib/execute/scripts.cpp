@@ -137,6 +137,19 @@ c10::IValue run(torch::jit::Function& function, const torch::jit::CompilationUni
   return done->value();
 }
 
+// Of a method: the object comes first.
+std::vector<c10::IValue> bound_with_self(const c10::FunctionSchema& schema, const c10::IValue& object,
+                                         const FxtraceArguments& arguments) {
+  FxtraceValue self{object, {}};
+  std::vector<FxtraceValue*> positional{&self};
+  positional.insert(positional.end(), arguments.positional,
+                    arguments.positional + arguments.positional_count);
+  FxtraceArguments with_self = arguments;
+  with_self.positional = positional.data();
+  with_self.positional_count = positional.size();
+  return bound(schema, with_self);
+}
+
 // The module's hooks around its forward, as who calls it in Python runs them.
 c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& arguments) {
   const auto type = object.toObject()->type();
@@ -146,14 +159,7 @@ c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& a
     values.insert(values.begin(), object);
     return values;
   };
-  FxtraceValue self{object, {}};
-  std::vector<FxtraceValue*> positional{&self};
-  positional.insert(positional.end(), arguments.positional,
-                    arguments.positional + arguments.positional_count);
-  FxtraceArguments given = arguments;
-  given.positional = positional.data();
-  given.positional_count = positional.size();
-  std::vector<c10::IValue> inputs = bound(forward.getSchema(), given);
+  std::vector<c10::IValue> inputs = bound_with_self(forward.getSchema(), object, arguments);
   inputs.erase(inputs.begin());
   const auto as_tuple = [&] { return c10::IValue(c10::ivalue::Tuple::create(inputs)); };
   for (torch::jit::Function* hook : type->getForwardPreHooks()) {
@@ -178,15 +184,7 @@ c10::IValue call_method(const c10::IValue& object, const std::string& name,
   const auto self = object.toObject();
   if (name == "__call__") return call_with_hooks(object, arguments);
   torch::jit::Function& method = self->type()->getMethod(name);
-  std::vector<FxtraceValue*> positional;
-  FxtraceValue first{object, {}};
-  positional.push_back(&first);
-  positional.insert(positional.end(), arguments.positional,
-                    arguments.positional + arguments.positional_count);
-  FxtraceArguments with_self = arguments;
-  with_self.positional = positional.data();
-  with_self.positional_count = positional.size();
-  return run(method, self->compilation_unit().get(), bound(method.getSchema(), with_self));
+  return run(method, self->compilation_unit().get(), bound_with_self(method.getSchema(), object, arguments));
 }
 
 c10::IValue call_function(const c10::IValue& module, const std::string& name,
