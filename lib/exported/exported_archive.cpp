@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "archive/state_dict.h"
 #include "exported/graph_reader.h"
 #include "support/error.h"
 #include "support/json_document.h"
@@ -148,18 +147,10 @@ void ExportedArchive::add_state_dict(const std::string& record,
     if (std::any_of(stored.sizes.begin(), stored.sizes.end(), [](std::int64_t size) { return size < 0; })) {
       throw input_error(full + ": the tensor '" + stored.name.substr(0, 100) + "' has a negative size");
     }
-    TensorRecord tensor;
-    tensor.record = full;
-    tensor.packed = true;
-    tensor.is_parameter = stored.is_parameter;
-    tensor.position = to.size();
-    tensor.storage = full + ":" + stored.storage;
-    tensor.offset = stored.offset;
-    tensor.sizes = std::move(stored.sizes);
-    tensor.strides = std::move(stored.strides);
-    tensor.dtype = std::move(stored.dtype);
-    tensor.content = std::move(stored.content);
-    to.insert_or_assign(std::move(stored.name), std::move(tensor));
+    const std::string name = stored.name;
+    TensorRecord tensor{std::move(stored), to.size(), full, true};
+    tensor.storage = full + ":" + tensor.storage;
+    to.insert_or_assign(name, std::move(tensor));
   }
 }
 

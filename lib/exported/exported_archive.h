@@ -9,22 +9,17 @@
 #include <vector>
 
 #include "archive/file_kind.h"
+#include "archive/state_dict.h"
 #include "archive/zip_archive.h"
 #include "graph/graph.h"
 
 namespace fxtrace {
 
 // The location of a tensor's bytes.  Tensors with equal storage, offset, sizes and strides are the same.
-struct TensorRecord {
-  std::string storage;      // identifies the storage within the archive
-  std::int64_t offset = 0;  // in elements
-  std::vector<std::int64_t> sizes, strides;
-  std::string dtype;
-  bool is_parameter = false;
+struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
-  std::string record;        // record of the archive; holds just the storage, unless `packed`
+  std::string record = {};   // record of the archive; holds just the storage, unless `packed`
   bool packed = false;       // the record is an archive of torch.save that holds more than this storage
-  std::string content;       // ZipArchive::content_key()
 };
 
 class ExportedArchive {
