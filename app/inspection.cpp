@@ -59,7 +59,7 @@ std::string status_text(const ModuleRecord& module) {
 
 // "Tensor", "float32[1, batch]", "0.5 (fixed)"
 std::string port_text(const PortInfo& port) {
-  if (port.fixed) return print_argument(Graph(), *port.fixed) + " (fixed)";
+  if (port.fixed) return print_argument(*port.fixed) + " (fixed)";
   if (port.meta.shape || port.meta.value) return value_text(port.meta);
   return port.meta.type ? *port.meta.type : "unknown";
 }
@@ -69,7 +69,7 @@ std::string signature_text(const MethodInfo& method) {
   for (const auto& input : method.inputs) {
     if (!text.ends_with('(')) text += ", ";
     text += input.name + ": " + port_text(input);
-    if (input.default_value) text += " = " + print_argument(Graph(), *input.default_value);
+    if (input.default_value) text += " = " + print_argument(*input.default_value);
   }
   text += ") -> ";
   if (method.outputs.size() == 1) return text + port_text(method.outputs.front());
@@ -98,7 +98,7 @@ void write_method(const MethodInfo& method, std::ostream& out) {
   if (has_defaults) rows.front().emplace_back("default");
   for (const auto& input : method.inputs) {
     rows.push_back({input.name, port_text(input)});
-    if (input.default_value) rows.back().push_back(print_argument(Graph(), *input.default_value));
+    if (input.default_value) rows.back().push_back(print_argument(*input.default_value));
   }
   if (method.inputs.empty()) rows.push_back({"(none)", ""});
   write_table(out, rows, {false, false, false});
@@ -202,15 +202,14 @@ void sizes_json(const char* key, const TensorTotal& own, const TensorTotal& tota
 
 void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_inputs, JsonEmitter& json) {
   json.key(key).objects(ports, [&](const PortInfo& port) {
-    const auto text = [](const Argument& value) { return print_argument(Graph(), value); };
     json.field("name", port.name);
     json.field("type", port.meta.type);
     json.field("shape", port.meta.shape);
     json.field("dtype", port.meta.dtype);
     if (are_inputs) {
-      json.field("default", port.default_value ? std::optional(text(*port.default_value)) : std::nullopt);
+      json.field("default", port.default_value ? std::optional(print_argument(*port.default_value)) : std::nullopt);
     }
-    json.field("value", port.fixed                           ? text(*port.fixed)
+    json.field("value", port.fixed                           ? print_argument(*port.fixed)
                         : port.meta.shape || port.meta.value ? value_text(port.meta)
                                                              : port.meta.type.value_or(""));
     json.field("fixed", port.fixed.has_value());

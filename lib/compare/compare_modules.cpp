@@ -136,7 +136,6 @@ bool Comparer::is_repeated(const Argument& number, const Argument& list) {
 
 void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) {
   if (a.attributes.empty() && b.attributes.empty()) return;
-  const Graph none;
   std::map<std::string_view, const Argument*> others;
   for (const auto& [name, value] : b.attributes) others.emplace(name, &value);
   const bool are_known = all_attributes_ && qualified_type(a.type) == qualified_type(b.type);
@@ -152,7 +151,7 @@ void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) 
         (is_repeated(*before, *after) || is_repeated(*after, *before)))
       return;
     const auto text = [&](const Argument* value) {
-      return value == nullptr ? std::nullopt : std::optional(print_argument(none, *value));
+      return value == nullptr ? std::nullopt : std::optional(print_argument(*value));
     };
     resized_.insert(a.path);
     add_change(a.path, DifferenceKind::kArguments, a.path, std::string(name), text(before), text(after));

@@ -20,8 +20,7 @@ std::string constant_text(const Constant& constant) {
   if (!constant.object_type.empty()) return constant.object_type;
   std::string text = constant.dtype + shape_text(constant.shape);
   if (!constant.data || constant.data->size() > kShown) return text;
-  const Graph none;
-  for (const Argument& element : *constant.data) text += " " + print_argument(none, element);
+  for (const Argument& element : *constant.data) text += " " + print_argument(element);
   return text;
 }
 

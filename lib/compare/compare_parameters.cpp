@@ -1,5 +1,6 @@
 #include "compare/comparer.h"
 
+#include "graph/text_form.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {

@@ -23,18 +23,17 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
   if (text.ends_with('.')) text += '0';
   // bool? pin_memory=None
   if (text == "None" && argument.type.required().name == "bool" && value == Argument(false)) return true;
-  const Graph none;
   bool has_node = false;
   for_each_reference(value, [&](NodeId) { has_node = true; });
   if (has_node) return false;
   const auto* list = value.get_if<Argument::List>();
   if (list != nullptr && argument.type.required().length && !list->items.empty()) {
-    const auto is_one = [&](const Argument& item) { return print_argument(none, item) == text; };
+    const auto is_one = [&](const Argument& item) { return print_argument(item) == text; };
     if (std::ranges::all_of(list->items, is_one)) return true;
   }
   constexpr std::size_t kLongest = 32;
   if (list != nullptr && list->items.size() > kLongest) return false;
-  return print_argument(none, value) == text;
+  return print_argument(value) == text;
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "graph/text_form.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
-#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -47,12 +46,7 @@ Expression renamed(const Expression& expression, const Renames& renames) {
 
 bool is_same_plain(const Argument& a, const Argument& b) {
   if (a == b) return true;
-  const Graph none;
-  return a.value.index() == b.value.index() && print_argument(none, a) == print_argument(none, b);
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
+  return a.value.index() == b.value.index() && print_argument(a) == print_argument(b);
 }
 
 std::string short_text(const Node& node) {

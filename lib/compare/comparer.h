@@ -36,7 +36,6 @@ Expression renamed(const Expression& expression, const Renames& renames);
 // Of values without nodes in them; a nan is one.
 bool is_same_plain(const Argument& a, const Argument& b);
 
-std::string shape_text(const std::vector<std::int64_t>& shape);  // "[2, 3]"
 // As print_node(), without the arguments, which may be many.
 std::string short_text(const Node& node);
 

@@ -37,12 +37,11 @@ namespace {
 
 // "boxes.1"
 std::string path_text(const std::vector<Argument>& path) {
-  const Graph none;
   std::string text;
   for (const Argument& step : path) {
     if (!text.empty()) text += '.';
     const auto* key = step.get_if<std::string>();
-    text += key != nullptr ? *key : print_argument(none, step);
+    text += key != nullptr ? *key : print_argument(step);
   }
   return text;
 }

@@ -54,7 +54,7 @@ std::vector<std::size_t> call_digests(const ProgramGraph& graph, const Hierarchy
     std::string text(operation.target.text());
     for_each_argument(operation, [&](const Operand& operand) {
       const auto none = [](ValueId) { return Argument(Argument::None{}); };
-      text += ' ' + print_argument(Graph(), map_references<NodeId>(operand, none));
+      text += ' ' + print_argument(map_references<NodeId>(operand, none));
     });
     for (CallId call = operation.call;; call = hierarchy.calls()[call].parent) {
       digests[call] = (digests[call] ^ std::hash<std::string>()(text)) * kPrime;

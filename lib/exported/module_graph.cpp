@@ -554,7 +554,7 @@ class ModuleGraphBuilder {
                       (kind == ValueKind::kFloat && value.is<double>());
     if (fits) return;
     fail_inputs("'" + entry.name + "': expected " + meta.type.value_or("Tensor") + ", got " +
-                print_argument(Graph(), value));
+                print_argument(value));
   }
 
   InputChoice input_choice() const {

@@ -126,6 +126,11 @@ std::string print_argument(const Graph& graph, const Argument& argument) {
   return out;
 }
 
+std::string print_argument(const Argument& argument) {
+  static const Graph none;
+  return print_argument(none, argument);
+}
+
 std::string value_text(const Meta& meta) {
   std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
   if (meta.value) {
@@ -140,6 +145,10 @@ std::string known_value_text(const Meta& meta) {
   // A dtype tells that it is a tensor.
   if (meta.dtype && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
   return meta.device ? text + " on " + *meta.device : text;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return "[" + joined(shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
 }
 
 std::string place_text(const SourceLocation& source) {

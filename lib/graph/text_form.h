@@ -14,7 +14,9 @@
 // value_text() writes them; sources are left out.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -25,14 +27,17 @@ namespace fxtrace {
 std::string print_node(const Graph& graph, const Node& node);
 std::string print_scope(const Scope& scope);
 
-// Returns one argument of a node of the graph in that form.
+// Returns one argument of a node of the graph in that form; without a graph, one that names no node.
 std::string print_argument(const Graph& graph, const Argument& argument);
+std::string print_argument(const Argument& argument);
 
 // Returns the type and shape of a value for people: "float32[1, batch]", "int", "int 2*batch"; empty when
 // unknown.
 std::string value_text(const Meta& meta);
 // Returns value_text() with the device: "float32[4] on cuda:0".
 std::string known_value_text(const Meta& meta);
+
+std::string shape_text(const std::vector<std::int64_t>& shape);  // "[2, 3]"
 
 // "net.py:12: return x + y", for messages.
 std::string place_text(const SourceLocation& source);

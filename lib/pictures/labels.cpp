@@ -42,7 +42,6 @@ bool is_number(const Argument& argument, double number) {
 
 // A value that holds no other; real numbers in as many digits as people read.
 std::string plain_text(const Argument& argument) {
-  static const Graph none;
   if (const auto* real = argument.get_if<double>(); real != nullptr && std::isfinite(*real)) {
     constexpr int kDigits = 5;
     std::ostringstream text;
@@ -50,7 +49,7 @@ std::string plain_text(const Argument& argument) {
     text << std::setprecision(kDigits) << *real;
     return text.str();
   }
-  return print_argument(none, argument);
+  return print_argument(argument);
 }
 
 // "2" of 2 and [2, 2]; "3x1" of [3, 1] joined by `by`.
@@ -184,6 +183,13 @@ std::string Labels::value_text(const Meta& meta) const {
   shorter.dtype.reset();
   shorter.type.reset();
   return fxtrace::value_text(shorter);
+}
+
+std::string Labels::value_text(const std::string& dtype, const std::vector<std::int64_t>& shape) const {
+  Meta meta;
+  meta.dtype = dtype;
+  meta.shape.emplace(shape.begin(), shape.end());
+  return value_text(meta);
 }
 
 bool Labels::is_shown(const Node& node) const { return shown_.contains(&node); }
@@ -333,10 +339,7 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
     const Constant& constant = *attribute.constant;
     if (!constant.object_type.empty()) return std::string(QualifiedName(constant.object_type).last());
     if (constant.data && constant.data->size() == 1) return plain_text(constant.data->front());
-    Meta meta;
-    meta.dtype = constant.dtype;
-    meta.shape.emplace(constant.shape.begin(), constant.shape.end());
-    return "constant " + value_text(meta);
+    return "constant " + value_text(constant.dtype, constant.shape);
   }
   if (attribute.node->op != Opcode::kGetAttr) return constant_text(*attribute.node);
   const std::string name(QualifiedName(*attribute.node->target).below(scope));
@@ -344,10 +347,7 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
   if (attribute.parameter->kind == ParameterKind::kCustomObject) {
     return name + " " + std::string(QualifiedName(attribute.parameter->type).last());
   }
-  Meta meta;
-  meta.dtype = attribute.parameter->dtype;
-  meta.shape.emplace(attribute.parameter->shape.begin(), attribute.parameter->shape.end());
-  return name + " " + value_text(meta);
+  return name + " " + value_text(attribute.parameter->dtype, attribute.parameter->shape);
 }
 
 std::string Labels::value_of(const Outline::Item& item) const {

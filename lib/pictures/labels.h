@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,6 +42,7 @@ class Labels {
   std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
   // "float32[1, 64]"; without the collection's most frequent dtype.
   std::string value_text(const Meta& meta) const;
+  std::string value_text(const std::string& dtype, const std::vector<std::int64_t>& shape) const;
   const std::string& usual_dtype() const { return usual_dtype_; }
 
  private:

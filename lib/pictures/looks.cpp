@@ -141,14 +141,10 @@ std::vector<LeafParameters::Line> LeafParameters::lines(const Outline::Item& cal
       lines.push_back({"and " + std::to_string(found->second.size() - kMaxParameters) + " more", ""});
       break;
     }
-    std::string value = parameter->type;
-    if (parameter->kind != ParameterKind::kCustomObject) {
-      Meta meta;
-      meta.dtype = parameter->dtype;
-      meta.shape.emplace(parameter->shape.begin(), parameter->shape.end());
-      value = labels.value_text(meta);
-    }
-    lines.push_back({parameter->name.substr(prefix), std::move(value)});
+    const bool is_object = parameter->kind == ParameterKind::kCustomObject;
+    lines.push_back(
+        {parameter->name.substr(prefix),
+         is_object ? parameter->type : labels.value_text(parameter->dtype, parameter->shape)});
   }
   return lines;
 }

@@ -294,7 +294,6 @@ class HtmlDataWriter {
 
   // [path, type, status, rule, calls, failure or 0, [[attribute, value], ...]]
   void write_module(const ModuleRecord& module) {
-    static const Graph none;
     out_ << '[' << text(module.path) << ',' << text(module.type, kMaxText, Keep::kEnd) << ','
          << static_cast<int>(module.status) << ',' << text(module.rule.value_or("")) << ',' << module.calls
          << ',';
@@ -307,7 +306,7 @@ class HtmlDataWriter {
     }
     out_ << ',';
     write_list(module.attributes, [&](const auto& attribute) {
-      out_ << '[' << text(attribute.first) << ',' << text(print_argument(none, attribute.second)) << ']';
+      out_ << '[' << text(attribute.first) << ',' << text(print_argument(attribute.second)) << ']';
     });
     out_ << ']';
   }

@@ -468,9 +468,8 @@ class ModelExplorerWriter {
         json_.field("status", to_string(record.status));
         json_.field("calls", std::to_string(record.calls));
         if (group.call != 1) json_.field("call", std::to_string(group.call));
-        static const Graph none;
         for (const auto& [name, value] : record.attributes)
-          json_.field("attribute " + shown(name, kMostName), shown(print_argument(none, value)));
+          json_.field("attribute " + shown(name, kMostName), shown(print_argument(value)));
       }
       if (const auto found = models_.rows.find(group.path); found != models_.rows.end()) {
         const SummaryRow& row = *found->second;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/text_form.h"
 #include "support/words.h"
 #include "writers/csv_text.h"
 #include "writers/order_words.h"
@@ -55,10 +56,8 @@ class OrderCsvWriter {
 
   void parameter(const UseOrder::Parameter& parameter, std::int64_t place) {
     const auto calls = order_words::calls_of(parameter);
-    const std::string shape =
-        "[" + joined(parameter.shape, [](std::int64_t size) { return std::to_string(size); }) + "]";
     const bool has_bucket = place > 0 && order_.buckets;
-    csv_.row("parameter", number(place), parameter.name, "", "", parameter.dtype, shape,
+    csv_.row("parameter", number(place), parameter.name, "", "", parameter.dtype, shape_text(parameter.shape),
              element_count(parameter.shape), parameter.bytes, first(calls), all(calls), parameter.use_count,
              joined(parameter.tied, {}, kSeparator),
              number(has_bucket ? bucket_of_[static_cast<std::size_t>(place - 1)] : 0));

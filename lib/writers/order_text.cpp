@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
@@ -188,9 +189,7 @@ class OrderTextWriter {
     std::vector<Row> rows;
     for (const NumberedRow& row : folded) {
       const UseOrder::Parameter& parameter = all[row.row];
-      std::string type = parameter.dtype + "[" +
-                         joined(parameter.shape, [](std::int64_t size) { return std::to_string(size); }) +
-                         "]";
+      std::string type = parameter.dtype + shape_text(parameter.shape);
       if (row.repeats > 1) type = std::to_string(row.repeats) + " x " + type;
       std::string calls = calls_text(order_words::calls_of(parameter));
       const UseOrder::Parameter& last = all[row.row + (row.repeats - 1) * row.length];

@@ -15,12 +15,6 @@ namespace {
 
 std::string known(const std::string& text) { return text.empty() ? "?" : text; }
 
-std::string plain_text(const Argument& value) { return print_argument(Graph(), value); }
-
-std::string numbers_text(const std::vector<std::int64_t>& numbers) {
-  return "[" + joined(numbers, [](std::int64_t number) { return std::to_string(number); }) + "]";
-}
-
 std::string source_text(const SourceLocation& source) {
   std::string text = source.file;
   if (source.line > 0) text += ":" + std::to_string(source.line);
@@ -86,7 +80,7 @@ class TextWriter {
     }
     if (!module.attributes.empty()) {
       line("attributes " + joined(module.attributes, [](const auto& attribute) {
-             return attribute.first + "=" + plain_text(attribute.second);
+             return attribute.first + "=" + print_argument(attribute.second);
            }));
     }
     --depth_;
@@ -95,7 +89,7 @@ class TextWriter {
   void parameter(const ParameterRecord& parameter) {
     std::string text = parameter.name + ": " + to_string(parameter.kind) + " ";
     text += parameter.kind == ParameterKind::kCustomObject ? parameter.type
-                                                           : parameter.dtype + numbers_text(parameter.shape);
+                                                           : parameter.dtype + shape_text(parameter.shape);
     if (parameter.device) text += " on " + *parameter.device;
     if (parameter.alias_of) text += ", alias of " + *parameter.alias_of;
     line(text);
@@ -143,11 +137,11 @@ class TextWriter {
       return line(name + ": " + constant.object_type + " in " + constant.record + ", item " +
                   std::to_string(constant.object_index));
     }
-    std::string text = name + ": " + constant.dtype + numbers_text(constant.shape);
+    std::string text = name + ": " + constant.dtype + shape_text(constant.shape);
     if (constant.data) {
-      text += " = " + plain_text(Argument::List{*constant.data});
+      text += " = " + print_argument(Argument::List{*constant.data});
     } else if (!constant.record.empty()) {
-      text += " in " + constant.record + ", stride " + numbers_text(constant.stride) + ", storage_offset " +
+      text += " in " + constant.record + ", stride " + shape_text(constant.stride) + ", storage_offset " +
               std::to_string(constant.storage_offset);
     }
     line(text);
