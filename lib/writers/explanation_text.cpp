@@ -12,6 +12,7 @@
 #include "support/utf8.h"
 #include "support/words.h"
 #include "writers/explanation_writers.h"
+#include "writers/tree_lines.h"
 
 namespace fxtrace {
 namespace {
@@ -114,7 +115,9 @@ class ExplanationTextWriter {
   void tree(const std::vector<FailureGroup>& failures) {
     const std::size_t shown = std::min(failures.size(), kMostItems);
     std::vector<std::string> above{""};  // by depth: the lines of the tree in front of what is there
-    const std::vector<bool> is_last = last_ones(failures, shown);
+    std::vector<std::size_t> depths;
+    for (std::size_t i = 0; i < shown; ++i) depths.push_back(failures[i].depth);
+    const std::vector<bool> is_last = last_ones(depths);
     for (std::size_t i = 0; i < shown; ++i) {
       const FailureGroup& group = failures[i];
       const std::size_t depth = std::min({group.depth, above.size() - 1, kMostDepth});
@@ -131,21 +134,6 @@ class ExplanationTextWriter {
       failure(group.failure, above.back() + (has_inner ? "│ " : "  "));
     }
     more(failures.size(), "cause");
-  }
-
-  // Which have none behind them in the same module.
-  static std::vector<bool> last_ones(const std::vector<FailureGroup>& failures, std::size_t shown) {
-    std::vector<bool> is_last(shown, true);
-    std::vector<std::size_t> open;
-    for (std::size_t i = 0; i < shown; ++i) {
-      while (!open.empty() && failures[open.back()].depth > failures[i].depth) open.pop_back();
-      if (!open.empty() && failures[open.back()].depth == failures[i].depth) {
-        is_last[open.back()] = false;
-        open.pop_back();
-      }
-      open.push_back(i);
-    }
-    return is_last;
   }
 
   void failure(const Failure& failure, const std::string& before) {

@@ -4,8 +4,7 @@
 
 namespace fxtrace {
 
-std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
-  constexpr std::size_t kMostLines = 20;
+std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
   std::vector<bool> is_last(depths.size(), true);
   std::vector<std::size_t> open;  // the row at each depth
   for (std::size_t i = 0; i < depths.size(); ++i) {
@@ -16,6 +15,12 @@ std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
     }
     open.push_back(i);
   }
+  return is_last;
+}
+
+std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
+  constexpr std::size_t kMostLines = 20;
+  const std::vector<bool> is_last = last_ones(depths);
   std::vector<std::string> lines;
   std::vector<std::string> above;  // for the children of the row at each depth
   for (std::size_t i = 0; i < depths.size(); ++i) {
