@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "support/columns.h"
@@ -29,11 +28,7 @@ const char* colour_of(Change change) {
 void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
   out << layout.paint(comparison_words::headline(comparison), kBold) << "\n"
       << comparison_words::models(comparison) << "\n\n";
-  const auto summary = comparison_words::summary(comparison);
-  std::size_t widest = 0;
-  for (const auto& [label, text] : summary) widest = std::max(widest, label.size());
-  for (const auto& [label, text] : summary)
-    out << layout.paint(label, kBold) << std::string(widest - label.size() + 2, ' ') << text << "\n";
+  write_lines(comparison_words::summary(comparison), layout, out);
   for (const comparison_words::Group& group : comparison_words::groups(comparison, kMostTextGroups)) {
     out << "\n" << layout.paint(group.title, kBold);
     if (!group.type.empty()) out << "  " << layout.paint(group.type, kDim);

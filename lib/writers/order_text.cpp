@@ -270,11 +270,8 @@ class OrderTextWriter {
     if (!tied.empty()) lines.emplace_back("Tied", list_text(tied));
     if (!shared.empty()) lines.emplace_back("Shared", list_text(shared));
     if (!never_called.empty()) lines.emplace_back("Never called", names_text(never_called));
-    std::size_t widest = 0;
-    for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
     out_ << "\n";
-    for (const auto& [label, text] : lines)
-      out_ << layout_.paint(label, kBold) << std::string(widest - label.size() + kGap, ' ') << text << "\n";
+    write_lines(lines, layout_, out_);
   }
 
   const UseOrder& order_;

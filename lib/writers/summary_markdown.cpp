@@ -32,8 +32,8 @@ void write_ports(const char* title, const std::vector<summary_words::Line>& port
 
 void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
   out << markdown_code(summary_words::headline(summary)) << "\n\n";
-  write_ports("Inputs", summary_words::inputs(summary), out);
-  write_ports("Outputs", summary_words::outputs(summary), out);
+  write_ports("Inputs", summary_words::ports(summary.inputs), out);
+  write_ports("Outputs", summary_words::ports(summary.outputs), out);
   for (const auto& [label, text] : summary_words::totals(summary))
     out << "- " << label << ": " << markdown_code(text) << "\n";
   out << "\n";

@@ -227,8 +227,8 @@ class SummaryTextWriter {
 
   void document(const ModelSummary& summary) {
     out_ << layout_.paint(summary_words::headline(summary), kBold) << "\n";
-    const auto inputs = summary_words::inputs(summary);
-    const auto outputs = summary_words::outputs(summary);
+    const auto inputs = summary_words::ports(summary.inputs);
+    const auto outputs = summary_words::ports(summary.outputs);
     if (!inputs.empty() || !outputs.empty()) out_ << "\n";
     std::size_t names = 0;
     for (const auto& ports : {inputs, outputs}) {
@@ -240,7 +240,7 @@ class SummaryTextWriter {
     if (!summary.rows.empty()) SummaryTable(summary, layout_).write(out_);
     notes(summary);
     out_ << "\n";
-    lines(summary_words::totals(summary));
+    write_lines(summary_words::totals(summary), layout_, out_);
   }
 
   void notes(const ModelSummary& summary) {
@@ -274,15 +274,6 @@ class SummaryTextWriter {
       }
       if (names != 0) out_ << name << std::string(names - width(name) + kColumnGap, ' ');
       out_ << text << "\n";
-    }
-  }
-
-  void lines(const std::vector<summary_words::Line>& lines) {
-    std::size_t widest = 0;
-    for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
-    for (const auto& [label, text] : lines) {
-      out_ << layout_.paint(label, kBold) << std::string(widest - label.size() + kColumnGap, ' ') << text
-           << "\n";
     }
   }
 

@@ -189,15 +189,9 @@ std::string operations_per_second(const SummaryRow& row) {
   return rate ? rounded(std::llround(*rate)) : "";
 }
 
-std::vector<Line> inputs(const ModelSummary& summary) {
+std::vector<Line> ports(const std::vector<ModelSummary::Port>& ports) {
   std::vector<Line> lines;
-  for (const auto& port : summary.inputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
-  return lines;
-}
-
-std::vector<Line> outputs(const ModelSummary& summary) {
-  std::vector<Line> lines;
-  for (const auto& port : summary.outputs) lines.emplace_back(one_line(port.name), port_text(port.meta));
+  for (const auto& port : ports) lines.emplace_back(one_line(port.name), port_text(port.meta));
   return lines;
 }
 

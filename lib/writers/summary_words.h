@@ -42,8 +42,7 @@ std::string operations_per_second(const SummaryRow& row);
 
 // A name and a value: "x", "float32[1, 3, 224, 224]".
 using Line = std::pair<std::string, std::string>;
-std::vector<Line> inputs(const ModelSummary& summary);
-std::vector<Line> outputs(const ModelSummary& summary);
+std::vector<Line> ports(const std::vector<ModelSummary::Port>& ports);
 // Returns the lines below the table: "MACs", "1,814,073,344 (1.81 G)".
 std::vector<Line> totals(const ModelSummary& summary);
 // Returns notes about the table: modules that failed, omitted rows, the meaning of marks.

@@ -1,8 +1,12 @@
 // The place that a text for people is written to.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fxtrace {
 
@@ -24,5 +28,14 @@ struct TextLayout {
     return colour && !text.empty() ? style + text + kReset : text;
   }
 };
+
+// Writes pairs of a label and a text, a line each.
+inline void write_lines(const std::vector<std::pair<std::string, std::string>>& lines,
+                        const TextLayout& layout, std::ostream& out) {
+  std::size_t widest = 0;
+  for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
+  for (const auto& [label, text] : lines)
+    out << layout.paint(label, kBold) << std::string(widest - label.size() + 2, ' ') << text << "\n";
+}
 
 }  // namespace fxtrace
