@@ -138,12 +138,7 @@ class HtmlDataWriter {
   // A column: one value for each item, as `value` writes it.
   template <class F>
   void column(const char* name, const F& value) {
-    out_ << ",\n\"" << name << "\":[";
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      if (i > 0) out_ << ',';
-      value(order_[i]);
-    }
-    out_ << ']';
+    table(name, order_, value);
   }
 
   void write_items() {
@@ -210,6 +205,11 @@ class HtmlDataWriter {
       out_ << '0';
       return;
     }
+    write_values(values, write);
+  }
+
+  template <class T, class F>
+  void write_values(const T& values, const F& write) {
     out_ << '[';
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) out_ << ',';
@@ -284,12 +284,8 @@ class HtmlDataWriter {
 
   template <class T, class F>
   void table(const char* name, const std::vector<T>& rows, const F& write) {
-    out_ << ",\n\"" << name << "\":[";
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (i > 0) out_ << ',';
-      write(rows[i]);
-    }
-    out_ << ']';
+    out_ << ",\n\"" << name << "\":";
+    write_values(rows, write);
   }
 
   // [path, type, status, rule, calls, failure or 0, [[attribute, value], ...]]
