@@ -12,6 +12,7 @@
 #include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 #include "support/error.h"
+#include "support/identifier.h"
 #include "support/json_document.h"
 #include "support/words.h"
 
@@ -43,14 +44,10 @@ bool is_pickle_name(std::string_view name) {
          last.starts_with("opaque_obj_") || last.starts_with("custom_obj_");
 }
 
-bool is_identifier(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 // The dotted name that begins at `at`.
 std::string_view dotted_name(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && (is_identifier(text[end]) || text[end] == '.')) ++end;
+  while (end < text.size() && (is_word(text[end]) || text[end] == '.')) ++end;
   std::string_view name = text.substr(at, std::min(end - at, kMaxName));
   while (name.ends_with('.')) name.remove_suffix(1);
   return name;
@@ -110,7 +107,7 @@ class Scan {
   }
 
   static const char* problem_of_path(std::string_view name) {
-    const bool has_drive = name.size() > 1 && name[1] == ':' && is_identifier(name[0]);
+    const bool has_drive = name.size() > 1 && name[1] == ':' && is_word(name[0]);
     if (name.starts_with('/') || name.starts_with('\\') || has_drive)
       return "an absolute path: unpacked, it leaves its folder";
     std::string text(name);
@@ -250,7 +247,7 @@ class Scan {
       named.insert(is_known ? machine.global_name(global, kMaxName) : "");
     }
     for (const std::string& name : named) {
-      if (!is_pickle && !std::ranges::all_of(name, [](char c) { return is_identifier(c) || c == '.'; }))
+      if (!is_pickle && !std::ranges::all_of(name, [](char c) { return is_word(c) || c == '.'; }))
         continue;
       constexpr std::string_view kClass = "__torch__.torch.classes.";
       if (name.starts_with(kClass)) {
@@ -274,7 +271,7 @@ class Scan {
   void searched(std::string_view text, const std::string& record, std::string_view mark) {
     const auto search = [&](std::string_view what, const auto& found) {
       for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
-        if (at == 0 || !(is_identifier(text[at - 1]) || text[at - 1] == '.')) found(at);
+        if (at == 0 || !(is_word(text[at - 1]) || text[at - 1] == '.')) found(at);
       }
     };
     search(mark, [&](std::size_t at) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "support/columns.h"
 #include "support/error.h"
 
 namespace fxtrace {
@@ -44,12 +45,8 @@ bool is_special(char32_t c) { return c == '*' || c == '?' || c == '['; }
 Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset) {
   const auto fail = [&](std::size_t byte, const std::string& what) {
     const std::string_view before = whole.substr(0, std::min(whole.size(), offset + byte));
-    const auto position =
-        std::count_if(before.begin(), before.end(),
-                      [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) +
-        1;
-    throw usage_error("invalid glob '" + std::string(whole) + "' at position " + std::to_string(position) +
-                      ": " + what);
+    throw usage_error("invalid glob '" + std::string(whole) + "' at position " +
+                      std::to_string(width(before) + 1) + ": " + what);
   };
   if (pattern.empty()) fail(0, "the glob is empty");
 

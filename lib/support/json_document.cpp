@@ -12,6 +12,7 @@
 #include <simdjson.h>
 #include <nlohmann/json.hpp>
 
+#include "support/columns.h"
 #include "support/json_emitter.h"
 
 namespace fxtrace {
@@ -360,9 +361,7 @@ std::string JsonDocument::line_and_column(std::size_t position) const {
   const std::string_view before = source_.substr(0, position);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::string_view start = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
-  const auto is_first = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-  const auto column = std::count_if(start.begin(), start.end(), is_first) + 1;
-  return ":" + std::to_string(line) + ":" + std::to_string(column);
+  return ":" + std::to_string(line) + ":" + std::to_string(width(start) + 1);
 }
 
 Error JsonDocument::error(std::uint32_t at, std::uint32_t about, const std::string& what,

@@ -129,9 +129,7 @@ class SpecReader {
   std::string dtype(std::string_view name) const {
     if (name.empty()) fail("missing dtype before the sizes");
     if (auto known = find_dtype(name)) return *known;
-    const std::string nearest = find_nearest(without_prefix(name, "torch."), dtype_names());
-    fail(quoted(name) + " is not a dtype" +
-         (nearest.empty() ? "" : ", did you mean " + quoted(nearest) + "?"));
+    fail(quoted(name) + " is not a dtype" + did_you_mean(without_prefix(name, "torch."), dtype_names()));
   }
 
   SymInt size(std::string_view text, std::size_t index) const {

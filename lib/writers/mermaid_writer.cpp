@@ -11,6 +11,7 @@
 
 #include "pictures/labels.h"
 #include "pictures/looks.h"
+#include "support/columns.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "writers/mermaid_text.h"
@@ -54,7 +55,7 @@ class MermaidWriter {
   void document(std::ostream& out) {
     diagram();
     const std::string body = out_.str();
-    out << head(count_characters(body)) << body;
+    out << head(width(body)) << body;
   }
 
  private:
@@ -66,11 +67,6 @@ class MermaidWriter {
   std::string bold(std::string_view text) const { return "<b>" + html(text, Keep::kEnd) + "</b>"; }
   std::string small(std::string_view text, Keep keep = Keep::kStart) const {
     return "<small>" + html(text, keep) + "</small>";
-  }
-
-  static std::size_t count_characters(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(text, [](char byte) { return (byte & '\xC0') != '\x80'; }));
   }
 
   // Front matter and comments.
@@ -91,7 +87,7 @@ class MermaidWriter {
         "    wrappingWidth: 480\n"
         "---\n";
     // Edges without a line count too.
-    const std::size_t characters = count_characters(text) + body;
+    const std::size_t characters = width(text) + body;
     if (characters > kMermaidCharacters || edges_ > kMermaidEdges) {
       text += "%% This is more than GitHub draws: " + std::to_string(characters) + " characters of " +
               std::to_string(kMermaidCharacters) + ", " + std::to_string(edges_) + " edges of " +
