@@ -4,6 +4,7 @@
 #include "support/printable.h"
 #include "writers/check_words.h"
 #include "writers/check_writers.h"
+#include "writers/html_text.h"
 
 namespace fxtrace {
 namespace {
@@ -14,13 +15,9 @@ std::string xml_text(std::string_view text) {
   for_each_printable(text, result, "\\", [&](std::string_view bytes, char32_t c) {
     switch (c) {
       case '&':
-        result += "&amp;";
-        break;
       case '<':
-        result += "&lt;";
-        break;
       case '>':
-        result += "&gt;";
+        result += entity_of(c);
         break;
       case '"':
         result += "&quot;";

@@ -2,6 +2,7 @@
 
 #include "support/printable.h"
 #include "support/utf8.h"
+#include "writers/html_text.h"
 
 namespace fxtrace {
 namespace {
@@ -59,13 +60,9 @@ std::string dot_html(std::string_view text) {
     has_mark = has_mark || c != ' ';
     switch (c) {
       case '&':
-        out += "&amp;";
-        break;
       case '<':
-        out += "&lt;";
-        break;
       case '>':
-        out += "&gt;";
+        out += entity_of(static_cast<unsigned char>(c));
         break;
       case '"':
         out += "&quot;";

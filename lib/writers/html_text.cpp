@@ -7,19 +7,8 @@ namespace fxtrace {
 std::string html_text(std::string_view text) {
   std::string out;
   for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
+    const std::string_view entity = entity_of(static_cast<unsigned char>(c));
+    entity.empty() ? out += c : out += entity;
   }
   return out;
 }

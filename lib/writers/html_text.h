@@ -8,6 +8,11 @@
 
 namespace fxtrace {
 
+// Returns what stands for & < > in HTML and XML: "&amp;"; empty for all other characters.
+constexpr std::string_view entity_of(char32_t c) {
+  return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "";
+}
+
 // Returns text for use between tags.
 std::string html_text(std::string_view text);
 
