@@ -14,17 +14,6 @@
 #include "support/words.h"
 
 namespace fxtrace::cli {
-namespace {
-
-// "a, b and c"
-std::string suffix_list(const std::vector<std::string>& words, const char* last) {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : &word == &words.back() ? last : ", ") + word;
-  return text;
-}
-
-}  // namespace
 
 void AnswerArguments::add_to(CLI::App& app, const std::string& more) {
   const char* group = "Output";
@@ -56,8 +45,8 @@ std::size_t AnswerArguments::format() const {
     if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
   }
   throw usage_error(
-      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + suffix_list(suffixes, " and "),
-      {suffix_list(options, " or ") + " writes that format into a file of any name"});
+      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + list_text(suffixes, " and "),
+      {list_text(options, " or ") + " writes that format into a file of any name"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -54,10 +54,7 @@ std::string listed(const char* Format::* member, const std::string& separator, c
     if (only_pictures && !format.is_picture) continue;
     if (*(format.*member) != '\0') texts.emplace_back(format.*member);
   }
-  std::string list;
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    list += (i == 0 ? "" : i + 1 == texts.size() ? last : separator) + texts[i];
-  return list;
+  return list_text(texts, last, separator);
 }
 
 std::vector<std::string> names() {

@@ -1,6 +1,8 @@
 // Options with a value, and checks of it with messages for users.
 #pragma once
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -44,14 +46,19 @@ inline std::function<std::string(const std::string&)> number_from_0() {
   };
 }
 
+// "a, b and c"
+inline std::string list_text(const std::vector<std::string>& words, const std::string& last,
+                             const std::string& between = ", ") {
+  std::string text;
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : &word == &words.back() ? last : between) + word;
+  return text;
+}
+
 inline std::function<std::string(const std::string&)> one_of(const std::vector<std::string>& words) {
   return [words](const std::string& text) -> std::string {
-    std::string list;
-    for (const auto& word : words) {
-      if (word == text) return {};
-      list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
-    }
-    return "expected " + list + ", got '" + text + "'";
+    if (std::ranges::find(words, text) != words.end()) return {};
+    return "expected " + list_text(words, " or ") + ", got '" + text + "'";
   };
 }
 
