@@ -60,22 +60,20 @@ void write_json(const catalog::QueryResult& result, std::ostream& out) {
   json.document([&] {
     write_format(json, "fxtrace.query", 1);
     json.field("columns", names);
-    json.key("rows").list_lines(result.rows, [&](const std::vector<Value>& values) {
-      json.object([&] {
-        for (std::size_t i = 0; i < values.size(); ++i) {
-          const Value& value = values[i];
-          json.key(names[i]);
-          if (value.type == Value::Type::kNull) {
-            json.null();
-          } else if (value.type == Value::Type::kInteger) {
-            json.integer(value.integer);
-          } else if (value.type == Value::Type::kReal) {
-            json.real(value.real);
-          } else {
-            json.string(value.text);
-          }
+    json.key("rows").objects_lines(result.rows, [&](const std::vector<Value>& values) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Value& value = values[i];
+        json.key(names[i]);
+        if (value.type == Value::Type::kNull) {
+          json.null();
+        } else if (value.type == Value::Type::kInteger) {
+          json.integer(value.integer);
+        } else if (value.type == Value::Type::kReal) {
+          json.real(value.real);
+        } else {
+          json.string(value.text);
         }
-      });
+      }
     });
   });
 }

@@ -1,5 +1,6 @@
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/words.h"
 #include "writers/csv_text.h"
@@ -19,14 +20,10 @@ std::string shape_text(const Meta& meta) {
 }
 
 void write_row(const SummaryRow& row, Csv& csv) {
-  std::string dtypes;
-  std::string shapes;
-  for (const Meta& meta : row.outputs.value_or(std::vector<Meta>())) {
-    dtypes += (dtypes.empty() ? "" : "; ") + meta.dtype.value_or("?");
-    shapes += (shapes.empty() ? "" : "; ") + shape_text(meta);
-  }
+  const std::vector<Meta> outputs = row.outputs.value_or(std::vector<Meta>());
+  const auto dtype = [](const Meta& meta) { return meta.dtype.value_or("?"); };
   csv.row(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
-          to_string(row.status), row.alias_of.value_or(""), row.calls, dtypes, shapes,
+          to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "), joined(outputs, shape_text, "; "),
           row.own_parameters.elements, row.parameters.elements, row.parameters.bytes,
           row.shared_parameters.elements, row.shared_parameters.bytes, row.buffers.elements, row.buffers.bytes,
           row.macs, row.activation_bytes, row.unknown, row.unsized, row.failed);
