@@ -207,7 +207,8 @@ void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_in
     json.field("shape", port.meta.shape);
     json.field("dtype", port.meta.dtype);
     if (are_inputs) {
-      json.field("default", port.default_value ? std::optional(print_argument(*port.default_value)) : std::nullopt);
+      json.field("default",
+                 port.default_value ? std::optional(print_argument(*port.default_value)) : std::nullopt);
     }
     json.field("value", port.fixed                           ? print_argument(*port.fixed)
                         : port.meta.shape || port.meta.value ? value_text(port.meta)

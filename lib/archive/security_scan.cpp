@@ -247,8 +247,7 @@ class Scan {
       named.insert(is_known ? machine.global_name(global, kMaxName) : "");
     }
     for (const std::string& name : named) {
-      if (!is_pickle && !std::ranges::all_of(name, [](char c) { return is_word(c) || c == '.'; }))
-        continue;
+      if (!is_pickle && !std::ranges::all_of(name, [](char c) { return is_word(c) || c == '.'; })) continue;
       constexpr std::string_view kClass = "__torch__.torch.classes.";
       if (name.starts_with(kClass)) {
         library(record, name);

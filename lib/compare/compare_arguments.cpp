@@ -43,12 +43,10 @@ void Comparer::compare_values(Current& now, Place i, Place j) {
   for (std::size_t k = 0; same && k < a.size(); ++k) same = is_same_value(now, *a[k].value, *b[k].value);
   if (same) return;
   const auto text = [&](const ComparedGraph& graph, std::span<const ComparedGraph::NamedArgument> arguments) {
-    return "(" +
-           joined(arguments,
-                  [&](const ComparedGraph::NamedArgument& argument) {
-                    return print_argument(graph.graph().graph, *argument.value);
-                  }) +
-           ")";
+    const auto print = [&](const auto& argument) {
+      return print_argument(graph.graph().graph, *argument.value);
+    };
+    return "(" + joined(arguments, print) + ")";
   };
   add_node_change(now, i, j, DifferenceKind::kArguments, "arguments", text(now.before, a),
                   text(now.after, b));

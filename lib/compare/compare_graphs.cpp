@@ -116,8 +116,7 @@ void Comparer::find_renames(Current& now) {
     if (to.size() > 1 || back[*to.begin()].size() > 1 || *to.begin() == from) continue;
     now.renames.emplace(from, SymInt::symbol(*to.begin()));
     if (!told_renames_.emplace(from, *to.begin()).second) continue;
-    add("",
-        {.kind = DifferenceKind::kNames, .subject = from, .other = *to.begin(), .field = "dimension"});
+    add("", {.kind = DifferenceKind::kNames, .subject = from, .other = *to.begin(), .field = "dimension"});
   }
   if (renames_.empty()) renames_ = now.renames;
 }

@@ -63,8 +63,7 @@ void Comparer::compare_modules() {
 void Comparer::one_sided_module(std::size_t module, Change change) {
   const bool is_added = change == Change::kAdded;
   const PairedModules& modules = pairs_.side(is_added);
-  Difference difference{
-      .kind = DifferenceKind::kModules, .change = change, .subject = modules[module].path};
+  Difference difference{.kind = DifferenceKind::kModules, .change = change, .subject = modules[module].path};
   const std::string path(is_added ? pairs_.path_before(difference.subject) : difference.subject);
   // What a wrapper is around tells of it.
   difference.within = modules.is_wrapper(module)

@@ -12,8 +12,7 @@ void Comparer::compare_parameters() {
   const auto one_sided = [&](const ParameterRecord& record, Change change, std::string_view path,
                              std::optional<std::string> cover) {
     if (is_constant(record, change == Change::kAdded)) return;
-    Difference difference{
-        .kind = DifferenceKind::kParameters, .change = change, .subject = record.name};
+    Difference difference{.kind = DifferenceKind::kParameters, .change = change, .subject = record.name};
     const bool is_object = record.kind == ParameterKind::kCustomObject;
     (change == Change::kAdded ? difference.after : difference.before) =
         is_object ? record.type : record.dtype + shape_text(record.shape);

@@ -142,9 +142,8 @@ std::vector<LeafParameters::Line> LeafParameters::lines(const Outline::Item& cal
       break;
     }
     const bool is_object = parameter->kind == ParameterKind::kCustomObject;
-    lines.push_back(
-        {parameter->name.substr(prefix),
-         is_object ? parameter->type : labels.value_text(parameter->dtype, parameter->shape)});
+    lines.push_back({parameter->name.substr(prefix),
+                     is_object ? parameter->type : labels.value_text(parameter->dtype, parameter->shape)});
   }
   return lines;
 }

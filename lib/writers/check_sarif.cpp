@@ -112,11 +112,12 @@ void write_check_sarif(const CheckReport& report, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").objects_lines(report.rules, [&](const Rule& rule) { write_sarif_rule(json, rule); });
+          json.key("rules").objects_lines(report.rules,
+                                          [&](const Rule& rule) { write_sarif_rule(json, rule); });
         });
       });
-      json.key("results").objects_lines(
-          report.offences, [&](const Offence& offence) { write_result(json, report, offence); });
+      json.key("results").objects_lines(report.offences,
+                                        [&](const Offence& offence) { write_result(json, report, offence); });
     });
     json.close(']');
   });

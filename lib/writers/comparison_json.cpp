@@ -71,8 +71,9 @@ class Writer {
         json_.field("parameters", module.parameters);
         json_.field("nodes", module.nodes);
       });
-      json_.key("differences").objects_lines(module.differences,
-                                             [&](const Difference& item) { difference(item); });
+      json_.key("differences").objects_lines(module.differences, [&](const Difference& item) {
+        difference(item);
+      });
     });
   }
 

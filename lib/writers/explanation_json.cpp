@@ -17,8 +17,9 @@ class ExplanationJsonWriter {
         json_.field("all", explanation.modules);
         json_.field("failed", explanation.failed);
       });
-      json_.key("failures").objects_lines(explanation.failures,
-                                          [&](const FailureGroup& item) { failure_group(item); });
+      json_.key("failures").objects_lines(explanation.failures, [&](const FailureGroup& item) {
+        failure_group(item);
+      });
       json_.key("suggestions");
       explanation.suggestions ? suggestions(*explanation.suggestions) : json_.null();
       json_.key("explained").list_lines(explanation.explained, [&](const ModuleExplanation& item) {
@@ -56,10 +57,11 @@ class ExplanationJsonWriter {
       json_.field("others", suggestions.others);
       trial("best", suggestions.best);
       trial("with_leaves", suggestions.with_leaves);
-      json_.key("operators").objects_lines(suggestions.operators, [&](const Suggestions::UnknownOperator& item) {
-        json_.field("name", item.name);
-        json_.field("schema", item.schema);
-      });
+      json_.key("operators")
+          .objects_lines(suggestions.operators, [&](const Suggestions::UnknownOperator& item) {
+            json_.field("name", item.name);
+            json_.field("schema", item.schema);
+          });
     });
   }
 
@@ -139,10 +141,11 @@ class ExplanationJsonWriter {
       places("derived", dimension.derived);
       places("questions", dimension.questions);
       json_.field("nodes", dimension.nodes);
-      json_.key("narrowed").objects_lines(dimension.narrowed, [&](const DimensionExplanation::Narrowed& item) {
-        json_.field("option", item.option);
-        counts(item.counts);
-      });
+      json_.key("narrowed")
+          .objects_lines(dimension.narrowed, [&](const DimensionExplanation::Narrowed& item) {
+            json_.field("option", item.option);
+            counts(item.counts);
+          });
       json_.key("all");
       dimension.narrowed.empty() ? json_.null() : json_.object([&] { counts(dimension.all); });
     });

@@ -27,8 +27,9 @@ class CollectionWriter {
       summary(collection);
       json_.key("modules").objects_lines(collection.modules,
                                          [&](const ModuleRecord& record) { module(record); });
-      json_.key("parameters").objects_lines(collection.parameters,
-                                            [&](const ParameterRecord& record) { parameter(record); });
+      json_.key("parameters").objects_lines(collection.parameters, [&](const ParameterRecord& record) {
+        parameter(record);
+      });
       json_.key("graphs").list_lines(collection.graphs, [&](const ModuleGraph& item) { graph(item); });
     });
   }

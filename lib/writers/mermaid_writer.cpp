@@ -151,8 +151,9 @@ class MermaidWriter {
       const bool is_new = in_line == kInLine;
       if (is_new) lines.emplace_back();
       in_line = is_new ? 1 : in_line + 1;
-      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='" + mermaid_html(style_of(look).line) +
-                      "'>\u25A0</font> " + mermaid_html(style_of(look).meaning);
+      lines.back() += std::string(is_new ? "" : kSpace) + "<font color='" +
+                      mermaid_html(style_of(look).line) + "'>\u25A0</font> " +
+                      mermaid_html(style_of(look).meaning);
     }
     if (lines.empty()) return;
     for (std::string& line : lines) line = "<small>" + line + "</small>";

@@ -18,12 +18,15 @@ class OrderJsonWriter {
       write_total(json_, "unused", order_.not_used);
       json_.key("graphs").objects_lines(order_.graphs, [&](const auto& graph) { calls(graph); });
       json_.key("modules").objects_lines(order_.modules, [&](const auto& item) { module(item, true); });
-      json_.key("never_called").objects_lines(order_.never_called,
-                                              [&](const auto& item) { module(item, false); });
-      json_.key("parameters").objects_lines(order_.parameters,
-                                            [&](const auto& item) { parameter(item, true); });
-      json_.key("unused_parameters").objects_lines(order_.unused,
-                                                   [&](const auto& item) { parameter(item, false); });
+      json_.key("never_called").objects_lines(order_.never_called, [&](const auto& item) {
+        module(item, false);
+      });
+      json_.key("parameters").objects_lines(order_.parameters, [&](const auto& item) {
+        parameter(item, true);
+      });
+      json_.key("unused_parameters").objects_lines(order_.unused, [&](const auto& item) {
+        parameter(item, false);
+      });
       json_.key("buckets");
       order_.buckets ? buckets(*order_.buckets) : json_.null();
       json_.key("fsdp2").object_lines([&] { fsdp(plan); });

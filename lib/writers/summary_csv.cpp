@@ -23,10 +23,11 @@ void write_row(const SummaryRow& row, Csv& csv) {
   const std::vector<Meta> outputs = row.outputs.value_or(std::vector<Meta>());
   const auto dtype = [](const Meta& meta) { return meta.dtype.value_or("?"); };
   csv.row(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
-          to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "), joined(outputs, shape_text, "; "),
-          row.own_parameters.elements, row.parameters.elements, row.parameters.bytes,
-          row.shared_parameters.elements, row.shared_parameters.bytes, row.buffers.elements, row.buffers.bytes,
-          row.macs, row.activation_bytes, row.unknown, row.unsized, row.failed);
+          to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "),
+          joined(outputs, shape_text, "; "), row.own_parameters.elements, row.parameters.elements,
+          row.parameters.bytes, row.shared_parameters.elements, row.shared_parameters.bytes,
+          row.buffers.elements, row.buffers.bytes, row.macs, row.activation_bytes, row.unknown, row.unsized,
+          row.failed);
 }
 
 }  // namespace
