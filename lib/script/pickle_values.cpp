@@ -280,7 +280,9 @@ void PickleValues::step(unsigned char opcode) {
       const Value arguments = pop_data();
       const Value callable = pop();
       if (!callable.is_handle()) damaged("it calls what cannot be called");
-      return push(host_.call(callable.to_handle(), arguments));
+      push(host_.call(callable.to_handle(), arguments));
+      levels_[top().level].is_shared = true;  // it may be one of the arguments
+      return;
     }
     case 'b': {
       const Value state = pop_data();

@@ -307,6 +307,8 @@ TEST_CASE("objects: damaged pickles") {
         global("torch._utils", "_rebuild_tensor_v2") + ")R",
         global("torch.jit._pickle", "build_intlist") + "]\x85q\x01R(a"s,
         global("torch.jit._pickle", "build_intlist") + "](" + text("a") + "e\x85R",
+        global("torch.jit._pickle", "build_intlist") + "]q\x01\x85Rh\x01"
+                                                       "a"s,  // a list in itself
         global("torch.jit._pickle", "restore_type_tag") + tuple({"]", text("List[")}) + "R",
         global("torch.jit._pickle", "restore_type_tag") + tuple({"]", text("Dict[str, int]")}) + "R",
         "\x8a\x01\x01"s}) {
