@@ -48,8 +48,8 @@ class AnswerArguments {
   // The first format is the one without -o and options.
   explicit AnswerArguments(std::vector<AnswerFormat> formats) : formats_(std::move(formats)) {}
   // Takes those of rows that have a member `format`.
-  template <class Row, std::size_t kRows>
-  explicit AnswerArguments(const Row (&rows)[kRows]) {
+  template <class Row, std::size_t Count>
+  explicit AnswerArguments(const Row (&rows)[Count]) {
     for (const Row& row : rows) formats_.push_back(row.format);
   }
   // `more` is said in the help of -o after the list of suffixes.
