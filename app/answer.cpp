@@ -45,8 +45,8 @@ std::size_t AnswerArguments::format() const {
     if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
   }
   throw usage_error(
-      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + list_text(suffixes, " and "),
-      {list_text(options, " or ") + " writes that format into a file of any name"});
+      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + listed(suffixes, " and "),
+      {listed(options, " or ") + " writes that format into a file of any name"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -25,7 +25,7 @@ std::vector<std::string> long_names(const CLI::App* app) {
 // The one list of commands; the help is made from it.
 struct Row {
   const char* name;
-  Command (*make)(CLI::App& parent);
+  Command (*make)(CLI::App& app);
 };
 constexpr Row kCommands[] = {
     {"trace", make_trace_command},     {"summary", make_summary_command}, {"inspect", make_inspect_command},
@@ -74,7 +74,9 @@ CommandLine::CommandLine(std::string_view only)
   app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
-    if (only.empty() || only == row.name) commands_.push_back(row.make(app_));
+    if (!only.empty() && only != row.name) continue;
+    CLI::App* app = app_.add_subcommand(row.name);
+    commands_.emplace_back(app, row.make(*app));
   }
 }
 
@@ -96,14 +98,14 @@ int CommandLine::parse_and_run(const std::vector<std::string>& args, Console& co
   } catch (const CLI::ParseError& error) {
     throw wrong_usage(error);
   }
-  const auto command = std::find_if(commands_.begin(), commands_.end(),
-                                    [](const Command& candidate) { return candidate.app->parsed(); });
-  return command->run(console);
+  const auto command =
+      std::ranges::find_if(commands_, [](const auto& candidate) { return candidate.first->parsed(); });
+  return command->second(console);
 }
 
 const CLI::App* CommandLine::chosen() const {
-  for (const Command& command : commands_) {
-    if (command.app->parsed()) return command.app;
+  for (const auto& [app, run] : commands_) {
+    if (app->parsed()) return app;
   }
   return &app_;
 }
@@ -137,12 +139,10 @@ Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
   // "-output" is meant to be "--output".
   const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
   const CommandLine all;
-  for (const Command& command : all.commands_) {
-    const auto names = long_names(command.app);
-    if (command.app->get_name() == app->get_name() ||
-        std::find(names.begin(), names.end(), long_name) == names.end())
-      continue;
-    const std::string owner = "fxtrace " + command.app->get_name();
+  for (const auto& [other, run] : all.commands_) {
+    const auto names = long_names(other);
+    if (other->get_name() == app->get_name() || std::ranges::find(names, long_name) == names.end()) continue;
+    const std::string owner = "fxtrace " + other->get_name();
     return usage_error(
         "unknown option '" + name + "': it belongs to " + owner,
         {app == &app_ ? "options come after the command: " + owner + " MODEL " + long_name : hint});

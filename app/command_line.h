@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +35,7 @@ class CommandLine {
   Error unknown_option(const std::string& name, const CLI::App* app, const std::string& hint) const;
 
   CLI::App app_;
-  std::vector<Command> commands_;
+  std::vector<std::pair<CLI::App*, Command>> commands_;
 };
 
 }  // namespace fxtrace::cli

@@ -12,6 +12,7 @@
 #include "app/graphviz.h"
 #include "app/option_checks.h"
 #include "support/error.h"
+#include "support/words.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
 #include "writers/html_writer.h"
@@ -47,14 +48,14 @@ const Format* find_format(const std::function<bool(const Format&)>& fits) {
 }
 
 // "a, b and c"; what is empty is left out.
-std::string listed(const char* Format::* member, const std::string& separator, const std::string& last,
+std::string column(const char* Format::* member, const std::string& separator, const std::string& last,
                    bool only_pictures = false) {
   std::vector<std::string> texts;
   for (const Format& format : kFormats) {
     if (only_pictures && !format.is_picture) continue;
     if (*(format.*member) != '\0') texts.emplace_back(format.*member);
   }
-  return list_text(texts, last, separator);
+  return listed(texts, last, separator);
 }
 
 std::vector<std::string> names() {
@@ -69,8 +70,8 @@ void FormatArguments::add_to(CLI::App& app) {
   const char* output = "Output";
   add_last_value(app, output, "-o,--output", output_, "FILE",
                  "write to FILE instead of stdout; FILE is left as it was if anything fails");
-  add_last_value(app, output, "-f,--format", format_, listed(&Format::name, "|", "|"),
-                 "output format; default: by FILE's suffix (" + listed(&Format::suffix, ", ", ", ") +
+  add_last_value(app, output, "-f,--format", format_, column(&Format::name, "|", "|"),
+                 "output format; default: by FILE's suffix (" + column(&Format::suffix, ", ", ", ") +
                      "), else " + kFormats[0].name)
       ->check(one_of(names()));
   const char* pictures = "Pictures";
@@ -103,8 +104,8 @@ const Format& FormatArguments::chosen() const {
   }
   throw usage_error(
       "-o " + output_ + ": no format has the suffix '" + suffix + "', only " +
-          listed(&Format::suffix, ", ", " and "),
-      {listed(&Format::name, ", ", " or ") + " behind -f writes that format into a file of any name"});
+          column(&Format::suffix, ", ", " and "),
+      {column(&Format::name, ", ", " or ") + " behind -f writes that format into a file of any name"});
 }
 
 const Format& FormatArguments::format() const {
@@ -115,7 +116,7 @@ const Format& FormatArguments::format() const {
     throw usage_error(
         "--depth, --focus, --no-fold, --show-plumbing, --show-parameters, --order and --max-label only "
         "apply to pictures",
-        {"-f " + listed(&Format::name, ", ", " and ", true) + " are pictures"});
+        {"-f " + column(&Format::name, ", ", " and ", true) + " are pictures"});
   }
   if (format.is_opened_by_reader && (picture_.depth || picture_.focus || picture_.order || max_label_)) {
     throw usage_error("--depth, --focus, --order and --max-label do not apply to " + std::string(format.name),

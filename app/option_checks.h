@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "support/number_in.h"
+#include "support/words.h"
 
 namespace fxtrace::cli {
 
@@ -46,19 +47,10 @@ inline std::function<std::string(const std::string&)> number_from_0() {
   };
 }
 
-// "a, b and c"
-inline std::string list_text(const std::vector<std::string>& words, const std::string& last,
-                             const std::string& between = ", ") {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : &word == &words.back() ? last : between) + word;
-  return text;
-}
-
 inline std::function<std::string(const std::string&)> one_of(const std::vector<std::string>& words) {
   return [words](const std::string& text) -> std::string {
     if (std::ranges::find(words, text) != words.end()) return {};
-    return "expected " + list_text(words, " or ") + ", got '" + text + "'";
+    return "expected " + listed(words, " or ") + ", got '" + text + "'";
   };
 }
 

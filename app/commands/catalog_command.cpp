@@ -408,39 +408,38 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_catalog_command(CLI::App& parent) {
+Command make_catalog_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "catalog",
+  app.description(
       "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, edge, operator "
       "and failure (docs/catalog.md), so that a question about all of them is one SQL statement. PATH is a model, a "
       "collection, or a folder. Files that have not changed since the last run are not read again; a run that was killed "
       "goes on where it was. A file that cannot be read is a row with its error.");
-  app->footer(
+  app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
-  app->add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
+  app.add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
   const char* group = "Catalog";
-  add_last_value(*app, group, "-o,--output", arguments->output, "FILE",
+  add_last_value(app, group, "-o,--output", arguments->output, "FILE",
                  "the database, which is made or added to")
       ->required();
-  add_last_value(*app, group, "--jobs", arguments->jobs, "N",
+  add_last_value(app, group, "--jobs", arguments->jobs, "N",
                  "models that are read at a time. Default: the number of cores")
       ->check(integer_from(1));
-  CLI::Option* recursive = app->add_flag_callback(
+  CLI::Option* recursive = app.add_flag_callback(
       "--recursive", [arguments] { arguments->recursive = true; },
       "read what is in the folders of folders too; the default");
   recursive->group(group);
-  app->add_flag_callback(
+  app.add_flag_callback(
          "--no-recursive", [arguments] { arguments->recursive = false; }, "read only what is in PATH itself")
       ->group(group)
       ->excludes(recursive);
-  add_value(*app, group, "--include", arguments->include, "GLOB",
+  add_value(app, group, "--include", arguments->include, "GLOB",
             "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
             "*.pth, *.ts");
-  arguments->add_to(*app);
-  app->get_option("--strict")->description("exit with code 1 if a file could not be read");
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->add_to(app);
+  app.get_option("--strict")->description("exit with code 1 if a file could not be read");
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

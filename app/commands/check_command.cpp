@@ -197,27 +197,26 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_check_command(CLI::App& parent) {
+Command make_check_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "check",
+  app.description(
       "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give exit code 1 if one "
       "of severity error is broken. Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or "
       "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
       "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where it cannot be "
       "told whether a rule holds, that is an offence, too. Of several models each is checked by itself.");
-  app->footer(
+  app.footer(
       "  fxtrace check model.pt2\n"
       "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"
       "  fxtrace check model.pt2 --require 'torch.nn.Linear followed-by *.dequantize*' --sarif -o check.sarif\n");
-  app->add_option("MODEL", arguments->models,
-                  "the model file or a collection's JSON file, or - for stdin; several for text to stdout")
+  app.add_option("MODEL", arguments->models,
+                 "the model file or a collection's JSON file, or - for stdin; several for text to stdout")
       ->required();
   const char* group = "Rules";
   const auto add_rule_option = [&](const char* name, const char* type, const std::string& help,
                                    const std::function<Rule(const std::string&)>& make) {
     return app
-        ->add_option_function<std::string>(
+        .add_option_function<std::string>(
             name,
             [=, raw = arguments.get()](const std::string& text) {
               try {
@@ -235,7 +234,7 @@ Command make_check_command(CLI::App& parent) {
       return limit_rule(kind, parse_amount(text));
     })->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
-  app->add_flag_callback(
+  app.add_flag_callback(
          "--no-failed", [arguments = arguments.get()] { arguments->rules.push_back(no_failed_rule()); },
          "no module fails to trace")
       ->group(group);
@@ -250,7 +249,7 @@ Command make_check_command(CLI::App& parent) {
                   "no operator, and no module of a type, that matches: 'aten.item.*'. Repeatable",
                   [](const std::string& text) { return deny_rule(text); })
       ->trigger_on_parse();
-  add_value(*app, group, "--ops", arguments->ops_files, "FILE",
+  add_value(app, group, "--ops", arguments->ops_files, "FILE",
             "no other operators than those in FILE, which has one operator or glob a line and comments "
             "behind #. Repeatable")
       ->allow_extra_args(false);
@@ -259,18 +258,17 @@ Command make_check_command(CLI::App& parent) {
                   "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
                   [](const std::string& text) { return require_rule(text); })
       ->trigger_on_parse();
-  add_value(*app, group, "--rules", arguments->rule_files, "FILE",
+  add_value(app, group, "--rules", arguments->rule_files, "FILE",
             "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
             "Repeatable")
       ->allow_extra_args(false);
-  app->add_flag(
-         "--security", arguments->security,
-         "nothing in the file that would have a reader run code, write elsewhere or use memory without "
-         "measure: pickles, machine code, paths, sizes, libraries")
+  app.add_flag("--security", arguments->security,
+               "nothing in the file that would have a reader run code, write elsewhere or use memory without "
+               "measure: pickles, machine code, paths, sizes, libraries")
       ->group(group);
-  arguments->answer.add_to(*app);
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->answer.add_to(app);
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -5,17 +5,10 @@
 
 #include "app/console.h"
 
-namespace CLI {
-class App;
-}
-
 namespace fxtrace::cli {
 
-struct Command {
-  CLI::App* app = nullptr;
-  // Runs the command with the parsed options; returns the exit code or throws Error.
-  std::function<int(Console&)> run;
-};
+// Runs a command with its parsed options; returns the exit code or throws Error.
+using Command = std::function<int(Console&)>;
 
 // Exit codes; the others of errors are in cli.cpp.
 inline constexpr int kDone = 0;

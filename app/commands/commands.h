@@ -1,35 +1,40 @@
-// The commands, each in a file of its name (trace_command.cpp); command_line.cpp lists them.
+// The commands, each in a file of its name (trace_command.cpp); command_line.cpp lists them.  Each gives
+// `app`, which has its name, a description and options, and returns what runs it.
 #pragma once
 
 #include "app/commands/command.h"
 
+namespace CLI {
+class App;
+}
+
 namespace fxtrace::cli {
 
 // Traces a model and writes the collection of graphs.
-Command make_trace_command(CLI::App& parent);
+Command make_trace_command(CLI::App& app);
 // Renders a model or a collection as a picture, or in another format.
-Command make_render_command(CLI::App& parent);
+Command make_render_command(CLI::App& app);
 // Shows structure and costs of a model on one screen.
-Command make_summary_command(CLI::App& parent);
+Command make_summary_command(CLI::App& app);
 // Shows the kind of a file, and the modules of a model with the trace's treatment of them.
-Command make_inspect_command(CLI::App& parent);
+Command make_inspect_command(CLI::App& app);
 // Tells what differs between two models.
-Command make_diff_command(CLI::App& parent);
+Command make_diff_command(CLI::App& app);
 // Tells why modules failed, or are what they are, and what would help.
-Command make_why_command(CLI::App& parent);
+Command make_why_command(CLI::App& app);
 // Reads many models into one database.
-Command make_catalog_command(CLI::App& parent);
+Command make_catalog_command(CLI::App& app);
 // Asks such a database.
-Command make_query_command(CLI::App& parent);
+Command make_query_command(CLI::App& app);
 // Prints a JSON schema.
-Command make_schema_command(CLI::App& parent);
+Command make_schema_command(CLI::App& app);
 // Shows in which order a model uses its modules and parameters.
-Command make_order_command(CLI::App& parent);
+Command make_order_command(CLI::App& app);
 // Makes a part of a model a collection of its own.
-Command make_extract_command(CLI::App& parent);
+Command make_extract_command(CLI::App& app);
 // Holds a model to rules.
-Command make_check_command(CLI::App& parent);
+Command make_check_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.
-Command make_verify_command(CLI::App& parent);
+Command make_verify_command(CLI::App& app);
 
 }  // namespace fxtrace::cli

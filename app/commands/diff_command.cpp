@@ -155,26 +155,25 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_diff_command(CLI::App& parent) {
+Command make_diff_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "diff",
+  app.description(
       "Tell what differs between two models: modules, parameters, nodes and their arguments, shapes, order of use, costs "
       "and guards. A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
       "fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. TorchScript "
       "beside an exported program is traced with the sizes of that program's inputs. Modules are matched by path, nodes by what they do and what feeds them, not by their names: "
       "a node that was put in or renamed is one line. Equal changes in equal blocks are told once.");
-  app->footer(
+  app.footer(
       "  fxtrace diff before.pt2 after.pt2\n"
       "  fxtrace diff model.pt model.pt2 --ignore guards,order --markdown\n"
       "  fxtrace diff released.json model.pt2 --fail-on parameters,shapes\n");
-  app->add_option("A", arguments->before,
-                  "the first: a model file or a collection's JSON file, or - for stdin")
+  app.add_option("A", arguments->before,
+                 "the first: a model file or a collection's JSON file, or - for stdin")
       ->required();
-  app->add_option("B", arguments->after, "the second, likewise")->required();
+  app.add_option("B", arguments->after, "the second, likewise")->required();
   const char* group = "Differences";
   const auto add_kinds = [&](const char* name, std::optional<std::string>& value, const char* text) {
-    add_last_value(*app, group, name, value, "KIND,..", text);
+    add_last_value(app, group, name, value, "KIND,..", text);
   };
   add_kinds(
       "--only", arguments->only,
@@ -182,11 +181,11 @@ Command make_diff_command(CLI::App& parent) {
       "Default: all but names and sources");
   add_kinds("--ignore", arguments->ignore, "without these kinds");
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
-  app->add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
+  app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
       ->group(group);
-  arguments->answer.add_to(*app, " (pictures are of both models in one)");
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->answer.add_to(app, " (pictures are of both models in one)");
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -80,38 +80,37 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_extract_command(CLI::App& parent) {
+Command make_extract_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "extract",
+  app.description(
       "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from some nodes to "
       "others. What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep their "
       "names. Run on the values that entered, the part computes what the model computed; a part that cannot is refused. "
       "FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
-  app->footer(
+  app.footer(
       "  fxtrace extract model.pt2 --module encoder.layers.0 -o layer.json\n"
       "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");
-  app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   const char* group = "Part";
   Part& part = arguments->part;
-  add_last_value(*app, group, "--module", part.module, "PATH",
+  add_last_value(app, group, "--module", part.module, "PATH",
                  "the module PATH: its own graph if it has one, else a call of it");
-  add_last_value(*app, group, "--call", part.call, "N",
+  add_last_value(app, group, "--call", part.call, "N",
                  "which call of the module in the graph. Default: its own graph, else 1")
       ->check(integer_from(1));
-  add_value(*app, group, "--from", part.from, "NODE",
+  add_value(app, group, "--from", part.from, "NODE",
             "nodes that the part begins with, by name; repeatable. Default: all that --to needs")
       ->allow_extra_args(false);
-  add_value(*app, group, "--to", part.to, "NODE",
+  add_value(app, group, "--to", part.to, "NODE",
             "nodes that the part ends with; repeatable. Default: the graph's output")
       ->allow_extra_args(false);
   add_last_value(
-      *app, group, "--graph", part.graph, "PATH",
+      app, group, "--graph", part.graph, "PATH",
       "the graph of the module PATH, where modules that failed have given several. Default: the root's");
-  arguments->format.add_to(*app);
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->format.add_to(app);
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -129,25 +129,24 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_inspect_command(CLI::App& parent) {
+Command make_inspect_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "inspect",
+  app.description(
       "Show what a model file holds: inputs and outputs, methods, parameters and modules. The table of modules "
       "has their types, the number of elements in their own parameters and in all parameters below them, the "
       "bytes of the latter, and what a trace with these options makes of each module; --max-depth N cuts it at "
       "that depth. For an archive of several exported programs, lists them unless --model names one. Of models that "
       "AOTInductor compiled, shows the platform, the constants and the files.");
-  app->footer(
+  app.footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");
-  app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
-  arguments->trace.add_to(*app);
+  app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+  arguments->trace.add_to(app);
 
-  app->add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  app.add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
+  arguments->isolation.add_to(app);
+  arguments->verbose.add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -93,26 +93,25 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_order_command(CLI::App& parent) {
+Command make_order_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "order",
+  app.description(
       "Show in which order a model uses its modules and parameters. Each module has the number of its first call, its "
       "parameters with their bytes, and its other calls; each parameter the calls that use it. Below stand parameters "
       "that are unused or tied, and modules that are shared or never called. MODEL is a model as of fxtrace trace, or "
       "the JSON that fxtrace trace wrote. Equal blocks in a row are written once.");
-  app->footer(
+  app.footer(
       "  fxtrace order model.pt2\n"
       "  fxtrace order model.pt2 --buckets 25MiB\n"
       "  fxtrace order model.pt2 --fsdp2 -o shard.py\n");
-  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
-  add_last_value(*app, "Order", "--buckets", arguments->buckets, "SIZE",
+  add_last_value(app, "Order", "--buckets", arguments->buckets, "SIZE",
                  "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their "
                  "first uses; one that is larger is a bucket by itself");
-  arguments->answer.add_to(*app);
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->answer.add_to(app);
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

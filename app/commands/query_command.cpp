@@ -119,20 +119,19 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_query_command(CLI::App& parent) {
+Command make_query_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "query",
+  app.description(
       "Ask a catalog of models a question in SQL, of SQLite's dialect. FILE is what fxtrace catalog made, or another SQLite "
       "database; it is only read. docs/catalog.md describes the tables, and has questions to begin with.");
-  app->footer(
+  app.footer(
       "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
       "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "
       "'aten.grid_sampler%'\" --json\n");
-  app->add_option("FILE", arguments->file, "the database")->required();
-  app->add_option("SQL", arguments->sql, "one statement that reads")->required();
-  arguments->answer.add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  app.add_option("FILE", arguments->file, "the database")->required();
+  app.add_option("SQL", arguments->sql, "one statement that reads")->required();
+  arguments->answer.add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -32,15 +32,14 @@ int run(const std::string& name, Console& console) {
 
 }  // namespace
 
-Command make_schema_command(CLI::App& parent) {
+Command make_schema_command(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  CLI::App* app = parent.add_subcommand(
-      "schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.");
-  app->footer(
+  app.description("Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.");
+  app.footer(
       "  fxtrace schema graph_collection\n"
       "  fxtrace schema config > config.schema.json\n");
-  app->add_option("NAME", *name, joined(names()))->required();
-  return {app, [name](Console& console) { return run(*name, console); }};
+  app.add_option("NAME", *name, joined(names()))->required();
+  return [name](Console& console) { return run(*name, console); };
 }
 
 }  // namespace fxtrace::cli

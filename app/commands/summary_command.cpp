@@ -135,42 +135,41 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_summary_command(CLI::App& parent) {
+Command make_summary_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "summary",
+  app.description(
       "Show what a model is and what it costs, module by module. The table has for each module its type, the shape of "
       "what its first call gives, the number and bytes of its parameters, and the multiply-accumulates (MACs) of all "
       "its calls, submodules included; below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as "
       "of fxtrace trace, or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
       "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and so do the "
       "rows below it.");
-  app->footer(
+  app.footer(
       "  fxtrace summary model.pt2\n"
       "  fxtrace summary model.pt --input 'x=float32[1,3,224,224]' --sort macs\n");
-  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   const char* table = "Table";
-  add_last_value(*app, table, "--depth", arguments->depth, "N",
+  add_last_value(app, table, "--depth", arguments->depth, "N",
                  "no modules more than N levels below the root. Default: as many levels as fit into 100 "
                  "rows; all with --json, --csv or --no-fold")
       ->check(integer_from(0));
-  add_last_value(*app, table, "--sort", arguments->sort, "macs|params|bytes",
+  add_last_value(app, table, "--sort", arguments->sort, "macs|params|bytes",
                  "submodules of a module with the largest first; of expressions what they are with 128 for "
                  "each dimension. Default: in the order of the model")
       ->check(one_of({"macs", "params", "bytes"}));
-  CLI::Option* fold = app->add_flag_callback(
+  CLI::Option* fold = app.add_flag_callback(
       "--fold", [arguments] { arguments->fold = true; },
       "one row for equal blocks in a row; the default of tables for people");
   fold->group(table);
-  app->add_flag_callback(
+  app.add_flag_callback(
          "--no-fold", [arguments] { arguments->fold = false; },
          "a row for each module; the default of --json and --csv")
       ->group(table)
       ->excludes(fold);
-  arguments->answer.add_to(*app);
-  arguments->add_to(*app, false);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->answer.add_to(app);
+  arguments->add_to(app, false);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

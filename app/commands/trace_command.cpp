@@ -152,43 +152,42 @@ int run(const Arguments& arguments, bool is_render, Console& console) {
 
 }  // namespace
 
-Command make_trace_command(CLI::App& parent) {
+Command make_trace_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand("trace",
-                                        "Trace a model into torch.fx graphs. MODEL is an exported program "
-                                        "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
-                                        "weights are not read and its code does not run. A module that "
-                                        "cannot be traced becomes a leaf, and its submodules get graphs of "
-                                        "their own.");
-  app->footer(
+  app.description(
+      "Trace a model into torch.fx graphs. MODEL is an exported program "
+      "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
+      "weights are not read and its code does not run. A module that "
+      "cannot be traced becomes a leaf, and its submodules get graphs of "
+      "their own.");
+  app.footer(
       "  fxtrace trace model.pt2 --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace trace model.pt --leaf '@encoder.layers.*' -o model.svg\n");
-  app->add_option("MODEL", arguments->file, "the model file, or - for stdin")->required();
-  arguments->trace.add_to(*app);
-  arguments->format.add_to(*app);
-  arguments->isolation.add_to(*app);
-  arguments->verbose.add_to(*app);
-  arguments->verbose.add_timings_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, false, console); }};
+  app.add_option("MODEL", arguments->file, "the model file, or - for stdin")->required();
+  arguments->trace.add_to(app);
+  arguments->format.add_to(app);
+  arguments->isolation.add_to(app);
+  arguments->verbose.add_to(app);
+  arguments->verbose.add_timings_to(app);
+  return [arguments](Console& console) { return run(*arguments, false, console); };
 }
 
-Command make_render_command(CLI::App& parent) {
+Command make_render_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "render",
+  app.description(
       "Draw a model, or write a graph collection in another format or after graph passes. FILE is a model as of fxtrace "
       "trace, or the JSON that fxtrace trace wrote: then the model is not needed any more, and nothing is lost: as JSON "
       "the collection is written as it was. A picture shows equal blocks in a row as one, leaves out sizes, asserts and "
       "constants, and closes boxes until it fits a page.");
-  app->footer(
+  app.footer(
       "  fxtrace render model.pt2 -o model.svg\n"
       "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"
       "  fxtrace render model.json --pass functional -o functional.json\n");
-  app->add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
-  arguments->format.add_to(*app);
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, true, console); }};
+  arguments->format.add_to(app);
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, true, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -171,46 +171,45 @@ int run(const Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_verify_command(CLI::App& parent) {
+Command make_verify_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "verify",
+  app.description(
       "Run the model, and the graph that was traced of it, on the same inputs, and say whether they give the same, bit "
       "for bit; if not, at which node that begins. Every value's shape and dtype is held against what the graph says "
       "of it, and so are guards. MODEL is a model as of fxtrace trace, which is traced with the same options. Its code "
       "runs, in LibTorch, in a process that can open nothing and write nothing but the answer. Exit code 1 when they "
       "differ.");
-  app->footer(
+  app.footer(
       "  fxtrace verify model.pt2\n"
       "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");
-  app->add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
+  app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   const char* group = "Verification";
   verify::VerifyOptions& options = arguments->options;
-  add_last_value(*app, group, "--runs", options.runs, "N",
+  add_last_value(app, group, "--runs", options.runs, "N",
                  "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
       ->check(integer_from(1));
-  add_last_value(*app, group, "--seed", options.seed, "N",
+  add_last_value(app, group, "--seed", options.seed, "N",
                  "of inputs, and of operators that draw random numbers. Default 0")
       ->check(integer_from(0));
-  add_value(*app, group, "--atol", options.absolute, "X",
+  add_value(app, group, "--atol", options.absolute, "X",
             "absolute difference that is no difference. Default 0")
       ->check(number_from_0());
-  add_value(*app, group, "--rtol", options.relative, "X",
+  add_value(app, group, "--rtol", options.relative, "X",
             "likewise, relative to the model's value. Default 0: all bits are the same")
       ->check(number_from_0());
-  add_value(*app, group, "--collection", arguments->collection, "FILE",
+  add_value(app, group, "--collection", arguments->collection, "FILE",
             "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed");
   add_value(
-      *app, group, "--inputs", arguments->inputs, "FILE",
+      app, group, "--inputs", arguments->inputs, "FILE",
       "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "
       "is one value, a list or tuple in the order of the inputs, or a dict by name. Several files one after the "
       "other. Default: the sample inputs of an exported program in the first run, else random values");
-  app->add_flag("--profile", options.profiles,
-                "measure how long each module of the graph runs, and what memory it takes, beside its costs")
+  app.add_flag("--profile", options.profiles,
+               "measure how long each module of the graph runs, and what memory it takes, beside its costs")
       ->group(group);
-  arguments->answer.add_to(*app);
-  arguments->add_to(*app);
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  arguments->answer.add_to(app);
+  arguments->add_to(app);
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

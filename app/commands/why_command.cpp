@@ -119,30 +119,29 @@ int run(Arguments& arguments, Console& console) {
 
 }  // namespace
 
-Command make_why_command(CLI::App& parent) {
+Command make_why_command(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* app = parent.add_subcommand(
-      "why",
+  app.description(
       "Tell why modules failed to trace and what helps: each option is tried before it is told, alone and with others. "
       "With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is known of a "
       "dimension and why. MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which "
       "nothing can be tried.");
-  app->footer(
+  app.footer(
       "  fxtrace why model.pt\n"
       "  fxtrace why model.pt encoder.layers.3\n"
       "  fxtrace why model.pt2 --dim s77\n");
-  app->add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
+  app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
-  app->add_option(
+  app.add_option(
       "PATH", arguments->path,
       "a module's path, or a glob over paths: * matches within one dotted part, ** across parts; '' is "
       "the root");
-  arguments->answer.add_to(*app);
-  arguments->add_to(*app, false);
-  CLI::Option* dim = app->get_option("--dim");
+  arguments->answer.add_to(app);
+  arguments->add_to(app, false);
+  CLI::Option* dim = app.get_option("--dim");
   dim->type_name("NAME[=LO..HI]");
   dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());
-  return {app, [arguments](Console& console) { return run(*arguments, console); }};
+  return [arguments](Console& console) { return run(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -74,14 +74,6 @@ std::string target_name(std::string_view target) {
   return std::string(target);
 }
 
-Meta::Dim read_size(const JsonValue& size) {
-  const auto [kind, value] = size.alternative();
-  Expression expression =
-      kind == "as_int" ? Expression(value.integer()) : expression_of_sympy(value.at("expr_str").string());
-  if (expression.number().value_or(0) < 0) value.fail("a size is negative");
-  return expression;
-}
-
 // Deeper than any program: subgraphs in subgraphs, and dicts in dicts.
 constexpr int kMaxSubgraphs = 100;
 constexpr int kMaxArguments = 100;
@@ -358,6 +350,34 @@ class Reading {
     }
   }
 
+  // An integer, number or boolean of the program by its text; nearly all sizes repeat a few.
+  const Expression& expression(const JsonValue& value) {
+    const std::string_view text = value.at("expr_str").string();
+    const auto [found, is_new] = expressions_.try_emplace(text);
+    if (is_new) found->second = expression_of_sympy(text);
+    return found->second;
+  }
+
+  Meta::Dim read_size(const JsonValue& size) {
+    const auto [kind, value] = size.alternative();
+    Expression result = kind == "as_int" ? Expression(value.integer()) : expression(value);
+    if (result.number().value_or(0) < 0) value.fail("a size is negative");
+    return result;
+  }
+
+  Meta read_tensor_meta(const JsonValue& meta) {
+    Meta result;
+    result.type = "Tensor";
+    result.dtype = dtype_name(meta.at("dtype"));
+    if (const auto device = meta.find("device")) {
+      std::string name = device_name(*device);
+      if (!name.starts_with("cpu")) result.device = std::move(name);
+    }
+    result.shape.emplace();
+    for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));
+    return result;
+  }
+
   void read_metas(const JsonValue& graph) {
     const auto each = [&](const char* table, auto&& read) {
       const auto values = graph.find(table);
@@ -367,14 +387,14 @@ class Reading {
         if (found != by_name_.end()) graph_.values[found->second.index].meta = read(field);
       }
     };
-    each("tensor_values", read_tensor_meta);
+    each("tensor_values", [&](const JsonValue& value) { return read_tensor_meta(value); });
     find_given_back(graph);
-    const auto symbolic_meta = [](const char* type) {
-      return [type](const JsonValue& value) {
+    const auto symbolic_meta = [this](const char* type) {
+      return [this, type](const JsonValue& value) {
         Meta meta;
         meta.type = type;
         const auto [kind, inner] = value.alternative();
-        if (kind == "as_expr") meta.value = expression_of_sympy(inner.at("expr_str").string());
+        if (kind == "as_expr") meta.value = expression(inner);
         if (kind == "as_int") meta.value = inner.integer();
         return meta;
       };
@@ -433,6 +453,7 @@ class Reading {
   int depth_;  // of subgraphs around this graph
   ProgramGraph graph_;
   std::unordered_map<std::string_view, ValueId> by_name_;
+  std::unordered_map<std::string_view, Expression> expressions_;  // by the texts that the JSON has
 };
 
 }  // namespace
@@ -447,19 +468,6 @@ std::string_view value_name(const JsonValue& argument) {
     if (inner_kind == "as_name") return inner.string();
   }
   return {};
-}
-
-Meta read_tensor_meta(const JsonValue& meta) {
-  Meta result;
-  result.type = "Tensor";
-  result.dtype = dtype_name(meta.at("dtype"));
-  if (const auto device = meta.find("device")) {
-    std::string name = device_name(*device);
-    if (!name.starts_with("cpu")) result.device = std::move(name);
-  }
-  result.shape.emplace();
-  for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));
-  return result;
 }
 
 Operand read_constant(const JsonValue& argument) {

@@ -23,7 +23,6 @@ Operand read_constant(const JsonValue& argument);
 // Returns the name in an argument such as {"as_tensor": {"name": "x"}}; empty for a constant.
 std::string_view value_name(const JsonValue& argument);
 
-Meta read_tensor_meta(const JsonValue& meta);
 // Returns torch's name of the dtype with this number in the schema: 7 -> "float32".  Throws Error(kInput).
 std::string dtype_name(const JsonValue& number);
 

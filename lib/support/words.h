@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 namespace fxtrace {
 
@@ -49,6 +50,17 @@ std::string joined(const Items& items, const Text& text_of = {}, std::string_vie
   for (const auto& item : items) {
     if (!text.empty()) text += between;
     text += std::invoke(text_of, item);
+  }
+  return text;
+}
+
+// "a, b and c", where `last` is " and ".
+inline std::string listed(const std::vector<std::string>& words, std::string_view last,
+                          std::string_view between = ", ") {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += &word == &words.back() ? last : between;
+    text += word;
   }
   return text;
 }
