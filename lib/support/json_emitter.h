@@ -188,7 +188,7 @@ class JsonEmitter {
   }
 
  private:
-  static constexpr std::size_t kFlushBytes = 1 << 16;
+  static constexpr std::size_t kFlushBytes = 1 << 20;
 
   struct Level {
     bool lines = false;
