@@ -127,7 +127,7 @@ ModelPair read_model_pair(const Config& config, const InputFile& first, const In
     const InputFile& input = is_second ? second : first;
     const FileInfo& own = is_second ? other : info;
     const FileInfo& others = is_second ? info : other;
-    const bool beside_program = known != nullptr && is_script(own) && known->model.kind == "exported_program";
+    const bool beside_program = known != nullptr && is_script(own) && !known->model.is_torchscript();
     collection =
         beside_program ? &reader.read_beside(*known, input, own, others) : &reader.read(input, own, others);
   };

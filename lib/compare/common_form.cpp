@@ -122,7 +122,7 @@ class CommonForm {
 }  // namespace
 
 bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b) {
-  return (a.model.kind == "torchscript") != (b.model.kind == "torchscript");
+  return a.model.is_torchscript() != b.model.is_torchscript();
 }
 
 std::vector<ModuleGraph> common_form(const GraphCollection& collection) {

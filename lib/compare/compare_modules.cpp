@@ -119,7 +119,7 @@ bool Comparer::is_moved_with_parent(std::size_t i, std::size_t j) const {
 }
 
 bool Comparer::has_all_attributes(const GraphCollection& collection) {
-  return collection.model.kind == "torchscript" &&
+  return collection.model.is_torchscript() &&
          std::ranges::any_of(collection.modules, [](const ModuleRecord& module) {
            return std::ranges::any_of(module.attributes, [](const auto& attribute) {
              return attribute.first != "training" && attribute.first != "_is_full_backward_hook";

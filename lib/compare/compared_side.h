@@ -17,7 +17,7 @@ struct ComparedSide {
   ComparedSide(const GraphCollection& whole, const std::vector<ModuleGraph>& compared,
                const PairedModules& paired);
 
-  bool is_torchscript() const { return collection.model.kind == "torchscript"; }
+  bool is_torchscript() const { return collection.model.is_torchscript(); }
   // Tied parameters are one, under whichever name.
   std::string first_name(const std::string& parameter) const;
 

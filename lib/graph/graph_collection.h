@@ -65,6 +65,9 @@ struct GraphCollection {
     std::string type;              // of the root
     std::string method;            // "forward"
     std::string producer_version;  // as Program::producer_version(); not in the JSON
+
+    bool is_torchscript() const { return kind == "torchscript"; }
+    const char* kind_text() const { return is_torchscript() ? "TorchScript" : "exported program"; }
   };
   Model model;
   std::string options_json = "{}";  // the trace's options, as a JSON object on one line

@@ -321,7 +321,7 @@ class Extraction {
     spec.meta = old.meta;
     const NodeId made = graph.graph.append(std::move(spec));
     check_name(graph.graph, made, old);
-    if (old_.model.kind == "exported_program") graph.graph.set_program_nodes(made, program_nodes(old));
+    if (!old_.model.is_torchscript()) graph.graph.set_program_nodes(made, program_nodes(old));
     made_.emplace(id.index, made);
   }
 

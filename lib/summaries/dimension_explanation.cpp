@@ -188,7 +188,7 @@ class DimensionExplainer {
 
   Error unknown() const {
     if (names_.empty()) {
-      const bool is_script = collection_.model.kind == "torchscript";
+      const bool is_script = collection_.model.is_torchscript();
       return usage_error("--dim " + name_ + ": the model has no named dimensions",
                          {is_script ? "--input gives its inputs sizes by name: --input 'x=float32[batch,3]'"
                                     : "all of its sizes are numbers"});

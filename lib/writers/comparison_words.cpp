@@ -25,12 +25,6 @@ std::string_view file_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-std::string kind_text(const std::string& kind) {
-  if (kind == "torchscript") return "TorchScript";
-  if (kind == "exported_program") return "exported program";
-  return kind;
-}
-
 // "1,234 → 2,345 (+1,111, +90.0 %)"
 std::string numbers(std::int64_t before, std::int64_t after, std::string (*text)(std::int64_t)) {
   if (before == after) return text(before);
@@ -272,7 +266,7 @@ std::string models(const ModelComparison& comparison) {
   const auto& b = comparison.after.model;
   const auto describe = [](const GraphCollection::Model& model) {
     std::string text = model.type.empty() ? "" : short_line(model.type) + ", ";
-    text += short_line(kind_text(model.kind));
+    text += model.kind_text();
     return model.method == "forward" || model.method.empty() ? text
                                                              : text + ", method " + short_line(model.method);
   };

@@ -64,18 +64,12 @@ const char* failure_text(FailureKind kind) {
   return "cannot be followed";
 }
 
-const char* model_kind(const std::string& kind) {
-  if (kind == "torchscript") return "TorchScript";
-  if (kind == "exported_program") return "exported program";
-  return "model";
-}
-
 class ExplanationTextWriter {
  public:
   ExplanationTextWriter(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
   void write(const Explanation& explanation) {
-    is_script_ = explanation.model.kind == "torchscript";
+    is_script_ = explanation.model.is_torchscript();
     is_saved_ = explanation.is_saved;
     suggestions_ = explanation.suggestions ? &*explanation.suggestions : nullptr;
     if (explanation.dimension) return dimension(*explanation.dimension);
@@ -104,7 +98,7 @@ class ExplanationTextWriter {
     }
     line(layout_.paint(name, kBold) + ": " +
          (explanation.model.type.empty() ? "" : short_line(explanation.model.type) + ", ") +
-         model_kind(explanation.model.kind));
+         explanation.model.kind_text());
     line(with_separators(explanation.failed) + " of " + counted(explanation.modules, "module") +
          " failed to trace");
     tree(explanation.failures);

@@ -127,7 +127,7 @@ class ClassWriter {
   }
 
   bool is_overloaded(const Node& node) const {
-    if (!file_.is_torchscript() || !node.method->empty()) return false;
+    if (!file_.model.is_torchscript() || !node.method->empty()) return false;
     const std::string type = type_of(node);
     return QualifiedName(type).last() == "LSTM" || QualifiedName(type).last() == "GRU";
   }
@@ -137,7 +137,7 @@ class ClassWriter {
     std::string places;
     for (const ModuleRecord* record : file_.aliases) {
       const std::string& first = *record->alias_of;
-      if (!file_.is_torchscript() || (path != first && !path.starts_with(first + "."))) continue;
+      if (!file_.model.is_torchscript() || (path != first && !path.starts_with(first + "."))) continue;
       if (const auto place = place_in_model(record->path + path.substr(first.size()), file_))
         places += ", " + *place;
     }
@@ -217,7 +217,7 @@ class ClassWriter {
                       (fits ? arguments : "\n            " + arguments + "\n        ") + ")");
     };
     if (!constant.object_type.empty()) {
-      if (!file_.is_torchscript() || !is_type_name(constant.object_type)) {
+      if (!file_.model.is_torchscript() || !is_type_name(constant.object_type)) {
         problem_ = "constant " + python_string(target) + " is an object of an unknown type";
         return;
       }
@@ -235,7 +235,7 @@ class ClassWriter {
     const std::string torch_dtype = "torch." + dtype_name(*dtype);
     if (constant.data) {
       buffer(tensor_text(*constant.data, torch_dtype, constant.shape));
-    } else if (!file_.is_torchscript()) {
+    } else if (!file_.model.is_torchscript()) {
       const auto place = place_in_model(target, file_);
       if (!place) {
         problem_ = python_string(target) + " is no name of a tensor";
@@ -383,7 +383,7 @@ class ClassWriter {
   // In the order of the method; none where the inputs are the placeholders.
   void find_groups(const ModuleGraph& graph, PythonNames& names) {
     groups_.clear();
-    if (!file_.is_torchscript() || !graph.signature) return;
+    if (!file_.model.is_torchscript() || !graph.signature) return;
     std::vector<std::string_view> found;
     std::size_t placeholders = 0;
     for (const auto& entry : graph.signature->inputs) {

@@ -18,8 +18,6 @@ namespace fxtrace {
 struct FxFile {
   explicit FxFile(const GraphCollection& collection);  // `collection` must live as long
 
-  bool is_torchscript() const { return model.kind == "torchscript"; }
-
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
   std::vector<const ModuleRecord*> aliases;

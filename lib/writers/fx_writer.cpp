@@ -254,8 +254,8 @@ class FileWriter {
       for (const auto& [target, name] : file_.model_functions) arguments += ", " + name + "=...";
       out_ << "    " << classes[0] << '(' << arguments << ")(...)\n\n";
     }
-    out_ << (file_.is_torchscript() ? kFromArchive : kFromProgram);
-    if (!file_.is_torchscript()) out_ << (calls_modules_ ? kCalls : kNoCalls);
+    out_ << (file_.model.is_torchscript() ? kFromArchive : kFromProgram);
+    if (!file_.model.is_torchscript()) out_ << (calls_modules_ ? kCalls : kNoCalls);
     if (needs_archive) out_ << kArchive;
     if (!file_.model_functions.empty()) out_ << kFunctions;
     if (file_.helpers.contains("_assume")) out_ << kCheck;
@@ -263,7 +263,7 @@ class FileWriter {
     if (!spaces_.empty()) out_ << kSpaces;
     out_ << "\"\"\"\n\n";
     const auto& model = collection_.model;
-    line("Model: " + model.file + ", " + (file_.is_torchscript() ? "TorchScript" : "exported program"));
+    line("Model: " + model.file + ", " + model.kind_text());
     line("Type: " + (model.type.empty() ? "?" : model.type) + ", method " + model.method);
     for (const auto& [target, name] : file_.model_functions)
       line("Function of the model: " + name + " = " + target);

@@ -73,12 +73,6 @@ std::string end_of_range(const std::string& first, const std::string& last) {
                                                                              : last;
 }
 
-std::string kind(const GraphCollection::Model& model) {
-  if (model.kind == "torchscript") return "TorchScript";
-  if (model.kind == "exported_program") return "exported program";
-  return model.kind;
-}
-
 // "float32[1, 3]"; of what is no tensor its type.
 std::string port_text(const Meta& meta) {
   if (meta.shape || meta.value) return one_line(value_text(meta));
@@ -96,7 +90,7 @@ std::string path_or_root(const std::string& path) { return path.empty() ? "the r
 std::string headline(const ModelSummary& summary) {
   std::string text = summary.model.file + ": ";
   text += summary.model.type.empty() ? "" : summary.model.type + ", ";
-  text += kind(summary.model);
+  text += summary.model.kind_text();
   if (summary.model.method != "forward" && !summary.model.method.empty())
     text += ", method " + summary.model.method;
   return one_line(text);

@@ -355,7 +355,7 @@ void GraphPart::check_state() const {
         with_buffers.insert(path);
       });
   }
-  const bool is_exported = collection_.model.kind == "exported_program";
+  const bool is_exported = !collection_.model.is_torchscript();
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (node(i).op != Opcode::kCallModule || !effects_[i].writes_parameters || !effects_[i].is_unknown)
       continue;
