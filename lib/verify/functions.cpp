@@ -27,7 +27,7 @@ const Names& further_operators() {
   return names;
 }
 
-// Of a tensor; others are under prim.
+// Of a tensor; others are under prim, as those of a device.
 const Names& attributes() {
   static const Names names = {{"shape", "aten::size"}, {"ndim", "aten::dim"},   {"T", "aten::numpy_T"},
                               {"mT", "aten::mT"},      {"H", "aten::matrix_H"}, {"mH", "aten::mH"},
@@ -43,7 +43,7 @@ std::string found_in(const Names& names, std::string_view name) {
 RunValue read_attribute(const Engine& engine, const RunArguments& arguments) {
   const RunValue& holder = arguments.positional.at(0);
   const std::string name = engine.text_of(arguments.positional.at(1));
-  if (!engine.is_tensor(holder)) return engine.attribute(holder, name);
+  if (engine.kind(holder) == kFxtraceObject) return engine.attribute(holder, name);
   const std::string known = found_in(attributes(), name);
   return engine.call(known.empty() ? "prim::" + name : known, std::nullopt, {{holder}, {}});
 }

@@ -291,6 +291,10 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, greatest(node.id),
                        seed);
   }
+  if (graph_.signature) {
+    const auto entry = std::ranges::find(graph_.signature->inputs, node.id, &GraphSignature::Entry::node);
+    if (entry != graph_.signature->inputs.end() && entry->value) return engine_.constant(*entry->value);
+  }
   const Meta& meta = *node.meta;
   if (meta.shape && meta.dtype) return make_tensor(*meta.dtype, *meta.shape, sizes, greatest(node.id), seed);
   if (meta.value && meta.value->size() != nullptr) {

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import glob
 import hashlib
 import json
@@ -265,6 +266,12 @@ def test_inputs_of_an_exported_program(program, pair, tmp_path):
         assert (result.returncode, message in result.stderr) == (3, True), result.stderr
 
 
+@dataclasses.dataclass
+class Point:
+    a: object
+    n: int = 3
+
+
 def test_nested_inputs_of_a_script(program, tmp_path):
     """Tuples and lists inside of tuples, which no --input can say."""
     import torch
@@ -274,6 +281,30 @@ def test_nested_inputs_of_a_script(program, tmp_path):
     for options in PASSES:
         result = verify(program, os.path.join(harness.SAMPLES, "structures.pt"), "--inputs", path, *options)
         assert result.returncode == 0, result.stderr
+
+
+def test_values_that_nobody_has_to_give(program, tmp_path):
+    """A device's type, and a number that a program fixed, of which its samples cannot be read."""
+    import torch
+
+    class Device(torch.nn.Module):
+        def forward(self, x):
+            if x.device.type != "cpu":
+                raise ValueError("cpu only")
+            return x * 2
+
+    class Fixed(torch.nn.Module):
+        def forward(self, d, *, k):
+            return d.a * d.n + k
+
+    torch.jit.script(Device()).save(str(tmp_path / "device.pt"))
+    torch.save({"x": torch.rand(2)}, str(tmp_path / "x.pt"))
+    torch.export.register_dataclass(Point, serialized_type_name="test_verify.Point")
+    exported = torch.export.export(Fixed(), (Point(torch.rand(2)),), {"k": torch.rand(2)})
+    torch.export.save(exported, str(tmp_path / "fixed.pt2"))
+    for words in (["device.pt", "--inputs", str(tmp_path / "x.pt")], ["fixed.pt2"]):
+        result = verify(program, str(tmp_path / words[0]), *words[1:])
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 def numpy_file(header: str, data: bytes = b"\0" * 64) -> bytes:
