@@ -93,6 +93,8 @@ void OperatorCalls::run(const IrNode* node) {
       return frames_.set(
           node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
     }
+    run_.conditions.ask(member);
+    frames_.refuse("which member of its class an enum is depends on an input", node);
   }
   if (op == nullptr) {
     frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);

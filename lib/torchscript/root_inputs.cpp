@@ -56,6 +56,7 @@ std::string python_text(const Value& value, const TorchScriptArchive* archive) {
   if (value.is_bool()) return value.to_bool() ? "True" : "False";
   if (value.is_double()) return python_float(value.to_double());
   if (value.is_string()) return python_text_literal(value.to_string());
+  if (value.is_enum()) return python_text(value.to_enum().value);  // as arguments of nodes have it
   if (value.is_device()) return "torch.device(" + python_text_literal(value.to_device().text()) + ")";
   const auto text_of = [](const Value& item) { return python_text(item); };
   if (value.is_list()) return "[" + joined(value.items(), text_of) + "]";
@@ -354,6 +355,17 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
       if (const auto read = script::read_device(*value.get_if<std::string>()); read.device)
         return fixed(*read.device, Argument::Device{*value.get_if<std::string>()});
       fail("'" + expr + "': unknown device '" + *value.get_if<std::string>() + "'");
+    case TypeKind::kEnum: {
+      const auto& members = type->as<script::EnumType>()->members();
+      for (const script::EnumType::Member& member : members) {
+        const Value given = archive_.value_of(member.value);
+        Argument argument = recording_.argument(given, nullptr);
+        if (argument != value && Argument(member.name) != value) continue;
+        return fixed(make_counted<script::EnumValue>(type, member.name, given), std::move(argument));
+      }
+      fail("'" + expr + "': " + type_name(*type) + " has no such member, only " +
+           joined(members, &script::EnumType::Member::name));
+    }
     case TypeKind::kList:
       if (!value.is<Argument::List>()) wrong();
       return bind_list(*value.get_if<Argument::List>(), type, place);

@@ -9,6 +9,7 @@ process) is not checked.
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import math
 import operator
@@ -98,6 +99,7 @@ class GuardCheck:
         values = dict(inputs)
         if any(isinstance(value, fx.Proxy) for value in values.values()):
             return
+        values = {name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()}
         for target, name, shape in self._inputs:
             value = values.get(target, values.get(name))
             values.setdefault(target, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import keyword
 import math
 from collections.abc import Mapping
@@ -93,6 +94,8 @@ def check(value: Any, fixed: Any, guard: str) -> Any:
 
 
 def _is_same(value: Any, fixed: Any) -> bool:
+    if isinstance(value, enum.Enum):
+        value = value.value
     if isinstance(fixed, (list, tuple)):
         same_size = isinstance(value, (list, tuple)) and len(value) == len(fixed)
         return same_size and all(map(_is_same, value, fixed))

@@ -1,5 +1,6 @@
 """Guards are Python over a graph's inputs: true of inputs that the model takes as it was traced, false of others."""
 
+import enum
 import re
 from typing import Any, List, Optional
 
@@ -25,6 +26,16 @@ class Ranks(nn.Module):
         if y.dim() != 2 and y.dim() != 3:
             raise ValueError("expected 2D or 3D")
         return self.norm(y)
+
+
+class Choice(enum.Enum):
+    ONCE = 1
+    TWICE = 2
+
+
+class Chooses(nn.Module):
+    def forward(self, x: Tensor, c: Choice = Choice.TWICE) -> Tensor:
+        return x + 1 if c.name == "ONCE" else x * c.value
 
 
 class Either(nn.Module):
@@ -279,6 +290,23 @@ def test_inputs_that_export_fixed_are_guards(tmp_path):
         module(args[0], 0.7, *args[2:])
     with pytest.raises(fxtrace.GuardError, match="mask is None"):
         module(*args[:4], torch.ones(3), args[5])
+
+
+def test_a_member_of_an_enum_is_fixed_by_its_value(tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Chooses()).save(path)
+    model, x = torch.jit.load(path), torch.rand(3)
+    for given, member in [({}, Choice.TWICE), ({"concrete": {"c": 1}}, Choice.ONCE), ({"concrete": {"c": "ONCE"}}, Choice.ONCE)]:
+        collection = fxtrace.trace(path, **given)
+        assert [guard.expr for guard in collection.root.guards] == [f"c == {member.value}"]
+        module = collection.graph_module()
+        assert torch.equal(module(x, member), model(x, member))
+        other = Choice.ONCE if member is Choice.TWICE else Choice.TWICE
+        with pytest.raises(fxtrace.GuardError, match=f"c == {member.value}"):
+            module(x, other)
+    assert torch.equal(fxtrace.trace(path).graph_module()(x), model(x))
+    with pytest.raises(fxtrace.Error, match="Choice has no such member, only ONCE, TWICE"):
+        fxtrace.trace(path, concrete={"c": 7})
 
 
 @pytest.mark.parametrize(
