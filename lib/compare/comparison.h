@@ -45,7 +45,6 @@ class DifferenceKinds {
 
   DifferenceKinds() = default;
   bool has(DifferenceKind kind) const { return (bits_ >> static_cast<unsigned>(kind) & 1) != 0; }
-  bool empty() const { return bits_ == 0; }
   void add(DifferenceKind kind) { bits_ |= 1U << static_cast<unsigned>(kind); }
   void remove(DifferenceKind kind) { bits_ &= ~(1U << static_cast<unsigned>(kind)); }
 

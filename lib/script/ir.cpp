@@ -185,7 +185,6 @@ const T& get_attribute(const IrNode& node, Symbol name) {
 }  // namespace
 
 const std::string& IrNode::text(Symbol name) const { return get_attribute<std::string>(*this, name); }
-std::int64_t IrNode::integer(Symbol name) const { return get_attribute<std::int64_t>(*this, name); }
 const std::vector<TypePtr>& IrNode::types() const {
   return get_attribute<std::vector<TypePtr>>(*this, Symbol::kAttrTypes);
 }

@@ -110,7 +110,6 @@ class IrNode {
   const std::vector<IrAttribute>& attributes() const { return attributes_; }
   // Return the value of an attribute, which must exist.
   const std::string& text(Symbol name = Symbol::kAttrName) const;
-  std::int64_t integer(Symbol name) const;
   const std::vector<TypePtr>& types() const;
   const std::shared_ptr<IrGraph>& subgraph() const;
 
@@ -270,7 +269,6 @@ class IrGraph {
   // insert() puts nodes before this one.
   IrNode* insert_point() const { return insert_point_; }
   void set_insert_point(IrNode* node) { insert_point_ = node; }
-  void set_insert_point(IrBlock* block) { insert_point_ = block->return_node(); }
   IrNode* insert(IrNode* node) { return node->insert_before(insert_point_); }
 
  private:

@@ -33,7 +33,6 @@ class Frames {
   void pop_to(std::size_t size) { frames_.resize(size); }
   std::size_t size() const { return frames_.size(); }
   Activation& top() { return frames_.back(); }
-  const Activation& top() const { return frames_.back(); }
 
   // Returns a value of the innermost activation; None when it is not set, and the proxy of a list or dict
   // that was passed to replace().

@@ -17,7 +17,6 @@ class NamedArguments {
   explicit NamedArguments(const Schema& schema) : schema_(&schema), values_(schema.arguments.size()) {}
   NamedArguments(const Node& node, const Schema& schema);
 
-  const Schema& schema() const { return *schema_; }
   // Returns the type of a parameter, which the schema must have.
   const SchemaType& type(std::string_view name) const { return schema_->arguments.at(place(name)).type; }
   // Returns the argument; null when it is left out or None, or the schema does not have it.

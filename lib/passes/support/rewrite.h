@@ -23,7 +23,6 @@ void drop_unused_parts(ModuleGraph& graph);
 class Replacements {
  public:
   void add(NodeId node, Argument value) { values_.emplace(node.index, std::move(value)); }
-  bool empty() const { return values_.empty(); }
   // Substitutes the values in the arguments of `user`.
   void apply(ModuleGraph& graph, NodeId user) const;
   Argument applied(const Argument& argument) const;
