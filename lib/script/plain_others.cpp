@@ -104,6 +104,14 @@ Value device_index(Arguments arguments) {
   return index < 0 ? Value() : Value(index);
 }
 
+// --- enums ---
+
+const EnumValue& enum_argument(Arguments arguments) {
+  return argument_of(ValueKind::kEnum, arguments, 0, "a value is no enum").to_enum();
+}
+Value enum_name(Arguments arguments) { return enum_argument(arguments).name; }
+Value enum_value(Arguments arguments) { return enum_argument(arguments).value; }
+
 // --- what the compiler leaves behind, and questions with one answer in every process ---
 
 Value is_same(Arguments arguments) { return argument(arguments, 0).is(argument(arguments, 1)); }
@@ -174,6 +182,8 @@ constexpr PlainRow kOtherOperators[] = {
     {"aten::device.with_index", gives<make_indexed_device>},
     {"prim::type", gives<device_kind>},
     {"prim::index", gives<device_index>},
+    {"prim::EnumName", gives<enum_name>},
+    {"prim::EnumValue", gives<enum_value>},
     {"aten::__is__", gives<is_same>},
     {"aten::__isnot__", gives<is_not_same>},
     {"aten::_unwrap_optional", gives<unwrapped>},
