@@ -6,23 +6,27 @@
 #include <type_traits>
 
 #include "families/family.h"
+#include "families/traits.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "shapes/scalar_type.h"
 #include "support/hashing.h"
+#include "support/number_in.h"
 
 namespace fxtrace {
 namespace {
 
-// Whether `text` says the default that a schema writes so: "1", "1.", "None", "[]"; of int[2] also "1" for
-// [1, 1].
+// Whether the default that a schema writes as "1", "1.", "None", "[]" is given; of int[2] also "1" for
+// [1, 1].  None stands for what is left out also where a schema has no default.
 bool is_default(const Argument& value, const SchemaArgument& argument) {
+  const std::string text = argument.default_value.value_or("None");
+  if (value.is<Argument::None>()) return text == "None";
   if (!argument.default_value) return false;
-  std::string text = *argument.default_value;
-  if (text.ends_with('.')) text += '0';
   // bool? pin_memory=None
   if (text == "None" && argument.type.required().name == "bool" && value == Argument(false)) return true;
+  const auto* number = value.get_if<double>();
+  if (number != nullptr && !number_in<std::int64_t>(text)) return number_in<double>(text) == *number;
   bool has_node = false;
   for_each_reference(value, [&](NodeId) { has_node = true; });
   if (has_node) return false;
@@ -36,23 +40,116 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
   return print_argument(value) == text;
 }
 
+// "conv2d" or "conv_transpose2d" for two strides.
+std::string convolution_name(const Node& node) {
+  const Argument* strides = find_argument(node, 3, "stride");
+  const Argument* transposed = find_argument(node, 6, "transposed");
+  const auto* list = strides == nullptr ? nullptr : strides->get_if<Argument::List>();
+  if (list == nullptr || list->items.empty() || list->items.size() > 3) return {};
+  const bool is_transposed = transposed != nullptr && *transposed == Argument(true);
+  return (is_transposed ? "conv_transpose" : "conv") + std::to_string(list->items.size()) + "d";
+}
+
+// As which operator of ATen a call is compared; empty: itself.
+std::string synonym(const Node& node, std::string_view name) {
+  const OperatorFacts& facts = facts_of(name);
+  if (facts.compared_as == "conv") return convolution_name(node);
+  const std::string_view other = facts.synonym_of.empty() ? facts.compared_as : facts.synonym_of;
+  if (!other.empty()) return std::string(other) + (name.ends_with('_') ? "_" : "");
+  constexpr std::string_view kSpecial = "special_";
+  if (!name.starts_with(kSpecial)) return {};
+  name.remove_prefix(kSpecial.size());
+  return overloads("aten::" + std::string(name)).empty() ? "" : std::string(name);
+}
+
+bool is_same_type(const SchemaType& a, const SchemaType& b) {
+  const SchemaType& x = a.required();
+  const SchemaType& y = b.required();
+  const auto name = [](const SchemaType& type) {
+    return type.name == "SymInt" ? std::string_view("int") : std::string_view(type.name);
+  };
+  return name(x) == name(y) && std::ranges::equal(x.parts, y.parts, is_same_type);
+}
+
+const SchemaArgument* find_named(const std::vector<SchemaArgument>& arguments, std::string_view name) {
+  const auto found = std::ranges::find(arguments, name, &SchemaArgument::name);
+  return found == arguments.end() ? nullptr : &*found;
+}
+
+// The arguments of `others` that belong to these: of the same name, or at the same place where neither side
+// has the name of the other; and of the same type.  Without a name where there is none.
+std::vector<SchemaArgument> counterparts(const std::vector<SchemaArgument>& arguments,
+                                         const std::vector<SchemaArgument>& others) {
+  std::vector<SchemaArgument> result(arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const SchemaArgument* other = find_named(others, arguments[i].name);
+    if (other == nullptr && i < others.size() && find_named(arguments, others[i].name) == nullptr)
+      other = &others[i];
+    if (other != nullptr && is_same_type(arguments[i].type, other->type)) result[i] = *other;
+  }
+  return result;
+}
+
+// The arguments of a call of `op` where it is compared as a call of one of `all`, the overloads of an
+// operator.
+std::vector<SchemaArgument> arguments_as(const Operator& op, std::span<const Operator> all) {
+  std::vector<SchemaArgument> own = op.schema().arguments;
+  if (all.empty()) return own;
+  std::vector<SchemaArgument> result;
+  if (all.front().base_name() == op.base_name()) {
+    result = own;
+  } else {
+    const auto count = [](const std::vector<SchemaArgument>& arguments) {
+      return std::ranges::count_if(arguments, [](const auto& argument) { return !argument.name.empty(); });
+    };
+    // The last one with most of them: those for tensors follow the one without a name.
+    for (const Operator& overload : all) {
+      auto found = counterparts(own, overload.schema().arguments);
+      if (count(found) >= count(result)) result = std::move(found);
+    }
+    // What a convolution has besides, its name tells, or it is of the machine.
+    const bool is_convolution = facts_of(op.base_name()).compared_as == "conv";
+    for (std::size_t i = 0; i < own.size() && !is_convolution; ++i) {
+      if (result[i].name.empty()) result[i] = own[i];
+    }
+  }
+  // Of several names of what an operator takes, such as input and self, the first overload's for such a
+  // value.
+  for (const Operator& overload : all) {
+    const std::vector<SchemaArgument> others = overload.schema().arguments;
+    if (own.empty() || others.empty() || !is_same_type(own[0].type, others[0].type)) continue;
+    const bool is_other_name =
+        find_named(others, result[0].name) == nullptr && find_named(result, others[0].name) == nullptr;
+    if (is_other_name) result[0].name = others[0].name;
+    break;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string operator_name(const Node& node) {
   if (node.op != Opcode::kCallFunction || node.model_function) return *node.target;
   const TargetParts parts = parse_target(*node.target);
   if (parts.overload.empty()) return *node.target;
-  const std::string_view synonym = parts.space == "aten" ? facts_of(parts.name).synonym_of : "";
-  return std::string(parts.space) + "." + std::string(synonym.empty() ? parts.name : synonym);
+  const std::string other = parts.space == "aten" ? synonym(node, parts.name) : "";
+  return std::string(parts.space) + "." + (other.empty() ? std::string(parts.name) : other);
 }
 
-const Schema* SchemaTable::find(const Node& node) {
+const SchemaTable::Known* SchemaTable::find(const Node& node, bool has_overloads) {
   if (node.op != Opcode::kCallFunction || node.model_function) return nullptr;
-  const auto [entry, is_new] = schemas_.try_emplace(*node.target);
-  if (is_new) {
-    if (const Operator* op = Target(*node.target).find_operator()) entry->second = op->schema();
-  }
-  return entry->second ? &*entry->second : nullptr;
+  const std::string name = has_overloads ? "" : operator_name(node);
+  const auto [entry, is_new] = known_.try_emplace(*node.target + " " + name);
+  if (!is_new) return entry->second ? &*entry->second : nullptr;
+  const Operator* op = Target(*node.target).find_operator();
+  if (op == nullptr) return nullptr;
+  Known& known = entry->second.emplace();
+  known.schema = op->schema();
+  known.arguments = has_overloads || !name.starts_with("aten.")
+                        ? known.schema.arguments
+                        : arguments_as(*op, overloads("aten::" + name.substr(name.find('.') + 1)));
+  known.is_on_cpu = !has_overloads && has_trait(op, traits::kMakesTensor);
+  return &known;
 }
 
 ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, const CommonNames& names)
@@ -65,7 +162,7 @@ ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, con
   hashes_.reserve(order_.size());
   for (Place i = 0; i < size(); ++i) {
     const Node& node = (*this)[i];
-    add_arguments(node, schemas.find(node));
+    add_arguments(node, schemas.find(node, names.has_overloads));
     const std::size_t begin = i == 0 ? 0 : argument_ends_.back();
     argument_ends_.push_back(arguments_.size());
     Hashes hashes;
@@ -98,30 +195,28 @@ const Constant* ComparedGraph::find_constant(std::string_view name) const {
   return found == constants_.end() ? nullptr : found->second;
 }
 
-void ComparedGraph::add_arguments(const Node& node, const Schema* schema) {
+void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* known) {
+  const std::size_t count = known == nullptr ? 0 : known->arguments.size();
   const auto add = [&](std::string_view name, std::size_t position, const Argument& value,
-                       const SchemaArgument* known) {
-    if (known == nullptr) return arguments_.push_back({name, position, &value});
+                       std::size_t place) {
+    if (place >= count) return arguments_.push_back({name, position, &value});
+    const SchemaArgument& argument = known->arguments[place];
     // Which kernels compute the same; the state of a machine, not of a model.
-    const bool is_of_machine = known->name == "cudnn_enable" || known->name == "cudnn_enabled";
-    if (is_of_machine || is_default(value, *known)) return;
+    const bool is_of_machine = argument.name == "cudnn_enable" || argument.name == "cudnn_enabled";
+    if (argument.name.empty() || is_of_machine || is_default(value, argument)) return;
+    const auto* device = value.get_if<Argument::Device>();
+    if (known->is_on_cpu && device != nullptr && device->name == "cpu") return;
     const auto* number = value.get_if<std::int64_t>();
-    const bool is_dtype = number != nullptr && known->type.required().name == "ScalarType";
+    const bool is_dtype = number != nullptr && argument.type.required().name == "ScalarType";
     const Dtype dtype = is_dtype ? find_scalar_type(*number) : std::nullopt;
     if (dtype) made_.emplace_back(Argument::Dtype{dtype_name(*dtype)});
-    arguments_.push_back({known->name, 0, dtype ? &made_.back() : &value});
+    arguments_.push_back({argument.name, 0, dtype ? &made_.back() : &value});
   };
-  const auto known = [&](auto&& is_it) -> const SchemaArgument* {
-    if (schema == nullptr) return nullptr;
-    const auto found = std::ranges::find_if(schema->arguments, is_it);
-    return found == schema->arguments.end() ? nullptr : &*found;
-  };
-  for (std::size_t i = 0; i < node.args.size(); ++i) {
-    const bool has_name = schema != nullptr && i < schema->arguments.size();
-    add("", i, node.args[i], has_name ? &schema->arguments[i] : nullptr);
-  }
+  for (std::size_t i = 0; i < node.args.size(); ++i) add("", i, node.args[i], i);
   for (const auto& [name, value] : node.kwargs) {
-    add(name, 0, value, known([&](const SchemaArgument& argument) { return argument.name == name; }));
+    const SchemaArgument* own = known == nullptr ? nullptr : find_named(known->schema.arguments, name);
+    add(name, 0, value,
+        own == nullptr ? count : static_cast<std::size_t>(own - known->schema.arguments.data()));
   }
 }
 
@@ -184,7 +279,7 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
     case Opcode::kOutput:
       return 0;
     case Opcode::kCallModule:
-      return mix(text_hash(names.module(node.target)), text_hash(*node.method));
+      return mix(text_hash(names.module(node.target)), names.has_overloads ? text_hash(*node.method) : 0);
     case Opcode::kGetAttr:
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));

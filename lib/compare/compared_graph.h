@@ -18,13 +18,21 @@
 
 namespace fxtrace {
 
-// Schemas by target, each read once.
+// What is known of operators' arguments, by target, each read once.
 class SchemaTable {
  public:
-  const Schema* find(const Node& node);  // null where nothing is known
+  struct Known {
+    Schema schema;
+    // As which arguments those of the schema are compared, by place: those of the operator that
+    // operator_name() says, which have no name where a convolution does not have them.
+    std::vector<SchemaArgument> arguments;
+    bool is_on_cpu = false;  // what it makes, where no device is given
+  };
+  // Null where nothing is known.
+  const Known* find(const Node& node, bool has_overloads);
 
  private:
-  std::unordered_map<std::string, std::optional<Schema>> schemas_;
+  std::unordered_map<std::string, std::optional<Known>> known_;
 };
 
 // How a collection names what both have: the path of a module, the name of a parameter, as the first
@@ -36,13 +44,14 @@ struct CommonNames {
 };
 
 // The name of an operator without its overload, one for several that mean the same: "aten.abs" of
-// aten.absolute.default.  Of other nodes the target.
+// aten.absolute.default, "aten.conv2d" of aten._convolution.default with two strides.  Of other nodes the
+// target.
 std::string operator_name(const Node& node);
 
 class ComparedGraph {
  public:
   // An argument by the name that the operator's schema gives it, or else by its place among the positional
-  // ones.  What is given as its default is left out, and whether cuDNN is enabled; a dtype is one, however it
+  // ones.  What is given as its default is left out, and what is of the machine; a dtype is one, however it
   // is written.
   struct NamedArgument {
     std::string_view name;
@@ -92,7 +101,7 @@ class ComparedGraph {
     const std::size_t begin = node == 0 ? 0 : ends[node - 1];
     return std::span(all).subspan(begin, ends[node] - begin);
   }
-  void add_arguments(const Node& node, const Schema* schema);
+  void add_arguments(const Node& node, const SchemaTable::Known* known);
   std::uint64_t add_value(const Argument& value, std::uint64_t slot);
   std::uint64_t constant_hash(const Constant& constant);
   std::uint64_t target_hash(const Node& node, const CommonNames& names);

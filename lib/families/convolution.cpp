@@ -196,15 +196,17 @@ SymInt pointwise_conv_transpose(const RuleArguments& args, const Results&) {
 }
 
 constexpr OperatorRow kConvolutionRows[] = {
-    {"_conv_depthwise2d _convolution_mode _nnpack_spatial_convolution _slow_conv2d_forward "
+    {"_conv_depthwise2d _nnpack_spatial_convolution _slow_conv2d_forward "
      "conv_depthwise3d cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
      "slow_conv3d slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d thnn_conv2d",
      {.shape = convolution, .macs = conv}},
     {"_convolution",
      {.traits = kKeepsRank,
+      .compared_as = "conv",
       .shape = convolution,
       .macs = either,
       .example = {ExampleForm::kImages, 1, 8, 6}}},
+    {"_convolution_mode", {.compared_as = "conv", .shape = convolution, .macs = conv}},
     {"_mps_convolution miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
      "miopen_depthwise_convolution",
      {.macs = conv}},
@@ -223,7 +225,8 @@ constexpr OperatorRow kConvolutionRows[] = {
       .macs = conv_transpose,
       .batch = {BatchForm::kTransposedConvolution}}},
     {"convolution",
-     {.shape = convolution,
+     {.compared_as = "conv",
+      .shape = convolution,
       .macs = either,
       .batch = {BatchForm::kConvolution},
       .example = {ExampleForm::kImages, 1, 8, 6}}},

@@ -45,8 +45,11 @@ struct OperatorFacts {
   // ---- For all overloads, and also for add_ in the row of add (except for traits) ----
   Traits traits = 0;
   std::string_view synonym_of = {};  // "abs" for absolute, as in torch's NormalizeOps
-  ShapeRule shape = nullptr;         // sizes and dtypes of the results
-  ShapeRule of_sparse = nullptr;     // the same for calls with a sparse tensor
+  // Another synonym, for comparisons: "adjoint" for mH; "conv" stands for conv1d and others, which say by
+  // their names what this operator says by its arguments.
+  std::string_view compared_as = {};
+  ShapeRule shape = nullptr;      // sizes and dtypes of the results
+  ShapeRule of_sparse = nullptr;  // the same for calls with a sparse tensor
   Check check = nullptr;
   std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
   CostRule macs = nullptr;                          // see find_cost_rule() for operators without one

@@ -387,7 +387,7 @@ constexpr OperatorRow kReductionsRows[] = {
     {"nanmean", {.traits = kNoMacs, .shape = mean}},
     {"nanquantile quantile", {.traits = kNoMacs, .shape = quantile}},
     {"nansum", {.shape = sum}},
-    {"norm", {.traits = kTensorMethod, .shape = reduce_real}},
+    {"norm", {.traits = kTensorMethod, .compared_as = "linalg_vector_norm", .shape = reduce_real}},
     {"nuclear_norm", {.traits = kNotForIntegers | kNotForHalf, .shape = matrix_norm}},
     {"prod", {.traits = kNoMacs | kSmallTensors | kTensorMethod, .shape = sum}},
     {"prod.", {.batch = {.form = BatchForm::kReduce, .target = "aten.prod.dim_int"}}},
