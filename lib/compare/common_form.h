@@ -13,15 +13,16 @@ bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b);
 
 // Returns the collection's graphs without what the other kind writes in another way or not at all:
 //
-// - numbers that are known: sizes and what is computed from them, tensors that torch.jit.trace makes of
-//   numbers, known conditions of control flow;
-// - operations that give their input back, which torch.export often leaves out, and `contiguous`, which it
-//   leaves out where the tensor is;
+// - what is known of tensors: sizes and what is computed from them, devices; tensors that torch.jit.trace
+//   makes of numbers; known conditions of control flow;
+// - operations that give their input back, which torch.export often leaves out; `contiguous`, which it leaves
+//   out where the tensor is; what it does with a tensor of the code, lift_fresh_copy and detach_;
 // - the first item of a module's result, which torch.jit.trace has as the result where no other is used;
+// - a module's own parameters among its arguments, as torch.jit.trace has tied ones;
 // - what has neither users nor effects, and asserts of what is known.
 //
-// Dimensions are counted from the front, and an operation with a number has the overload for tensors.  Nodes
-// that stay keep their names.
+// Dimensions and items are counted from the front, and an operation with a number has the overload for
+// tensors.  Nodes that stay keep their names.
 std::vector<ModuleGraph> common_form(const GraphCollection& collection);
 
 }  // namespace fxtrace

@@ -27,8 +27,10 @@ void Comparer::compare_order(const Current& now) {
   std::vector<std::uint64_t> scopes;
   for (Place i = 0; i < now.before.size(); ++i) {
     const Place j = now.nodes.in_after(i);
-    // Where a parameter is read says nothing; its uses do.
-    if (j == kNoPlace || now.before[i].op == Opcode::kGetAttr) continue;
+    // Where a parameter is read, or a result is unpacked, says nothing; its uses do.
+    const bool is_read =
+        now.before[i].op == Opcode::kGetAttr || (two_kinds_ && now.before[i].target == "operator.getitem");
+    if (j == kNoPlace || is_read) continue;
     if (now.before.scope(i) != now.after.scope(j)) continue;
     auto& nodes = by_scope[now.before.scope(i)];
     if (nodes.empty()) scopes.push_back(now.before.scope(i));

@@ -8,6 +8,8 @@
 #include "catch.h"
 #include "compare/merged_collection.h"
 #include "compare/sequences.h"
+#include "families/family.h"
+#include "operators/operators.h"
 #include "sample_collection.h"
 #include "writers/comparison_writers.h"
 #include "writers/dot_writer.h"
@@ -419,6 +421,139 @@ TEST_CASE("compare finds one model in what TorchScript and torch.export write in
   auto other = exported;
   other.model.kind = "torchscript";
   CHECK(told(traced(0.25), other).size() > 10);
+}
+
+namespace {
+
+// What is told of %call, as TorchScript and as torch.export write it.
+Lines told_of_calls(const std::string& script, const std::string& exported) {
+  const auto with = [](const char* kind, const std::string& call) {
+    auto result = collection(R"(
+      %x = placeholder[x]() -> float32[1, 4, 6]
+      %y = placeholder[y]() -> float32[4, 4, 1]
+      )" + call + R"(
+      %output = output[output](%call))",
+                             {module("e", "pkg.E"), module("h", "pkg.H", ModuleStatus::kLeaf)});
+    result.model.kind = kind;
+    result.parameters = {{"e.weight", ParameterKind::kParameter, {4}, "float32", {}, {}},
+                         {"h.weight", ParameterKind::kParameter, {4}, "float32", {}, {}}};
+    result.parameters[1].alias_of = "e.weight";
+    return result;
+  };
+  const auto a = with("torchscript", script);
+  const auto b = with("exported_program", exported);
+  const Lines lines = told(a, b);
+  CHECK(lines.empty() == told(b, a).empty());
+  return lines;
+}
+Lines told_of_operators(const std::string& script, const std::string& exported) {
+  return told_of_calls("%call = call_function[aten." + script, "%call = call_function[aten." + exported);
+}
+
+}  // namespace
+
+TEST_CASE("compare takes synonyms, overloads and defaults for one call") {
+  const std::pair<const char*, const char*> same[] = {
+      {"det.default](%x)", "linalg_det.default](%x)"},
+      {"transpose.int](%x, 1, 2)", "swapaxes.default](%x, -2, -1) -> float32[1, 6, 4]"},
+      {"mH.default](%x)", "adjoint.default](%x)"},
+      {"logit.default](%x, 0.1)", "special_logit.default](%x, 0.1)"},
+      {"split.sizes](%x, [2, 4], 2)", "split_with_sizes.default](%x, [2, 4], 2)"},
+      {"ge.Scalar](%x, 1)", "greater_equal.Scalar](%x, 1)"},
+      {"norm.ScalarOpt_dim](%x, 2, [1], True)", "linalg_vector_norm.default](%x, 2, [1], True)"},
+      {"layer_norm.default](%x, [6])", "layer_norm.default](%x, [6], None, None, 1e-05, False)"},
+      {"upsample_linear1d.default](%x, [5], False)", "upsample_linear1d.vec](%x, [5], False, None)"},
+      {"_convolution.default](%x, %y, None, [1], [3], [1], False, [0], 2, False, False, True, True)",
+       "conv1d.default](%x, %y, padding=[3], groups=2)"},
+      {"_convolution.default](%x, %y, None, [1, 1], [2, 2], [1, 1], True, [0, 0], 1, False, False, True, True)",
+       "conv_transpose2d.input](%x, %y, None, [1, 1], [2, 2])"},
+      {"_convolution_mode.default](%x, %y, None, [1], \"same\", [1], 1)",
+       "conv1d.padding](%x, %y, None, [1], \"same\")"},
+      {"zeros.default]([4])", "zeros.default]([4], device=device(\"cpu\"), pin_memory=False)"},
+  };
+  for (const auto& [script, exported] : same) {
+    INFO(script);
+    CHECK(told_of_operators(script, exported).empty());
+  }
+  CHECK(told_of_operators("transpose.int](%x, 0, 2)", "swapaxes.default](%x, -2, -1) -> float32[1, 6, 4]") ==
+        Lines{"arguments changed call dim0: 0 to 1"});
+  CHECK(told_of_operators("layer_norm.default](%x, [6])", "layer_norm.default](%x, [6], eps=1e-06)") ==
+        Lines{"arguments changed call eps: none to 1e-06"});
+  CHECK(told_of_operators("upsample_linear1d.default](%x, [5], False)",
+                          "upsample_linear1d.vec](%x, None, False, [2.0])")
+            .size() == 2);
+  CHECK(told_of_operators("_convolution.default](%x, %y, None, [2], [0], [1], False, [0], 1)",
+                          "conv1d.default](%x, %y)") == Lines{"arguments changed call stride: [2] to none"});
+  CHECK(told_of_operators("_convolution.default](%x, %y, None, [1], [0], [1], True, [0], 1)",
+                          "conv1d.default](%x, %y)")
+            .front() ==
+        "nodes changed call target: call_function[aten._convolution.default] to "
+        "call_function[aten.conv1d.default]");
+  CHECK(told_of_operators("zeros.default]([4])", "zeros.default]([4], device=device(\"cuda:0\"))") ==
+        Lines{"arguments changed call device: none to device(\"cuda:0\")"});
+}
+
+TEST_CASE("compare tells every argument of an operator that it takes for another one") {
+  int count = 0;
+  for (const Operator& op : registered_operators()) {
+    const OperatorFacts& facts = facts_of(op.base_name());
+    const bool is_synonym =
+        !facts.synonym_of.empty() || !facts.compared_as.empty() || op.name.starts_with("aten::special_");
+    const std::vector<SchemaArgument> arguments = op.schema().arguments;
+    for (std::size_t k = 0; is_synonym && !op.schema().writes() && k < arguments.size(); ++k) {
+      if (arguments[k].name == "cudnn_enabled") continue;
+      const auto with = [&](const char* kind, std::size_t changed) {
+        std::string call;
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+          const std::string keyword = arguments[i].keyword_only ? arguments[i].name + "=" : "";
+          call += (i == 0 ? "" : ", ") + keyword + (i == changed ? "%y" : "%x");
+        }
+        auto result = collection("%x = placeholder[x]()\n%y = placeholder[y]()\n%call = call_function[" +
+                                 op.target() + "](" + call + ")\n%output = output[output](%call)\n");
+        result.model.kind = kind;
+        return result;
+      };
+      INFO(op.name << " " << arguments[k].name);
+      CHECK(told(with("torchscript", k), with("exported_program", SIZE_MAX)).size() == 1);
+      ++count;
+    }
+  }
+  CHECK(count > 200);
+}
+
+TEST_CASE(
+    "compare knows items from the end, devices of tensors, and what torch.jit.trace does with modules") {
+  const auto item = [](int index) {
+    return "%chunk = call_function[aten.chunk.default](%x, 2, 2)\n%call = call_function[operator.getitem](%chunk, " +
+           std::to_string(index) + ")";
+  };
+  CHECK(told_of_calls(item(-1), item(1)).empty());
+  CHECK(told_of_calls(item(-1), item(0)) == Lines{"arguments changed call 1: 1 to 0"});
+  CHECK(told_of_calls("%getattr_1 = call_function[builtins.getattr](%x, \"device\")\n"
+                      "%call = call_function[aten.arange.default](4, device=%getattr_1)",
+                      "%call = call_function[aten.arange.default](4, device=device(\"cpu\"))")
+            .empty());
+  // torch.tensor(8.0) in the code.
+  CHECK(told_of_calls("%to = call_function[aten.to.device](8, device(\"cpu\"), dtype(\"float32\"))\n"
+                      "%detach = call_function[aten.detach.default](%to)\n"
+                      "%call = call_function[aten.mul.Tensor](%x, %detach)",
+                      "%detach_ = call_function[aten.detach_.default](8.0)\n"
+                      "%call = call_function[aten.mul.Tensor](%x, %detach_)")
+            .empty());
+  // A tied parameter that was used before, and forward1.
+  const char* const tied = "%w = get_attr[e.weight]()\n%call = call_module[h](%w, %x)  # h: pkg.H";
+  CHECK(told_of_calls(tied, "%call = call_module[h](%x)  # h: pkg.H").empty());
+  CHECK(told_of_calls(tied, "%call = call_module[h](%y)  # h: pkg.H") ==
+        Lines{"arguments changed call 0: %x to %y"});
+  auto script = collection(
+      "%x = placeholder[x]()\n%h = call_module[h](%x)  # h: pkg.H\n"
+      "%output = output[output](%x)\n",
+      {module("h", "pkg.H", ModuleStatus::kLeaf)});
+  auto exported = script;
+  exported.model.kind = "exported_program";
+  Graph& graph = script.graphs[0].graph;
+  graph.set_method(graph.next(graph.first()), "forward1");
+  CHECK(told(script, exported).empty());
 }
 
 TEST_CASE("compare tells parameters, ties and uses") {
