@@ -38,17 +38,7 @@ Results randperm(const RuleArguments& args) {
   return make({args.size("n")}, dtype_or(args, "dtype", ScalarType::kInt64));
 }
 
-Results arange(const RuleArguments& args) {
-  bool integers = true;
-  Promotion promotion;
-  for (const std::string_view name : {"start", "end", "step"}) {
-    if (!args.given(name)) continue;
-    integers = integers && args.value(name).integer() != nullptr;
-    promotion.add_number(args, name);
-  }
-  Dtype dtype = promotion.result();
-  if (dtype && is_floating(*dtype)) dtype = kDefaultFloat;
-  dtype = dtype_or(args, "dtype", dtype);
+SymInt arange_count(const RuleArguments& args, bool integers, Dtype dtype) {
   if (!integers) {
     double start = args.given("start") ? args.real("start") : 0;
     double step = args.given("step") ? args.real("step") : 1;
@@ -61,13 +51,31 @@ Results arange(const RuleArguments& args) {
     const double count = std::ceil((end - start) / step);
     constexpr double kLimit = 1e15;  // where floats still hold integers
     if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
-    return make({static_cast<std::int64_t>(count)}, dtype);
+    return static_cast<std::int64_t>(count);
   }
   const SymInt start = args.given("start") ? args.size("start") : SymInt(0);
   const SymInt step = args.given("step") ? args.size("step") : SymInt(1);
   const SymInt distance = args.size("end") - start;
-  if (decided(args.dimensions, Relation::kGreater, step, 0)) return make({ceildiv(distance, step)}, dtype);
-  return make({ceildiv(-distance, -step)}, dtype);
+  if (decided(args.dimensions, Relation::kGreater, step, 0)) return ceildiv(distance, step);
+  return ceildiv(-distance, -step);
+}
+
+Results arange(const RuleArguments& args) {
+  bool integers = true;
+  Promotion promotion;
+  for (const std::string_view name : {"start", "end", "step"}) {
+    if (!args.given(name)) continue;
+    integers = integers && args.value(name).integer() != nullptr;
+    promotion.add_number(args, name);
+  }
+  Dtype dtype = promotion.result();
+  if (dtype && is_floating(*dtype)) dtype = kDefaultFloat;
+  dtype = dtype_or(args, "dtype", dtype);
+  try {
+    return make({arange_count(args, integers, dtype)}, dtype);
+  } catch (const CannotTell&) {
+    return make({args.dimensions.fresh()}, dtype);
+  }
 }
 
 // range(start, end, step): as arange, with the end.

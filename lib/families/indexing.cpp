@@ -252,6 +252,15 @@ Results unique_elements(const RuleArguments& args) {
   return results;
 }
 
+// A number, or a tensor with one element.
+std::optional<SymInt> find_repeats(const RuleArguments& args) {
+  try {
+    return args.size("repeats");
+  } catch (const CannotTell&) {
+    return std::nullopt;
+  }
+}
+
 Results repeat_interleave(const RuleArguments& args) {
   const bool counts_only = !args.given("self");
   TensorInfo info = args.tensor(counts_only ? "repeats" : "self");
@@ -264,10 +273,11 @@ Results repeat_interleave(const RuleArguments& args) {
   SymInt& size = info.sizes[dim];
   if (args.given("output_size")) {
     size = args.size("output_size");
-  } else if (args.is_tensor("repeats")) {
-    size = args.dimensions.fresh();
+  } else if (const auto repeats = find_repeats(args)) {
+    require(args.dimensions, Relation::kGreaterEqual, *repeats, 0, "number of repeats");
+    size = size * *repeats;
   } else {
-    size = size * args.size("repeats");
+    size = args.dimensions.fresh();
   }
   return make(std::move(info));
 }

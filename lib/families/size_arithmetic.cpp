@@ -542,17 +542,15 @@ std::optional<SymInt> element_of(const AbstractValue& value) {
 
 SymInt add_of(const SymInt& a, const SymInt& b) { return a + b; }
 SymInt sub_of(const SymInt& a, const SymInt& b) { return a - b; }
+SymInt rsub_of(const SymInt& a, const SymInt& b) { return b - a; }
 SymInt mul_of(const SymInt& a, const SymInt& b) { return a * b; }
 
 const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)>& element_functions() {
   static const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)> table = {
-      {"aten::add", add_of},
-      {"aten::sub", sub_of},
-      {"aten::mul", mul_of},
-      {"aten::remainder", mod_of},
-      {"aten::maximum", max_of},
-      {"aten::minimum", min_of},
-      {"aten::floor_divide", floordiv_of}};
+      {"aten::add", add_of},       {"aten::sub", sub_of},
+      {"aten::rsub", rsub_of},     {"aten::mul", mul_of},
+      {"aten::remainder", mod_of}, {"aten::maximum", max_of},
+      {"aten::minimum", min_of},   {"aten::floor_divide", floordiv_of}};
   return table;
 }
 
@@ -628,6 +626,10 @@ std::optional<SymInt> evaluate_element(std::string_view name, const Values& valu
   try {
     if (element_keepers().contains(name)) {
       return values[0].get_if<bool>() != nullptr ? std::nullopt : element_of(values[0]);
+    }
+    if (name == "aten::neg") {
+      const auto element = element_of(values[0]);
+      return element ? std::optional(-*element) : std::nullopt;
     }
     const auto function = element_functions().find(name);
     if (function == element_functions().end()) return std::nullopt;

@@ -116,6 +116,9 @@ TEST_CASE("shape rules: tensors from sizes and numbers", "[shapes]") {
       {"arange.start_step(0, n, 3)", "int64[(n+2)//3]"},
       {"arange.start_step(0.0, 1.0, 0.25)", "float32[4]"},
       {"arange.start(n, 10)", "int64[10-n]"},
+      {"arange.start(-n, n)", "int64[n*2]"},
+      {"arange.start(?, n)", "?[u0]"},
+      {"arange.start_step(0, n, ?, dtype=int64)", "int64[u0]"},
       {"new_zeros(float64[3], [n])", "float64[n]"},
       {"zeros([n,-1-m])", "raises: a size of the result would be negative: -m-1"},
       {"zeros([n,3-m])", "float32[n,3-m]"},
@@ -322,6 +325,9 @@ TEST_CASE("shape rules: positions and masks", "[shapes]") {
        "raises: dtypes of 'self' and 'src' differ: float32 and float64"},
       {"searchsorted.Tensor(float32[10], float32[n])", "int64[n]"},
       {"repeat_interleave.self_int(float32[n,3], 2, 1)", "float32[n,6]"},
+      {"repeat_interleave.self_int(float32[n,3], ?, 1)", "float32[n,u0]"},
+      {"repeat_interleave.self_int(float32[n,3], -2, 1)", "raises: number of repeats: -2 < 0"},
+      {"repeat_interleave.self_Tensor(float32[n,3], int64[], 1)", "float32[n,u0]"},
       {"_unique2(int64[n])", "int64[u0] ? ?"},
       {"isin.Tensor_Tensor(int64[n], int64[3])", "bool[n]"},
   };
@@ -671,6 +677,9 @@ TEST_CASE("the elements of integer tensors without dimensions", "[shapes]") {
   CHECK(element("aten::add", {"n", "3", "1"}) == "n+3");
   CHECK(element("aten::add", {"n", "3", "2"}) == "?");
   CHECK(element("aten::add", {"n", "int64[]"}) == "?");
+  CHECK(element("aten::neg", {"n"}) == "-n");
+  CHECK(element("aten::neg", {"int64[]"}) == "?");
+  CHECK(element("aten::rsub", {"n", "7", "1"}) == "7-n");
   CHECK(element("aten::sin", {"n"}) == "?");
 }
 
