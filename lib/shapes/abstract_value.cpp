@@ -4,6 +4,10 @@
 
 namespace fxtrace {
 
+bool TensorContent::holds() const {
+  return std::ranges::all_of(memory, [](const Memory& each) { return *each.writes == each.seen; });
+}
+
 bool TensorInfo::is_static() const {
   return std::ranges::all_of(sizes, [](const SymInt& size) { return size.is_number(); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,10 +21,17 @@ namespace fxtrace {
 // The content of a small tensor that depends on no data.  Traced archives compute sizes in such tensors, and
 // torchvision's detectors scales.
 struct TensorContent {
-  std::optional<SymInt> element;  // of a 0-d integer tensor
+  // Memory that tensors share, by the number of writes to it, and what the number was.
+  struct Memory {
+    std::shared_ptr<std::size_t> writes;
+    std::size_t seen = 0;
+  };
+  std::optional<SymInt> element;  // of an integer tensor with one
   // The tensor itself, in the representation of whoever set it; null when its elements are unknown.
   std::shared_ptr<const void> constant;
-  std::shared_ptr<const bool> valid;  // cleared when a tensor that may alias this one is written in place
+  std::vector<Memory> memory;  // that the tensor may be in
+
+  bool holds() const;  // nothing was written there since
 };
 
 // The memory block of a tensor, numbered by a CostLog (costs/cost_log.h).  Not part of the value: any two
@@ -48,7 +56,7 @@ struct TensorInfo {
   std::shared_ptr<const TensorContent> content = nullptr;
   MemoryId memory = {};  // not set by shape rules
 
-  const TensorContent* find_content() const { return content && *content->valid ? content.get() : nullptr; }
+  const TensorContent* find_content() const { return content && content->holds() ? content.get() : nullptr; }
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   bool is_static() const;  // every size is a number
   bool operator==(const TensorInfo&) const = default;

@@ -202,8 +202,7 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
   auto* info = std::get_if<TensorInfo>(&place->value);
   if (info != nullptr && read_constant_) {
     if (auto element = read_constant_(argument.to_tensor())) {
-      info->content = std::make_shared<TensorContent>(
-          TensorContent{std::move(element), nullptr, std::make_shared<const bool>(true)});
+      info->content = std::make_shared<TensorContent>(TensorContent{std::move(element), nullptr, {}});
     }
   }
   return *place;

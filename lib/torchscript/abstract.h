@@ -37,8 +37,8 @@ Meta meta_of(const TypePtr& type, const AbstractValue& known = {});
 // Returns the Meta of each tensor that is known to be in the value, in order.
 std::vector<Meta> tensors_in(const AbstractValue& known);
 
-// Reads the element of a 0-d integer tensor that is a constant of the code; returns nothing for other
-// tensors.
+// Reads the element of an integer tensor that is a constant of the code and has one; returns nothing for
+// other tensors.
 using ReadConstant = std::function<std::optional<SymInt>(const TensorValue&)>;
 
 // The arguments of a call, given as values of the interpreter.

@@ -44,6 +44,7 @@ AbstractCalls::Outcome AbstractCalls::result_of(Function& function, const Values
   CostLog costs(run_.dimensions);
   auto result = run(function, arguments, &costs);
   if (!result) {
+    for (const Value& argument : arguments) run_.constants.note_write(argument);  // it may have
     Cost unknown;
     unknown.unknown[name] = 1;
     return {{}, std::move(unknown)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costs/cost_log.h"
 #include "script/plain_operators.h"
 #include "script/small_tensors.h"
 #include "torchscript/abstract.h"
@@ -12,16 +13,111 @@ namespace fxtrace::torchscript {
 namespace {
 
 std::optional<SymInt> read_element(const TensorValue& tensor) {
-  if (tensor.dim() != 0 || !tensor.elements || tensor.dtype == ScalarType::kBool ||
+  if (tensor.numel() != 1 || !tensor.elements || tensor.dtype == ScalarType::kBool ||
       !is_integral(tensor.dtype))
     return std::nullopt;
   return SymInt(tensor.element(0).integer);
 }
 
+void count_write(const TensorContent::Memory& memory) { ++*memory.writes; }
+
+// Calls `found` with each memory of contents in the value.
+template <typename Found>
+void for_each_memory(const AbstractValue& value, const Found& found) {
+  if (const TensorInfo* info = value.tensor(); info != nullptr && info->content)
+    std::ranges::for_each(info->content->memory, found);
+  if (const auto* items = value.sequence()) {
+    for (const AbstractValue& item : *items) for_each_memory(item, found);
+  }
+}
+
+void set_memory(AbstractValue& value, const std::vector<TensorContent::Memory>& memory) {
+  if (auto* info = std::get_if<TensorInfo>(&value.value)) {
+    TensorContent content = info->content ? *info->content : TensorContent{};
+    content.memory = memory;
+    info->content = std::make_shared<TensorContent>(std::move(content));
+  } else if (auto* items = std::get_if<AbstractValue::Sequence>(&value.value)) {
+    for (AbstractValue& item : *items) set_memory(item, memory);
+  }
+}
+
+// The result may be in each memory that `for_each` calls its argument with.
+template <typename ForEach>
+void share_memory(AbstractValue& result, const ForEach& for_each) {
+  constexpr std::size_t kMost = 64;
+  std::vector<TensorContent::Memory> shared;
+  for_each([&](const TensorContent::Memory& memory) {
+    const bool is_there =
+        std::ranges::any_of(shared, [&](const auto& each) { return each.writes == memory.writes; });
+    if (!is_there && shared.size() <= kMost) shared.push_back({memory.writes, *memory.writes});
+  });
+  // As if all were written to, the result included.
+  if (shared.size() > kMost) for_each(count_write);
+  if (!shared.empty()) set_memory(result, shared);
+}
+
+// Whether the tensor is small and what `info` says; what is written in place does not change its type.
+bool fits(const Value& value, const TensorInfo& info) {
+  if (!value.is_tensor() || !script::is_small(value.to_tensor())) return false;
+  const TensorValue& tensor = value.to_tensor();
+  return (!info.dtype || *info.dtype == tensor.dtype) &&
+         std::ranges::equal(info.sizes, tensor.sizes,
+                            [](const SymInt& a, std::int64_t b) { return a == SymInt(b); });
+}
+
+// The functional form of an operator that works in place on its first argument alone, of the same arguments;
+// null for others.
+const Operator* find_functional(const FunctionSchema& schema) {
+  thread_local std::unordered_map<const Operator*, const Operator*> known;
+  const Operator* row = find_operator(schema);
+  if (row == nullptr || !schema.arguments[0].is_written) return nullptr;
+  const auto [place, is_new] = known.try_emplace(row);
+  if (is_new) {
+    const Operator* twin = functional_twin(*row);
+    const bool is_alike = twin != nullptr && twin->schema().arguments.size() == schema.arguments.size();
+    if (is_alike) place->second = twin;
+  }
+  return place->second;
+}
+
 }  // namespace
 
 void ConstantTensors::read(const TensorValue& tensor) {
-  if (script::is_small(tensor)) in_code_.insert(&tensor);
+  if (script::is_small(tensor)) in_code_.try_emplace(&tensor, std::make_shared<std::size_t>(0));
+}
+
+bool ConstantTensors::is_known(const TensorValue& tensor) const {
+  const auto found = in_code_.find(&tensor);
+  return found != in_code_.end() && *found->second == 0 && is_as_in_code(tensor);
+}
+
+// Of a tensor, or of those in a list.
+template <typename Found>
+void ConstantTensors::for_each_memory(const Value& value, const Found& found) const {
+  const auto visit = [&](const Value& each) {
+    if (!each.is_tensor()) return torchscript::for_each_memory(known_of(each), found);
+    const auto constant = in_code_.find(&each.to_tensor());
+    if (constant != in_code_.end()) found(TensorContent::Memory{constant->second, *constant->second});
+  };
+  if (value.is_list()) {
+    std::ranges::for_each(value.items(), visit);
+  } else {
+    visit(value);
+  }
+}
+
+void ConstantTensors::note_write(const Value& value) {
+  if (value.is_tensor()) written_.insert(&value.to_tensor());
+  for_each_memory(value, count_write);
+}
+
+void ConstantTensors::note_write(const AbstractValue& value) {
+  torchscript::for_each_memory(value, count_write);
+}
+
+std::shared_ptr<const TensorContent> ConstantTensors::written(TensorContent content) {
+  for (auto& [writes, seen] : content.memory) seen = *writes;
+  return std::make_shared<const TensorContent>(std::move(content));
 }
 
 bool ConstantTensors::is_as_in_code(const TensorValue& tensor) const {
@@ -58,14 +154,19 @@ bool ConstantTensors::is_any_known(const Values& values) const {
   });
 }
 
-// The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
-// and they are small.
 std::optional<Values> ConstantTensors::compute(const FunctionSchema& schema, Traits traits,
                                                const Values& values) const {
+  const Operator* row = schema.is_mutable() ? nullptr : find_operator(schema);
+  return row == nullptr ? std::nullopt : compute(*row, schema, traits, values);
+}
+
+// The operator's own results for tensors that are known in numbers.  Nothing of the model's data is in them,
+// and they are small.
+std::optional<Values> ConstantTensors::compute(const Operator& row, const FunctionSchema& schema,
+                                               Traits traits, const Values& values) const {
   constexpr Traits kAllowed =
       fxtrace::traits::kPlain | fxtrace::traits::kMakesTensor | fxtrace::traits::kSmallTensors;
-  const Operator* row = find_operator(schema);
-  if ((traits & kAllowed) == 0 || schema.is_mutable() || row == nullptr) return std::nullopt;
+  if ((traits & kAllowed) == 0) return std::nullopt;
   bool has_constant = (traits & fxtrace::traits::kMakesTensor) != 0;
   bool has_tensor = has_constant;
   Values arguments;
@@ -101,8 +202,8 @@ std::optional<Values> ConstantTensors::compute(const FunctionSchema& schema, Tra
     }
   }
   if (!has_constant) return std::nullopt;
-  if (has_tensor) return script::compute_small(row->name, arguments);
-  const script::PlainOperator* plain = script::find_plain_operator(row->name);
+  if (has_tensor) return script::compute_small(row.name, arguments);
+  const script::PlainOperator* plain = script::find_plain_operator(row.name);
   Values results;
   if (plain == nullptr || script::carry_out(*plain, traits, arguments, results)) return std::nullopt;
   return results;
@@ -120,21 +221,27 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, Traits traits, 
     }
     return true;
   };
+  const Operator* row = find_operator(schema);
+  std::string_view name = schema.name;
+  if (schema.is_mutable()) {
+    row = find_functional(schema);
+    if (row == nullptr) return;
+    traits = traits_of(row);
+    name = row->base_name();
+  }
   std::optional<Values> computed;
-  if (std::all_of(results.begin(), results.end(), is_known_small)) computed = compute(schema, traits, values);
+  if (row != nullptr && std::all_of(results.begin(), results.end(), is_known_small))
+    computed = compute(*row, schema, traits, values);
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto* info = std::get_if<TensorInfo>(&results[i].value);
     if (info == nullptr) continue;
-    TensorContent content{std::nullopt, {}, contents_valid_};
-    if (computed && i < computed->size() && (*computed)[i].is_tensor() &&
-        script::is_small((*computed)[i].to_tensor())) {
+    TensorContent content{std::nullopt, {}, {{std::make_shared<std::size_t>(0)}}};
+    if (computed && i < computed->size() && fits((*computed)[i], *info)) {
       content.constant = content_of(TensorRef(&(*computed)[i].to_tensor()));
       content.element = read_element((*computed)[i].to_tensor());
     } else if (results.size() == 1 && info->sizes.empty()) {
       content.element =
-          evaluate_element(schema, values, [this](const TensorValue& tensor) -> std::optional<SymInt> {
-            return is_known(tensor) ? read_element(tensor) : std::nullopt;
-          });
+          evaluate_element(name, values, [this](const TensorValue& tensor) { return find_element(tensor); });
     }
     if (content.constant || content.element) {
       info->content = std::make_shared<TensorContent>(std::move(content));
@@ -142,42 +249,38 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, Traits traits, 
   }
 }
 
-namespace {
-
-bool has_content(const AbstractValue& value) {
-  const TensorInfo* info = value.tensor();
-  if (info != nullptr) return info->find_content() != nullptr;
-  const auto* items = value.sequence();
-  return items != nullptr && std::ranges::any_of(*items, has_content);
-}
-
-void mark_shared(AbstractValue& value, const std::shared_ptr<bool>& valid) {
-  if (auto* info = std::get_if<TensorInfo>(&value.value)) {
-    if (!info->content) info->content = std::make_shared<TensorContent>(TensorContent{{}, {}, valid});
-  } else if (auto* items = std::get_if<AbstractValue::Sequence>(&value.value)) {
-    for (AbstractValue& item : *items) mark_shared(item, valid);
+void ConstantTensors::note_shared(const FunctionSchema& schema, const Values& values,
+                                  std::vector<AbstractValue>& results) const {
+  const auto has_memory = [this](const Value& value) {
+    bool has_one = false;
+    for_each_memory(value, [&](const auto&) { has_one = true; });
+    return has_one;
+  };
+  if (std::ranges::none_of(values, has_memory)) return;
+  const Operator* row = find_operator(schema);
+  const std::vector<Alias>* aliases = row == nullptr ? nullptr : &costed_operator(*row).aliases;
+  const auto may_alias = [aliases](std::size_t result, std::size_t argument) {
+    return aliases == nullptr || std::ranges::any_of(*aliases, [&](const Alias& alias) {
+             return alias.result == result && alias.argument == argument;
+           });
+  };
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    share_memory(results[i], [&](const auto& found) {
+      for (std::size_t j = 0; j < values.size(); ++j) {
+        if (may_alias(i, j)) for_each_memory(values[j], found);
+      }
+    });
   }
 }
 
-}  // namespace
-
-void ConstantTensors::note_shared(const FunctionSchema& schema, const Values& values,
-                                  std::vector<AbstractValue>& results) const {
-  const auto has_one = [](const Value& value) {
-    return has_content(known_of(value)) ||
-           (value.is_list() && std::ranges::any_of(value.items(), [](const Value& item) {
-              return has_content(known_of(item));
-            }));
-  };
-  if (std::ranges::none_of(values, has_one)) return;
-  const Operator* row = find_operator(schema);
-  if (row != nullptr && aliases(*row).empty()) return;
-  for (AbstractValue& result : results) mark_shared(result, contents_valid_);
+void ConstantTensors::note_choice(AbstractValue& result, const Values& of) const {
+  share_memory(result, [&](const auto& found) {
+    for (const Value& value : of) for_each_memory(value, found);
+  });
 }
 
-void ConstantTensors::forget_contents() {
-  *contents_valid_ = false;
-  contents_valid_ = std::make_shared<bool>(true);
+std::optional<SymInt> ConstantTensors::find_element(const TensorValue& tensor) const {
+  return is_known(tensor) ? read_element(tensor) : std::nullopt;
 }
 
 }  // namespace fxtrace::torchscript

@@ -3,6 +3,7 @@
 // control flow that depends on them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,8 +26,12 @@ class ConstantTensors {
 
   // Notes a tensor constant of the code.
   void read(const TensorValue& tensor);
-  // Notes that a recorded operator writes to the tensor.
-  void note_write(const TensorValue& tensor) { written_.insert(&tensor); }
+  // Notes a write to a tensor, or to those in a list: what is known of the elements, also of its aliases',
+  // holds no longer.
+  void note_write(const Value& value);
+  static void note_write(const AbstractValue& value);
+  // Returns the content that a tensor has got by the last write to it.
+  static std::shared_ptr<const TensorContent> written(TensorContent content);
   // Returns whether the tensor is not a parameter and was not written to.
   bool is_as_in_code(const TensorValue& tensor) const;
   // Returns the tensor with its elements; null when these are unknown.
@@ -40,20 +45,25 @@ class ConstantTensors {
   bool is_any_known(const Values& values) const;
   // Evaluates the operator when the elements of all its tensor arguments are known; nothing when it cannot.
   std::optional<Values> compute(const FunctionSchema& schema, Traits traits, const Values& values) const;
-  // Adds known elements to the abstract results of an operator.
+  // Adds known elements to the abstract results of an operator.  Those of one that works in place hold from
+  // written() on.
   void add_contents(const FunctionSchema& schema, Traits traits, const Values& values,
                     std::vector<AbstractValue>& results) const;
   // Notes that results may alias arguments whose elements are known, so that a write to one invalidates the
   // other.
   void note_shared(const FunctionSchema& schema, const Values& values,
                    std::vector<AbstractValue>& results) const;
-  // Forgets the elements after a write to a tensor whose elements are known, or to a possible alias of one.
-  void forget_contents();
+  // Notes that `result` is one of the values.
+  void note_choice(AbstractValue& result, const Values& of) const;
+  // Returns the element of a constant of the code that has one; nothing for others.
+  std::optional<SymInt> find_element(const TensorValue& tensor) const;
 
  private:
-  bool is_known(const TensorValue& tensor) const {
-    return in_code_.contains(&tensor) && is_as_in_code(tensor);
-  }
+  bool is_known(const TensorValue& tensor) const;
+  template <typename Found>
+  void for_each_memory(const Value& value, const Found& found) const;
+  std::optional<Values> compute(const Operator& row, const FunctionSchema& schema, Traits traits,
+                                const Values& values) const;
 
   static std::uint64_t key_of(const NodeRef& node) {
     constexpr unsigned kBitsOfNode = 32;
@@ -61,10 +71,9 @@ class ConstantTensors {
   }
 
   const TorchScriptProgram& program_;
-  std::unordered_set<const TensorValue*> in_code_;
+  std::unordered_map<const TensorValue*, std::shared_ptr<std::size_t>> in_code_;  // with writes to each
   std::unordered_set<const TensorValue*> written_;
   std::unordered_map<std::uint64_t, Value> made_;  // by key_of()
-  std::shared_ptr<bool> contents_valid_ = std::make_shared<bool>(true);
 };
 
 }  // namespace fxtrace::torchscript

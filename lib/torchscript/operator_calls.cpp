@@ -166,7 +166,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
     return;
   }
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
-    if (is_written(schema, i) && values[i].is_tensor()) run_.constants.note_write(values[i].to_tensor());
+    if (is_written(schema, i) && values[i].is_tensor()) run_.constants.note_write(values[i]);
     const bool numbers_or_dict =
         is_container(values[i]) && schema.arguments[i].type->kind() != TypeKind::kTensor &&
         !(schema.arguments[i].type->kind() == TypeKind::kList &&

@@ -40,8 +40,9 @@ void forget_literals(AbstractValue& value) {
 
 }  // namespace
 
-Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions) {
-  const InterpreterArguments arguments(values);
+Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
+                      const ReadConstant& constant) {
+  const InterpreterArguments arguments(values, constant);
   CalledOperator other;
   return fxtrace::infer_shapes(RuleArguments(called_operator(schema, other), arguments, dimensions));
 }
@@ -59,9 +60,9 @@ std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std:
   return result;
 }
 
-std::optional<SymInt> evaluate_element(const FunctionSchema& schema, const std::vector<Value>& values,
+std::optional<SymInt> evaluate_element(std::string_view name, const std::vector<Value>& values,
                                        const ReadConstant& constant) {
-  return fxtrace::evaluate_element(schema.name, InterpreterArguments(values, constant));
+  return fxtrace::evaluate_element(name, InterpreterArguments(values, constant));
 }
 
 }  // namespace fxtrace::torchscript

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "families/infer.h"
@@ -11,14 +12,15 @@
 
 namespace fxtrace::torchscript {
 
-Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions);
+Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
+                      const ReadConstant& constant);
 
 Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
                          const ShapeEnv& dimensions);
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
 
-std::optional<SymInt> evaluate_element(const FunctionSchema& schema, const std::vector<Value>& values,
+std::optional<SymInt> evaluate_element(std::string_view name, const std::vector<Value>& values,
                                        const ReadConstant& constant);
 
 }  // namespace fxtrace::torchscript

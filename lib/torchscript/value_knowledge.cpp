@@ -157,7 +157,11 @@ const Value* Knowledge::find_answer(const Value& value) const {
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
                                                     const Values& given) {
   std::vector<AbstractValue> results(node->outputs().size());
-  if (!context_.shapes || results.empty()) return results;
+  if (!context_.shapes) return results;
+  if (results.empty()) {
+    if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
+    return results;
+  }
   Values changed;
   const Values& values = as_they_are(given, changed) ? changed : given;
   const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
@@ -169,7 +173,9 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
     results[0] = evaluate_plain(schema, values, context_.dimensions).known;
   }
   if (gives_tensor && results[0].is_unknown()) {
-    Inferred inferred = infer_shapes(schema, values, context_.dimensions);
+    Inferred inferred = infer_shapes(schema, values, context_.dimensions, [this](const TensorValue& tensor) {
+      return constants_.find_element(tensor);
+    });
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
     for (const AbstractValue& result : results) context_.budget.spend(kUnitsOfPiece * pieces_of(result));
@@ -198,10 +204,12 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
                                  const std::vector<AbstractValue>& results) {
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
     const Proxy* proxy = find_proxy(values[i]);
-    if (!schema.arguments[i].is_written || (proxy == nullptr && !values[i].is_tensor())) continue;
+    if (!schema.arguments[i].is_written) continue;
     const bool is_tensor = torchscript::is_tensor(*schema.arguments[i].type);
+    if (is_tensor || !has_trait(node, traits::kMovesElements)) constants_.note_write(values[i]);
+    if (proxy == nullptr && !values[i].is_tensor()) continue;
     const bool is_out = results.size() == 1 && schema.arguments[i].keyword_only;
-    const bool same = (i == 0 || is_out) && results[0].tensor() != nullptr && is_tensor;
+    const bool same = (i == 0 || is_out) && is_tensor && !results.empty() && results[0].tensor() != nullptr;
     const bool may_have_other_sizes = is_tensor && (has_trait(node, traits::kChangesShape) || !same);
     if (proxy != nullptr && !proxy->known) continue;  // it has no other name of which anything is known
     // Of the model's own tensors only shapes are known.
@@ -215,6 +223,9 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
         info->contiguous = before.tensor()->contiguous;
         info->contiguity_assumed = before.tensor()->contiguity_assumed;
       }
+      // A subgraph may run more than once, or not at all.
+      if (i == 0 && info->content && context_.records() && !context_.tracer->in_subgraph())
+        info->content = ConstantTensors::written(*info->content);
     }
     change_known(target, std::move(after));
     if (!is_tensor) context_.names.rearrange(target);
@@ -342,6 +353,7 @@ void Knowledge::note_choice(const Value& result, const Values& of) {
   if (!context_.shapes || find_proxy(result) == nullptr) return;
   const TensorNames::Known known = shared_known(result);
   if (known == nullptr) return;
+  constants_.note_choice(*known, of);
   std::vector<TensorNames::Known> all;
   for (const Value& value : of) add_shared(value, all);
   for (const TensorNames::Known& other : all) link(known, other);
@@ -456,9 +468,6 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
 }
 
 void Knowledge::change_known(const TensorNames::Known& target, AbstractValue known) {
-  if (const TensorInfo* info = target->tensor(); info != nullptr && info->content) {
-    constants_.forget_contents();
-  }
   if (*target == known) return;
   context_.names.note_change(target);
   if (context_.mode == Mode::kAbstract) {
@@ -488,6 +497,7 @@ void Knowledge::change_others(const TensorNames::Known& changed) {
   for (const TensorNames::Other& other : context_.names.others(changed)) {
     context_.budget.spend(1);
     AbstractValue known = *other.known;
+    if (known.tensor() != nullptr) ConstantTensors::note_write(known);
     if (!other.part) {
       forget(known);
     } else if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value)) {

@@ -110,6 +110,7 @@ class GraphTracer {
   // loop. All get the same inputs, one for each value that any of them captured.  Returns these operands, in
   // order.
   std::vector<NodeId> end_subgraphs(const std::vector<OpenSubgraph>& subgraphs);
+  bool in_subgraph() const { return builders_.size() > 1; }
   // Returns the next free subgraph name of that kind in the graph that is being recorded: "true_graph_0".
   std::string next_subgraph(const std::string& kind) const { return builder().next_subgraph(kind); }
   // Returns the node that stands for `value` in the graph that is being recorded: the value itself, or, for a
