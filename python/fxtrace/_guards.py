@@ -96,10 +96,9 @@ class GuardCheck:
         self.check(values)
 
     def check(self, inputs: dict[str, Any]) -> None:
-        values = dict(inputs)
-        if any(isinstance(value, fx.Proxy) for value in values.values()):
+        if any(isinstance(value, fx.Proxy) for value in inputs.values()):
             return
-        values = {name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()}
+        values = {name: value.value if isinstance(value, enum.Enum) else value for name, value in inputs.items()}
         for target, name, shape in self._inputs:
             value = values.get(target, values.get(name))
             values.setdefault(target, value)
