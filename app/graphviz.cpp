@@ -61,7 +61,7 @@ bool is_program(const std::string& path) {
 }
 
 // The process that wrote it may have been taken over.
-void check(int dot_text) {
+void check_dot(int dot_text) {
   struct stat status{};
   const auto size = ::fstat(dot_text, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
   if (size == 0) return;
@@ -103,7 +103,7 @@ Graphviz::Graphviz() {
 
 void Graphviz::draw(const std::string& format, int dot_text, int picture,
                     const IsolationArguments& isolation) const {
-  check(dot_text);
+  check_dot(dot_text);
   const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kColumn = 30;  // where descriptions start
 
-using Row = std::pair<std::string, std::string>;  // name, description
+using TextRow = std::pair<std::string, std::string>;  // name, description
 
 // Words of `text` from the column `indent` on; the cursor is at `column`.
 void write_wrapped(std::ostream& out, const std::string& text, std::size_t column, std::size_t indent) {
@@ -36,7 +36,7 @@ void write_wrapped(std::ostream& out, const std::string& text, std::size_t colum
   out << "\n";
 }
 
-void write_rows(std::ostream& out, const std::string& title, const std::vector<Row>& rows) {
+void write_section(std::ostream& out, const std::string& title, const std::vector<TextRow>& rows) {
   if (rows.empty()) return;
   out << "\n" << title << ":\n";
   for (const auto& [name, description] : rows) {
@@ -60,8 +60,8 @@ std::string option_name(const OptionText& option) {
   return option.value.empty() ? text : text + " " + option.value;
 }
 
-std::vector<Row> rows_of(const std::vector<OptionText>& options) {
-  std::vector<Row> rows;
+std::vector<TextRow> rows_of(const std::vector<OptionText>& options) {
+  std::vector<TextRow> rows;
   for (const OptionText& option : options) rows.emplace_back(option_name(option), option.help);
   return rows;
 }
@@ -75,11 +75,11 @@ std::string format_help(const CLI::App* app) {
   out << "Usage: " << command.usage() << "\n\n";
   write_wrapped(out, command.help, 0, 0);
 
-  write_rows(out, "Arguments", rows_of(command.arguments));
-  std::vector<Row> commands;
+  write_section(out, "Arguments", rows_of(command.arguments));
+  std::vector<TextRow> commands;
   for (const CommandText& other : command.commands) commands.emplace_back(other.word, other.headline);
-  write_rows(out, "Commands", commands);
-  for (const auto& [title, options] : command.groups) write_rows(out, title, rows_of(options));
+  write_section(out, "Commands", commands);
+  for (const auto& [title, options] : command.groups) write_section(out, title, rows_of(options));
   if (!commands.empty()) out << "\n`" << command.name << " COMMAND --help` explains a command.\n";
   return out.str();
 }

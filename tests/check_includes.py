@@ -140,28 +140,29 @@ def misnamed_passes(root):
 
 BY_ITSELF = re.compile(r"set_source_files_properties\(([^)]*?)\s+PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON\)")
 # A function, class or variable at the beginning of a line, as clang-format has them.
-DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\[\w*\])?(?:\(|\{| = |;)")
+DEFINED = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)|[\w:<>,&*\[\] ]+?[ &*](\w+)(?:\[\w*\])?(?:\(|\{| =(?: |$)|;)")
 
 
 def same_names(root):
     """Yields names that two files of a library that is compiled some files at a time have for themselves: which of two
     functions is called would depend on how it is built."""
     for folder in [path.parent for path in sorted(root.glob("lib/*/CMakeLists.txt"))] + [root / "app"]:
-        first, aliases = {}, {}
+        first = {}
         lists = folder / "CMakeLists.txt"
         by_itself = {name for match in BY_ITSELF.findall(lists.read_text(encoding="utf-8")) for name in match.split()} if lists.exists() else set()
         for path in sorted(folder.glob("**/*.cpp")):
-            if path.name in by_itself or path.parent.name in {"commands", "documents"}:
+            if path.name in by_itself or path.parent.name == "documents":
                 continue
             own = re.findall(r"^namespace \{$(.*?)^\}  // namespace$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
             for line in "".join(own).splitlines():
                 alias = re.match(r"using (\w+) = (.*)", line)
-                if alias and aliases.setdefault(alias[1], alias[2]) != alias[2]:
-                    yield f"{path.relative_to(root)}: {alias[1]} is {aliases[alias[1]]} in another file: a unity build has both"
-                match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "}", "/", "#", "return")) else None
-                if match and first.setdefault(match[1] or match[2], path) != path:
-                    name = match[1] or match[2]
-                    yield f"{path.relative_to(root)}: {name} is a name in {first[name].name} too: a unity build has both"
+                match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "namespace ", "}", "/", "#", "return")) else None
+                name = alias[1] if alias else match and (match[1] or match[2])
+                if not name:
+                    continue
+                other, meaning = first.setdefault(name, (path, alias and alias[2]))
+                if other != path and not (alias and alias[2] == meaning):
+                    yield f"{path.relative_to(root)}: {name} is a name in {other.name} too: a unity build has both"
 
 
 def all_problems(root):
@@ -191,8 +192,8 @@ def self_test():
         "app/main.cpp": '#include "execute/plugin.h"\n',
         "lib/writers/CMakeLists.txt": "fxtrace_library(writers SOURCES a.cpp b.cpp c.cpp)\n"
         "set_source_files_properties(c.cpp\n  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)",
-        "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\n}  // namespace\n",
-        "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\n}  // namespace\nint public_name(int a);\n",
+        "lib/writers/a.cpp": "namespace {\nstd::string joined(int a) {\n  return {};\n}\nusing Row = int;\nusing Same = int;\n}  // namespace\n",
+        "lib/writers/b.cpp": "namespace {\nconst char* joined(long a);\nusing Same = int;\nstruct Row {\n};\n}  // namespace\nint public_name(int a);\n",
         "lib/writers/c.cpp": "namespace {\nint joined = 1;\n}  // namespace\n",
         "lib/fxtrace/CMakeLists.txt": "fxtrace_library(fxtrace SOURCES loader.cpp)",
         "lib/fxtrace/loader.cpp": '#include "execute/plugin.h"\n#include "execute/inner.h"\n',
@@ -216,6 +217,7 @@ def self_test():
         "lib/trace/graph.cpp: lib/graph/graph has that name too",
         "lib/passes/pass.cpp: fold-it is to be fold_it() in lib/passes/fold_it.cpp",
         "lib/writers/b.cpp: joined is a name in a.cpp too: a unity build has both",
+        "lib/writers/b.cpp: Row is a name in a.cpp too: a unity build has both",
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

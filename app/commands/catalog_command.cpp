@@ -46,7 +46,7 @@ constexpr int kNotAllRead = 1;
 constexpr const char* kUsualNames[] = {"*.pt", "*.pt2", "*.pth", "*.ts"};
 constexpr std::size_t kMaxKey = 64;  // of a content key
 
-struct Arguments : ModelArguments {
+struct CatalogArguments : ModelArguments {
   std::vector<std::string> paths;
   std::vector<std::string> include;
   std::string output;
@@ -63,7 +63,7 @@ bool is_included(const std::vector<std::string>& globs, const fs::path& file) {
 }
 
 // The files of PATHs in the order of their names, each once.  Folders that are links are not gone into.
-std::vector<std::string> list_files(const Arguments& arguments, Console& console) {
+std::vector<std::string> list_files(const CatalogArguments& arguments, Console& console) {
   std::set<std::string> found;
   std::vector<std::string> globs = arguments.include;
   if (globs.empty()) globs.assign(std::begin(kUsualNames), std::end(kUsualNames));
@@ -161,7 +161,7 @@ void write_rows(const Config& config, const InputFile& input, const FileInfo& in
 }
 
 // A line with the content's key, and the rows if it is not the known one.
-void write_product(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
+void write_reading(Reading reading, const InputFile& input, Isolated& isolated, Console& console,
                    std::ostream& out) {
   open_libraries(reading.config.options, false, listener_of(console), isolated);
   FileInfo info;
@@ -247,7 +247,8 @@ class Progress {
 
 class Run {
  public:
-  Run(const Arguments& arguments, const Config& config, std::vector<std::string> files, Console& console)
+  Run(const CatalogArguments& arguments, const Config& config, std::vector<std::string> files,
+      Console& console)
       : config_(config),
         files_(std::move(files)),
         console_(console),
@@ -300,7 +301,7 @@ class Run {
   bool has_failed() const { return failed_ > 0; }
 
  private:
-  static std::size_t jobs_of(const Arguments& arguments) {
+  static std::size_t jobs_of(const CatalogArguments& arguments) {
     return arguments.jobs > 0 ? static_cast<std::size_t>(arguments.jobs)
                               : std::max(1U, std::thread::hardware_concurrency());
   }
@@ -326,7 +327,7 @@ class Run {
       }
       const Reading reading{config_, known ? known->content : ""};
       processes_.start(i, input, [&](Isolated& isolated, std::ostream& out) {
-        write_product(reading, input, isolated, console_, out);
+        write_reading(reading, input, isolated, console_, out);
       });
     } catch (const Error& error) {
       add_error(i, error);
@@ -396,7 +397,7 @@ class Run {
   std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
 };
 
-int run(const Arguments& arguments, Console& console) {
+int run_catalog(const CatalogArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   const bool is_strict = std::exchange(config.strict, false);
   Run run(arguments, config, list_files(arguments, console), console);
@@ -409,7 +410,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_catalog_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CatalogArguments>();
   app.description(
       "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, edge, operator "
       "and failure (docs/catalog.md), so that a question about all of them is one SQL statement. PATH is a model, a "
@@ -439,7 +440,7 @@ Command make_catalog_command(CLI::App& app) {
             "*.pth, *.ts");
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_catalog(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -33,19 +33,19 @@ namespace {
 
 constexpr int kBroken = 1;
 
-constexpr AnswerRow<CheckReport> kFormats[] = {
+constexpr AnswerRow<CheckReport> kCheckFormats[] = {
     {{".txt"}, write_check_text},
     {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
     {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
     {{".sarif", "--sarif", "write SARIF 2.1.0, a result for each offence"}, write_plain<write_check_sarif>},
     {{".md", "--markdown", "write GitHub's Markdown"}, write_plain<write_check_markdown>}};
 
-struct Arguments : ModelArguments {
+struct CheckArguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
   bool security = false;
-  AnswerArguments answer{kFormats};
+  AnswerArguments answer{kCheckFormats};
 };
 
 bool is_about_the_file(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
@@ -56,7 +56,7 @@ struct Rules {
 };
 
 // Throws Error(kUsage).
-Rules resolve_rules(const Arguments& arguments) {
+Rules resolve_rules(const CheckArguments& arguments) {
   Rules result;
   // CLI11 calls some options at once and others at the end: they come in the order of the help.
   for (int kind = 0; kind <= static_cast<int>(RuleKind::kSecurity); ++kind) {
@@ -113,8 +113,9 @@ std::vector<SecurityFinding> findings_of(const InputFile& input, const FileInfo&
 
 // Traces the model, or reads the collection.  Where only the file is asked about, what cannot be read is a
 // finding.
-void read(const Arguments& arguments, const Config& given, const FileInfo& info, const InputFile& input,
-          bool is_needed, CheckedModel& model, Isolated& isolated, Console& console) {
+void read_model(const CheckArguments& arguments, const Config& given, const FileInfo& info,
+                const InputFile& input, bool is_needed, CheckedModel& model, Isolated& isolated,
+                Console& console) {
   const Config config = config_for_costs(given, info.kind);
   try {
     const GraphCollection& collection =
@@ -133,8 +134,8 @@ void read(const Arguments& arguments, const Config& given, const FileInfo& info,
   }
 }
 
-int check(const Arguments& arguments, Rules rules, const Config& given, const TextLayout& layout,
-          const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const TextLayout& layout,
+                const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   const bool is_collection = may_be_collection(input, info);
   if (is_collection) {
@@ -149,26 +150,26 @@ int check(const Arguments& arguments, Rules rules, const Config& given, const Te
   const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
   if (has_security) model.findings = findings_of(input, info);
   if (has_others || is_traceable(info.kind)) {
-    read(arguments, given, info, input, has_others, model, isolated, console);
+    read_model(arguments, given, info, input, has_others, model, isolated, console);
   }
   const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
-  const auto& format = kFormats[arguments.answer.format()];
+  const auto& format = kCheckFormats[arguments.answer.format()];
   output.write([&](std::ostream& out) { format.write(report, out, layout); });
   const int code = report.holds() ? kDone : kBroken;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
-int check_one(const Arguments& arguments, const Rules& rules, const std::string& name, Config config,
+int check_one(const CheckArguments& arguments, const Rules& rules, const std::string& name, Config config,
               Console& console) {
   const InputFile input(name, console.in());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return check(arguments, rules, config, layout, input, output, isolated, console);
+    return check_model(arguments, rules, config, layout, input, output, isolated, console);
   });
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_check(const CheckArguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments);
   const bool is_text = arguments.answer.format() == 0;
@@ -198,7 +199,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_check_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CheckArguments>();
   app.description(
       "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give exit code 1 if one "
       "of severity error is broken. Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or "
@@ -268,7 +269,7 @@ Command make_check_command(CLI::App& app) {
       ->group(group);
   arguments->answer.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_check(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -33,12 +33,12 @@ constexpr int kDiffers = 1;
 
 enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 
-struct FormatRow {
+struct DiffFormatRow {
   DiffFormat kind;
   AnswerFormat format;
   const char* graphviz = nullptr;  // what it draws of the DOT that is written
 };
-constexpr FormatRow kFormats[] = {
+constexpr DiffFormatRow kDiffFormats[] = {
     {DiffFormat::kText, {".txt"}},
     {DiffFormat::kJson, {".json", "--json", "write JSON (schemas/comparison.schema.json)"}},
     {DiffFormat::kMarkdown, {".md", "--markdown", "write GitHub's Markdown, for a pull request"}},
@@ -47,14 +47,14 @@ constexpr FormatRow kFormats[] = {
     {DiffFormat::kPicture, {".dot"}},
     {DiffFormat::kPage, {".html"}}};
 
-struct Arguments : ModelArguments {
+struct DiffArguments : ModelArguments {
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
   bool exit_code = false;
-  AnswerArguments answer{kFormats};
+  AnswerArguments answer{kDiffFormats};
 
   // Both throw Error(kUsage).
-  const FormatRow& format() const { return kFormats[answer.format()]; }
+  const DiffFormatRow& format() const { return kDiffFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
   };
@@ -82,7 +82,7 @@ DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
   return kinds;
 }
 
-Arguments::Kinds Arguments::kinds() const {
+DiffArguments::Kinds DiffArguments::kinds() const {
   Kinds kinds;
   const DifferenceKinds ignored = ignore ? read_kinds("--ignore", *ignore) : DifferenceKinds();
   const DifferenceKinds failing = fail_on ? read_kinds("--fail-on", *fail_on) : DifferenceKinds();
@@ -105,12 +105,13 @@ bool is_model(const InputFile& input) {
   return with_input(input, [&] { return is_traceable(identify_file(input.file()).kind); });
 }
 
-int diff(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& first,
-         const InputFile& second, Output& output, Isolated& isolated, Console& console) {
+int diff(const DiffArguments& arguments, const Config& config, const TextLayout& layout,
+         const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
+         Console& console) {
   if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
   const auto& [before, after] = read_model_pair(config, first, second, isolated, console);
-  const Arguments::Kinds kinds = arguments.kinds();
+  const DiffArguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().kind;
   const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
   ModelComparison& comparison =
@@ -130,7 +131,7 @@ int diff(const Arguments& arguments, const Config& config, const TextLayout& lay
   return code == kModuleFailed ? code : strict_code(config, after, second, console, code);
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_diff(const DiffArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.kinds());  // what is wrong is said first
   static_cast<void>(arguments.format());
@@ -140,7 +141,7 @@ int run(const Arguments& arguments, Console& console) {
   const InputFile second(arguments.after, console.in());
   Output output(arguments.answer.output(), first, console);
   output.check_not(second);
-  if (const FormatRow& format = arguments.format(); format.graphviz != nullptr) {
+  if (const DiffFormatRow& format = arguments.format(); format.graphviz != nullptr) {
     output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
       graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
     });
@@ -156,7 +157,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_diff_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DiffArguments>();
   app.description(
       "Tell what differs between two models: modules, parameters, nodes and their arguments, shapes, order of use, costs "
       "and guards. A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
@@ -185,7 +186,7 @@ Command make_diff_command(CLI::App& app) {
       ->group(group);
   arguments->answer.add_to(app, " (pictures are of both models in one)");
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_diff(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -22,7 +22,7 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments : ModelArguments {
+struct ExtractArguments : ModelArguments {
   std::string file;
   Part part;
   FormatArguments format;
@@ -39,8 +39,8 @@ struct Arguments : ModelArguments {
 };
 
 // A saved trace stays that of its model, as in fxtrace render.
-GraphCollection& read(const Arguments& arguments, const Config& config, const InputFile& input,
-                      Isolated& isolated, Console& console) {
+GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& config,
+                               const InputFile& input, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (is_traceable(info.kind)) {
     GraphCollection& traced = trace_file(input, info, config, {}, isolated, console).collection;
@@ -54,9 +54,9 @@ GraphCollection& read(const Arguments& arguments, const Config& config, const In
   return saved;
 }
 
-int extract_and_write(const Arguments& arguments, const Config& config, const InputFile& input,
+int extract_and_write(const ExtractArguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
-  const GraphCollection& collection = read(arguments, config, input, isolated, console);
+  const GraphCollection& collection = trace_or_read(arguments, config, input, isolated, console);
   const GraphCollection& extracted =
       isolated.keep(with_input(input, [&] { return extract_part(collection, arguments.part); }));
 #ifndef NDEBUG
@@ -66,7 +66,7 @@ int extract_and_write(const Arguments& arguments, const Config& config, const In
   return strict_code(config, extracted, input, console, kDone);
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_extract(const ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // what is wrong is said first
   arguments.format.format();
@@ -81,7 +81,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_extract_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExtractArguments>();
   app.description(
       "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from some nodes to "
       "others. What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep their "
@@ -110,7 +110,7 @@ Command make_extract_command(CLI::App& app) {
       "the graph of the module PATH, where modules that failed have given several. Default: the root's");
   arguments->format.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_extract(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

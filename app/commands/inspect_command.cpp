@@ -22,7 +22,7 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments : ModelArguments {
+struct InspectArguments : ModelArguments {
   std::string model;
   bool json = false;
 };
@@ -60,7 +60,7 @@ std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceO
 }
 
 // Of an archive of which nothing is traced: its models.
-void write_listing(const Arguments& arguments, const InputFile& input, const FileInfo& info,
+void write_listing(const InspectArguments& arguments, const InputFile& input, const FileInfo& info,
                    const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
   if (arguments.json) {
     write_file_json(input.base_name(), info, out, [&](JsonEmitter& json) {
@@ -81,7 +81,7 @@ void write_listing(const Arguments& arguments, const InputFile& input, const Fil
   }
 }
 
-int inspect(const Arguments& arguments, const Config& config, const InputFile& input, Output& output,
+int inspect(const InspectArguments& arguments, const Config& config, const InputFile& input, Output& output,
             Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -118,7 +118,7 @@ int inspect(const Arguments& arguments, const Config& config, const InputFile& i
   return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_inspect(const InspectArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   const InputFile input(arguments.model, console.in());
   Output output("-", input, console);
@@ -130,7 +130,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_inspect_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<InspectArguments>();
   app.description(
       "Show what a model file holds: inputs and outputs, methods, parameters and modules. The table of modules "
       "has their types, the number of elements in their own parameters and in all parameters below them, the "
@@ -146,7 +146,7 @@ Command make_inspect_command(CLI::App& app) {
   app.add_flag("--json", arguments->json, "write JSON instead of text")->group("Output");
   arguments->isolation.add_to(app);
   arguments->verbose.add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_inspect(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -21,10 +21,10 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of formats().
+// In the order of order_formats().
 enum class OrderFormat { kText, kJson, kCsv, kPython };
 
-std::vector<AnswerFormat> formats() {
+std::vector<AnswerFormat> order_formats() {
   return {{".txt"},
           {".json", "--json", "write JSON (schemas/order.schema.json)"},
           {".csv", "--csv", "write CSV (RFC 4180), one row a module and one a parameter"},
@@ -33,17 +33,17 @@ std::vector<AnswerFormat> formats() {
            "themselves, the rest with the root, and each block prefetches the one that was traced next"}};
 }
 
-struct Arguments : ModelArguments {
+struct OrderArguments : ModelArguments {
   std::string model;
   std::optional<std::string> buckets;
-  AnswerArguments answer{formats()};
+  AnswerArguments answer{order_formats()};
 
   // Both throw Error(kUsage).
   OrderFormat format() const { return static_cast<OrderFormat>(answer.format()); }
   std::optional<std::int64_t> bucket_bytes() const;
 };
 
-std::optional<std::int64_t> Arguments::bucket_bytes() const {
+std::optional<std::int64_t> OrderArguments::bucket_bytes() const {
   if (!buckets) return std::nullopt;
   std::int64_t size = 0;
   try {
@@ -58,8 +58,8 @@ std::optional<std::int64_t> Arguments::bucket_bytes() const {
   return size;
 }
 
-int order(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
-          Output& output, Isolated& isolated, Console& console) {
+int order(const OrderArguments& arguments, const Config& config, const TextLayout& layout,
+          const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const GraphCollection& collection =
       read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
   UseOrder& order = isolated.keep(order_of_use(collection));
@@ -79,7 +79,7 @@ int order(const Arguments& arguments, const Config& config, const TextLayout& la
   return strict_code(config, collection, input, console, kDone);
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.format());  // what is wrong is said first
   static_cast<void>(arguments.bucket_bytes());
@@ -94,7 +94,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_order_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OrderArguments>();
   app.description(
       "Show in which order a model uses its modules and parameters. Each module has the number of its first call, its "
       "parameters with their bytes, and its other calls; each parameter the calls that use it. Below stand parameters "
@@ -111,7 +111,7 @@ Command make_order_command(CLI::App& app) {
                  "first uses; one that is larger is a bucket by itself");
   arguments->answer.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_order(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

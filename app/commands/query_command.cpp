@@ -96,18 +96,18 @@ void write_csv(const catalog::QueryResult& result, std::ostream& out) {
   }
 }
 
-constexpr AnswerRow<catalog::QueryResult> kFormats[] = {
+constexpr AnswerRow<catalog::QueryResult> kQueryFormats[] = {
     {{".txt"}, write_plain<write_text>},
     {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_json>},
     {{".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}, write_plain<write_csv>}};
 
-struct Arguments {
+struct QueryArguments {
   std::string file, sql;
-  AnswerArguments answer{kFormats};
+  AnswerArguments answer{kQueryFormats};
 };
 
-int run(const Arguments& arguments, Console& console) {
-  const auto& format = kFormats[arguments.answer.format()];
+int run_query(const QueryArguments& arguments, Console& console) {
+  const auto& format = kQueryFormats[arguments.answer.format()];
   const InputFile input(arguments.file, console.in());
   Output output(arguments.answer.output(), input, console);
   const catalog::QueryResult result = catalog::query(arguments.file, arguments.sql);
@@ -120,7 +120,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_query_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<QueryArguments>();
   app.description(
       "Ask a catalog of models a question in SQL, of SQLite's dialect. FILE is what fxtrace catalog made, or another SQLite "
       "database; it is only read. docs/catalog.md describes the tables, and has questions to begin with.");
@@ -131,7 +131,7 @@ Command make_query_command(CLI::App& app) {
   app.add_option("FILE", arguments->file, "the database")->required();
   app.add_option("SQL", arguments->sql, "one statement that reads")->required();
   arguments->answer.add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_query(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

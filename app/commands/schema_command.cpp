@@ -14,17 +14,17 @@
 namespace fxtrace::cli {
 namespace {
 
-std::vector<std::string> names() {
+std::vector<std::string> schema_names() {
   std::vector<std::string> names;
   for (const Schema& schema : schemas()) names.emplace_back(schema.name);
   return names;
 }
 
-int run(const std::string& name, Console& console) {
+int run_schema(const std::string& name, Console& console) {
   const auto found = std::ranges::find(schemas(), name, &Schema::name);
   if (found == schemas().end()) {
-    throw usage_error("no schema is called '" + name + "'" + did_you_mean(name, names()),
-                      {"the schemas are " + joined(names())});
+    throw usage_error("no schema is called '" + name + "'" + did_you_mean(name, schema_names()),
+                      {"the schemas are " + joined(schema_names())});
   }
   write_stdout(console, [&](std::ostream& out) { out << found->text; });
   return kDone;
@@ -38,8 +38,8 @@ Command make_schema_command(CLI::App& app) {
   app.footer(
       "  fxtrace schema graph_collection\n"
       "  fxtrace schema config > config.schema.json\n");
-  app.add_option("NAME", *name, joined(names()))->required();
-  return [name](Console& console) { return run(*name, console); };
+  app.add_option("NAME", *name, joined(schema_names()))->required();
+  return [name](Console& console) { return run_schema(*name, console); };
 }
 
 }  // namespace fxtrace::cli

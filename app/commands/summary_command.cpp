@@ -29,7 +29,7 @@ namespace {
 struct SummaryFormat : AnswerRow<ModelSummary> {
   bool is_for_people = false;
 };
-constexpr SummaryFormat kFormats[] = {
+constexpr SummaryFormat kSummaryFormats[] = {
     {{{".txt"}, write_summary_text}, true},
     {{{".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
       write_plain<write_summary_json>}},
@@ -41,27 +41,27 @@ constexpr SummaryFormat kFormats[] = {
      true}};
 
 // Tables for people have no more rows, unless --depth says how deep they go.
-constexpr std::size_t kMostRows = 100;
+constexpr std::size_t kMostSummaryRows = 100;
 
-struct Arguments : ModelArguments {
+struct SummaryArguments : ModelArguments {
   std::string model;
   std::optional<std::int64_t> depth;
   std::optional<std::string> sort;
   std::optional<bool> fold;
-  AnswerArguments answer{kFormats};
+  AnswerArguments answer{kSummaryFormats};
 
   // Throws Error(kUsage).
-  const SummaryFormat& format() const { return kFormats[answer.format()]; }
+  const SummaryFormat& format() const { return kSummaryFormats[answer.format()]; }
 };
 
 // What is shown of it, and how.
-void shape(ModelSummary& summary, const Arguments& arguments) {
+void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   const bool is_for_people = arguments.format().is_for_people;
   const bool folds = arguments.fold.value_or(is_for_people);
   if (arguments.depth) {
     limit_depth(summary, *arguments.depth);
   } else if (is_for_people && folds) {
-    limit_rows(summary, kMostRows);
+    limit_rows(summary, kMostSummaryRows);
   }
   if (folds) fold_repeats(summary);
   if (arguments.sort == "macs") sort_rows(summary, SortKey::kMacs);
@@ -70,7 +70,7 @@ void shape(ModelSummary& summary, const Arguments& arguments) {
 }
 
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
-std::optional<std::string> shape_hint(const Arguments& arguments, const TraceResult& result) {
+std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
   const bool helps = result.hint && std::ranges::any_of(result.hint->options, is_input);
   const auto& options = helps ? result.hint->options : result.input_options;
@@ -80,7 +80,7 @@ std::optional<std::string> shape_hint(const Arguments& arguments, const TraceRes
   return text;
 }
 
-ModelSummary summarize_trace(const Arguments& arguments, const Config& given, const InputFile& input,
+ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& given, const InputFile& input,
                              const FileInfo& info, Isolated& isolated, Console& console) {
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const Config config = config_for_costs(given, info.kind);
@@ -103,7 +103,7 @@ ModelSummary summarize_trace(const Arguments& arguments, const Config& given, co
   return summary;
 }
 
-int summarize(const Arguments& arguments, const Config& config, const TextLayout& layout,
+int summarize(const SummaryArguments& arguments, const Config& config, const TextLayout& layout,
               const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
@@ -122,7 +122,7 @@ int summarize(const Arguments& arguments, const Config& config, const TextLayout
   return kModuleFailed;
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_summary(const SummaryArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.format());  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
@@ -136,7 +136,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_summary_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SummaryArguments>();
   app.description(
       "Show what a model is and what it costs, module by module. The table has for each module its type, the shape of "
       "what its first call gives, the number and bytes of its parameters, and the multiply-accumulates (MACs) of all "
@@ -169,7 +169,7 @@ Command make_summary_command(CLI::App& app) {
       ->excludes(fold);
   arguments->answer.add_to(app);
   arguments->add_to(app, false);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_summary(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -24,7 +24,7 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments : ModelArguments {
+struct TraceCommandArguments : ModelArguments {
   std::string file;
   FormatArguments format;
 };
@@ -123,7 +123,7 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
   return config.strict ? kModuleFailed : kDone;
 }
 
-int render_collection(const Arguments& arguments, const Config& config, const InputFile& input,
+int render_collection(const TraceCommandArguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
   GraphCollection& collection =
       isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
@@ -136,7 +136,7 @@ int render_collection(const Arguments& arguments, const Config& config, const In
 }
 
 // `is_render`: the file may be a collection.
-int run(const Arguments& arguments, bool is_render, Console& console) {
+int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& console) {
   Config config = arguments.set_up(console);
   arguments.format.format();  // what is wrong with it is said first
   const InputFile input(arguments.file, console.in());
@@ -153,7 +153,7 @@ int run(const Arguments& arguments, bool is_render, Console& console) {
 }  // namespace
 
 Command make_trace_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
       "Trace a model into torch.fx graphs. MODEL is an exported program "
       "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
@@ -169,11 +169,11 @@ Command make_trace_command(CLI::App& app) {
   arguments->isolation.add_to(app);
   arguments->verbose.add_to(app);
   arguments->verbose.add_timings_to(app);
-  return [arguments](Console& console) { return run(*arguments, false, console); };
+  return [arguments](Console& console) { return run_trace(*arguments, false, console); };
 }
 
 Command make_render_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
       "Draw a model, or write a graph collection in another format or after graph passes. FILE is a model as of fxtrace "
       "trace, or the JSON that fxtrace trace wrote: then the model is not needed any more, and nothing is lost: as JSON "
@@ -187,7 +187,7 @@ Command make_render_command(CLI::App& app) {
       ->required();
   arguments->format.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, true, console); };
+  return [arguments](Console& console) { return run_trace(*arguments, true, console); };
 }
 
 }  // namespace fxtrace::cli

@@ -28,7 +28,7 @@
 namespace fxtrace::cli {
 namespace {
 
-struct Arguments : ModelArguments {
+struct VerifyArguments : ModelArguments {
   std::string model;
   std::optional<std::string> collection;
   std::vector<std::string> inputs;
@@ -36,9 +36,9 @@ struct Arguments : ModelArguments {
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
 };
 
-constexpr std::size_t kJson = 1;  // of the formats
+constexpr std::size_t kJsonFormat = 1;  // of the formats
 constexpr int kNotEqual = 1;
-constexpr std::size_t kMostRows = 100;  // of a profile's table
+constexpr std::size_t kMostProfileRows = 100;  // of a profile's table
 
 // What is read besides the model.
 struct Files {
@@ -83,25 +83,26 @@ verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector
   return given;
 }
 
-void write(const verify::Verification& verification, verify::Subject subject, const Arguments& arguments,
-           const GraphCollection& collection, const TextLayout& layout, Output& output) {
+void write(const verify::Verification& verification, verify::Subject subject,
+           const VerifyArguments& arguments, const GraphCollection& collection, const TextLayout& layout,
+           Output& output) {
   std::optional<ModelSummary> measured;
   if (verification.profile) measured = measured_summary(collection, *verification.profile);
   subject.measured = measured ? &*measured : nullptr;
   output.write([&](std::ostream& out) {
-    if (arguments.answer.format() == kJson) return write_json(verification, subject, out);
+    if (arguments.answer.format() == kJsonFormat) return write_json(verification, subject, out);
     write_text(verification, subject, out);
     if (!measured) return;
-    limit_rows(*measured, kMostRows);
+    limit_rows(*measured, kMostProfileRows);
     fold_repeats(*measured);
     out << "\n";
     write_measured_table(*measured, out, layout);
   });
 }
 
-int verify_model(const Arguments& arguments, const Config& config, const InputFile& input, const Files& files,
-                 const TextLayout& layout, Output& output, Isolated& isolated, Console& console,
-                 const FxtraceEngine& api) {
+int verify_model(const VerifyArguments& arguments, const Config& config, const InputFile& input,
+                 const Files& files, const TextLayout& layout, Output& output, Isolated& isolated,
+                 Console& console, const FxtraceEngine& api) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   Config traced = config;
@@ -148,7 +149,7 @@ int verify_model(const Arguments& arguments, const Config& config, const InputFi
   }
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run_verify(const VerifyArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
   if (arguments.collection && arguments.trace.any_but_passes())
@@ -172,7 +173,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_verify_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<VerifyArguments>();
   app.description(
       "Run the model, and the graph that was traced of it, on the same inputs, and say whether they give the same, bit "
       "for bit; if not, at which node that begins. Every value's shape and dtype is held against what the graph says "
@@ -209,7 +210,7 @@ Command make_verify_command(CLI::App& app) {
       ->group(group);
   arguments->answer.add_to(app);
   arguments->add_to(app);
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_verify(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

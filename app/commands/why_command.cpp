@@ -21,18 +21,18 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of formats().
+// In the order of why_formats().
 enum class WhyFormat { kText, kJson };
 
-std::vector<AnswerFormat> formats() {
+std::vector<AnswerFormat> why_formats() {
   return {{".txt"}, {".json", "--json", "write JSON (schemas/why.schema.json)"}};
 }
 
-struct Arguments : ModelArguments {
+struct WhyArguments : ModelArguments {
   std::string model;
   std::optional<std::string> path;
   std::optional<std::string> dimension;
-  AnswerArguments answer{formats()};
+  AnswerArguments answer{why_formats()};
 };
 
 // The range that options give the dimension, those of the trace that was saved among them.
@@ -47,7 +47,7 @@ Range given_range(const std::string& name, const Config& config, const TraceResu
   }
 }
 
-void explain_modules(const Arguments& arguments, const TraceResult& result, bool folds,
+void explain_modules(const WhyArguments& arguments, const TraceResult& result, bool folds,
                      Explanation& explanation) {
   const GraphCollection& collection = result.collection;
   explanation.asked_module = *arguments.path;
@@ -66,7 +66,7 @@ void explain_modules(const Arguments& arguments, const TraceResult& result, bool
   if (folds) fold_alike(explanation.explained);
 }
 
-int why(const Arguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
+int why(const WhyArguments& arguments, const Config& config, const TextLayout& layout, const InputFile& input,
         Output& output, Isolated& isolated, Console& console) {
   const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
   const GraphCollection& collection = result.collection;
@@ -100,7 +100,7 @@ int why(const Arguments& arguments, const Config& config, const TextLayout& layo
   return strict_code(config, collection, input, console, kDone);
 }
 
-int run(Arguments& arguments, Console& console) {
+int run_why(WhyArguments& arguments, Console& console) {
   arguments.verbose.set_up_log(console);
   const std::vector<std::string> names = arguments.trace.take_names("--dim");
   if (names.size() > 1) throw usage_error("--dim asks about one dimension at a time");
@@ -120,7 +120,7 @@ int run(Arguments& arguments, Console& console) {
 }  // namespace
 
 Command make_why_command(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<WhyArguments>();
   app.description(
       "Tell why modules failed to trace and what helps: each option is tried before it is told, alone and with others. "
       "With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is known of a "
@@ -141,7 +141,7 @@ Command make_why_command(CLI::App& app) {
   CLI::Option* dim = app.get_option("--dim");
   dim->type_name("NAME[=LO..HI]");
   dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());
-  return [arguments](Console& console) { return run(*arguments, console); };
+  return [arguments](Console& console) { return run_why(*arguments, console); };
 }
 
 }  // namespace fxtrace::cli

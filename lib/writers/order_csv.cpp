@@ -12,14 +12,14 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kOrderColumns =
     "kind number name type status dtype shape elements bytes first_call calls uses other_names bucket";
 
 constexpr const char* kSeparator = "; ";
 
 class OrderCsvWriter {
  public:
-  OrderCsvWriter(const UseOrder& order, std::ostream& out) : order_(order), csv_(out, kColumns) {
+  OrderCsvWriter(const UseOrder& order, std::ostream& out) : order_(order), csv_(out, kOrderColumns) {
     if (!order.buckets) return;
     bucket_of_.resize(order.parameters.size());
     std::int64_t number = 0;

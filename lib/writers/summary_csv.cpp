@@ -9,12 +9,12 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kSummaryColumns =
     "path last_path modules depth type status alias_of calls output_dtype output_shape own_parameters "
     "parameters parameter_bytes shared_parameters shared_parameter_bytes buffers buffer_bytes macs "
     "activation_bytes unknown_calls unsized_calls failed_modules";
 
-std::string shape_text(const Meta& meta) {
+std::string shape_of(const Meta& meta) {
   if (!meta.shape) return "?";
   return "[" + joined(*meta.shape, &Meta::Dim::text) + "]";
 }
@@ -24,7 +24,7 @@ void write_row(const SummaryRow& row, Csv& csv) {
   const auto dtype = [](const Meta& meta) { return meta.dtype.value_or("?"); };
   csv.row(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
           to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "),
-          joined(outputs, shape_text, "; "), row.own_parameters.elements, row.parameters.elements,
+          joined(outputs, shape_of, "; "), row.own_parameters.elements, row.parameters.elements,
           row.parameters.bytes, row.shared_parameters.elements, row.shared_parameters.bytes,
           row.buffers.elements, row.buffers.bytes, row.macs, row.activation_bytes, row.unknown, row.unsized,
           row.failed);
@@ -33,7 +33,7 @@ void write_row(const SummaryRow& row, Csv& csv) {
 }  // namespace
 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
-  Csv csv(out, kColumns);
+  Csv csv(out, kSummaryColumns);
   for (const SummaryRow& row : summary.rows) write_row(row, csv);
 }
 
