@@ -46,9 +46,10 @@ constexpr Row kRows[] = {
      "_meshgrid _unravel_index atleast_1d atleast_2d atleast_3d broadcast_tensors "
      "cartesian_prod chain_matmul einsum meshgrid split tensordot unravel_index",
      {kShares}},
+    {"torch.nn.functional", "alpha_dropout feature_alpha_dropout", {kDropout, "training", 2, 3}},
     {"torch.nn.functional",
-     "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
-     {kDropout, "training", 2, 3}},
+     "dropout dropout1d dropout2d dropout3d",
+     {kDropout | kOnByDefault, "training", 2, 3}},
     {"torch.nn.functional",
      "_adaptive_max_pool1d _adaptive_max_pool2d _adaptive_max_pool3d _get_softmax_dim "
      "_max_pool1d _max_pool2d _max_pool3d _unpool_output_size adaptive_avg_pool1d "
@@ -75,11 +76,13 @@ constexpr Row kRows[] = {
     {"torch.nn.functional", "celu elu leaky_relu", {kKnown | kInPlaceOption, {}, -1, 2}},
     {"torch.nn.functional", "_threshold hardtanh threshold", {kKnown | kInPlaceOption, {}, -1, 3}},
     {"torch.nn.functional", "scaled_dot_product_attention", {kKnown | kOptionRandom, "dropout_p", 4}},
-    {"torch.nn.functional", "multi_head_attention_forward", {kKnown | kOptionRandom, "training", 13}},
+    {"torch.nn.functional",
+     "multi_head_attention_forward",
+     {kKnown | kOptionRandom | kOnByDefault, "training", 13}},
     {"torch.nn.functional", "embedding embedding_bag", {kKnown | kOptionWrites, "max_norm", 3}},
     {"torch.nn.functional", "normalize", {kKnown | kOptionWrites, "out", 4}},
     {"torch.nn.functional", "batch_norm", {kKnown | kOptionWrites, "training", 5}},
-    {"torch.nn.functional", "instance_norm", {kKnown | kOptionWrites, "use_input_stats", 5}},
+    {"torch.nn.functional", "instance_norm", {kKnown | kOptionWrites | kOnByDefault, "use_input_stats", 5}},
     {"torch.nn.functional",
      "_fractional_max_pool2d _fractional_max_pool3d fractional_max_pool2d "
      "fractional_max_pool2d_with_indices fractional_max_pool3d "

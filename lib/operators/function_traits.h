@@ -17,7 +17,7 @@ inline constexpr FunctionTraits kJoins = 1U << 3;  // puts the other arguments i
 inline constexpr FunctionTraits kReadsNoElement = 1U << 4;  // reads only sizes and types
 inline constexpr FunctionTraits kSideEffect = 1U << 5;
 inline constexpr FunctionTraits kInPlaceOption = 1U << 6;  // writes to its first argument and returns it
-// Unless the argument named by `option` is absent, None, False or 0:
+// Unless the argument named by `option` is None, False or 0, which it is by default:
 inline constexpr FunctionTraits kOptionRandom = 1U << 7;  // draws random numbers
 inline constexpr FunctionTraits kOptionWrites = 1U << 8;  // writes to its arguments
 inline constexpr FunctionTraits kRandom = 1U << 9;
@@ -27,6 +27,7 @@ inline constexpr FunctionTraits kOpensRegion = 1U << 11;   // changes how calls 
 inline constexpr FunctionTraits kClosesRegion = 1U << 12;  // closes the region opened by its first argument
 inline constexpr FunctionTraits kSetsMode = 1U << 13;      // sets a mode for all later calls: gradients
 inline constexpr FunctionTraits kLogs = 1U << 14;          // writes something that no graph reads
+inline constexpr FunctionTraits kOnByDefault = 1U << 15;   // `option` is True by default
 }  // namespace function_traits
 
 struct PythonFunction {

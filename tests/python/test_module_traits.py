@@ -57,7 +57,8 @@ def test_signatures_of_functions():
         function = getattr(F if space == "torch.nn.functional" else torch.functional, base, None)
         if not inspect.isfunction(function) or base.startswith("_"):
             continue
-        parameters = list(inspect.signature(function).parameters)
+        signature = inspect.signature(function).parameters
+        parameters = list(signature)
         given = re.search(r'(?:"(\w+)"|\{\}), (-?\d+)(?:, (\d+))?', row)
         option, option_at, in_place_at = given.groups() if given else (None, "-1", None)
         assert ("inplace" in parameters) == ("kInPlaceOption" in row), name
@@ -65,6 +66,7 @@ def test_signatures_of_functions():
             assert parameters[int(in_place_at)] == "inplace", name
         if option:
             assert parameters[int(option_at)] == option, name
+            assert bool(signature[option].default) == ("kOnByDefault" in row), name
 
 
 def tensors(value) -> list[torch.Tensor]:

@@ -14,9 +14,10 @@
 namespace fxtrace {
 namespace {
 
-// None, False or zero; so is an argument that was left out.
-bool is_off(const Argument* argument) {
-  if (argument == nullptr || argument->is<Argument::None>()) return true;
+// None, False or zero; so is an argument that was left out, if it is not `on_by_default`.
+bool is_off(const Argument* argument, bool on_by_default = false) {
+  if (argument == nullptr) return !on_by_default;
+  if (argument->is<Argument::None>()) return true;
   if (const auto* flag = argument->get_if<bool>()) return !*flag;
   if (const auto* integer = argument->get_if<std::int64_t>()) return *integer == 0;
   const auto* number = argument->get_if<double>();
@@ -191,7 +192,8 @@ void Semantics::add_function(const Node& node, Effects& effects) const {
   const auto given = [&](std::int8_t place, std::string_view name) {
     return find_argument(node, place < 0 ? node.args.size() : static_cast<std::size_t>(place), name);
   };
-  const bool option = !function.option.empty() && !is_off(given(function.option_at, function.option));
+  const bool option =
+      !function.option.empty() && !is_off(given(function.option_at, function.option), has(kOnByDefault));
   effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
   effects.has_side_effect = has(kSideEffect);
   effects.switches = has(kOpensRegion | kClosesRegion | kSetsMode);
