@@ -24,6 +24,7 @@ constexpr std::size_t kMaxPickle = 256'000'000;      // bytes of a pickle
 constexpr std::size_t kMaxSearched = 1'000'000'000;  // of code or JSON that is searched for names
 constexpr std::size_t kMaxChecked = 256'000'000;  // of a compressed record that is unpacked to see its size
 constexpr std::size_t kMaxName = 200;             // of what a message repeats
+constexpr std::size_t kLegacyPickles = 5;         // of torch.save's legacy format, a number in front
 constexpr std::size_t kMaxFindings = 10'000;
 constexpr int kMaxArchives = 3;                            // of archives in archives
 constexpr std::size_t kMaxNested = 1'000;                  // of those, in all
@@ -73,26 +74,25 @@ class Scan {
     }
   }
 
-  // As many of them as stand one behind the other in `bytes`; the legacy format of torch.save has four and a
-  // list of storages.
-  // `is_certain`: the file is one, whatever its bytes look like.
-  void pickles(std::string_view bytes, std::size_t most, bool is_certain) {
+  // The pickle at the beginning of `bytes`; behind a number torch.load reads those of its legacy format.
+  // `is_certain`: there is one, whatever the bytes look like.
+  void pickles(std::string_view bytes, const std::string& record, bool is_certain) {
     std::size_t at = 0;
-    for (std::size_t i = 0; i < most && at < bytes.size(); ++i) {
-      const auto end = pickle(bytes, at, "", is_certain);
-      if (!end) return;
+    for (std::size_t i = 0; i < kLegacyPickles && at < bytes.size(); ++i) {
+      const auto [is_number, end] = pickle(bytes, at, record, is_certain);
+      if (!end || (i == 0 && !is_number)) return;
       at = *end;
     }
   }
 
-  std::vector<SecurityFinding> take() { return std::move(findings_); }
-
- private:
   void add(SecurityKind kind, const std::string& record, std::string subject, std::string message) {
     if (findings_.size() >= kMaxFindings) return;
     findings_.push_back({kind, record, std::move(subject), std::move(message)});
   }
 
+  std::vector<SecurityFinding> take() { return std::move(findings_); }
+
+ private:
   void names(const ZipArchive& archive, const std::string& prefix) {
     std::unordered_set<std::string_view> seen;
     for (const ZipArchive::Entry& entry : archive.entries()) {
@@ -186,8 +186,7 @@ class Scan {
     if (starts_as_zip(head)) return nested(archive, entry, record, nesting);
     const bool is_certain = is_pickle_name(entry.name) || pickles_.contains(record);
     if (is_certain || starts_as_pickle(head)) {
-      pickle(archive.read(entry, kMaxPickle), 0, record, is_certain);
-      return;
+      return pickles(archive.read(entry, kMaxPickle), record, is_certain);
     }
     const std::string_view name = entry.name;
     if (name.ends_with(".py") && runs_python_) {
@@ -229,9 +228,13 @@ class Scan {
     zip(inner, entry.size, record + "/", nesting + 1);
   }
 
-  // Returns where it ends.  `is_certain`: it is one, whatever its bytes look like.
-  std::optional<std::size_t> pickle(std::string_view bytes, std::size_t start, const std::string& record,
-                                    bool is_certain) {
+  struct Pickle {
+    bool is_number = false;
+    std::optional<std::size_t> end;
+  };
+
+  // `is_certain`: it is one, whatever its bytes look like.
+  Pickle pickle(std::string_view bytes, std::size_t start, const std::string& record, bool is_certain) {
     PickleMachine machine(bytes, start);
     const PickleMachine::End end = machine.run(PickleMachine::kMaxOpcodes);
     const bool is_whole = end == PickleMachine::End::kStop;
@@ -258,12 +261,18 @@ class Scan {
         add(SecurityKind::kPickle, record, name, "its pickle calls " + name);
       }
     }
-    if (is_whole) return machine.position();
-    if (!is_pickle) return std::nullopt;
+    if (is_whole) {
+      const auto result = machine.find_result();
+      const auto kind = result ? machine.value(*result).kind : PickleMachine::Kind::kOther;
+      // The legacy format's own number is too large for an integer.
+      return {kind == PickleMachine::Kind::kInteger || kind == PickleMachine::Kind::kOther,
+              machine.position()};
+    }
+    if (!is_pickle) return {};
     add(SecurityKind::kPickle, record, "",
         end == PickleMachine::End::kLimit ? "its pickle is too long to look through"
                                           : "its pickle cannot be read to its end");
-    return std::nullopt;
+    return {};
   }
 
   // Names of operators behind `mark`, and of classes.
@@ -338,14 +347,18 @@ bool is_harmless_global(std::string_view name) {
 
 std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info) {
   Scan scan(info.kind == FileKind::kTorchPackage);
-  constexpr std::size_t kLegacyPickles = 5;
   const std::string head = file.read_at(0, kHead);
   const bool is_pickle = starts_as_pickle(head);
   if (is_pickle || info.kind == FileKind::kText) {  // the oldest pickles are text
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kMaxPickle));
-    scan.pickles(file.read_at(0, size), info.kind == FileKind::kTorchSave ? kLegacyPickles : 1, is_pickle);
+    scan.pickles(file.read_at(0, size), "", is_pickle);
   } else if (ZipArchive::has_end_record(file)) {
     scan.zip(ZipArchive(file), file.size(), "", 0);
+  } else if (info.kind == FileKind::kTar || info.kind == FileKind::kCompressed ||
+             info.kind == FileKind::kUnknown) {
+    scan.add(SecurityKind::kPickle, "", "",
+             "it is " + info.what + ", which was not looked into" +
+                 (info.kind == FileKind::kCompressed ? "" : "; torch.load unpickles what old archives hold"));
   }
   return scan.take();
 }

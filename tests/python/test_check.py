@@ -144,9 +144,9 @@ def edited(changes: dict[str, bytes], source: str = NESTED) -> bytes:
     return buffer.getvalue()
 
 
-def saved(value) -> bytes:
+def saved(value, legacy: bool = False) -> bytes:
     buffer = io.BytesIO()
-    torch.save(value, buffer)
+    torch.save(value, buffer, _use_new_zipfile_serialization=not legacy)
     return buffer.getvalue()
 
 
@@ -159,16 +159,32 @@ def test_pickles_that_run_code(program, tmp_path):
         ({"data/constants/opaque_obj_0": pickle.dumps(Runs())}, "posix.system"),
         ({"extra/anything": pickle.dumps(Runs(), protocol=4)}, "posix.system"),
         ({"data/weights/x.pt": saved({"a": Runs()})}, "posix.system"),
+        ({"data/sample_inputs/model.pt": saved(Runs(), legacy=True)}, "posix.system"),
     ]:
         path.write_bytes(edited(changes))
         found = report(program, path, "--security")
         assert [offence["subject"] for offence in found["offences"]] == [subject], changes.keys()
         run(program, path, code=1)  # by default, too
-    for content in (saved(Runs()), pickle.dumps(Runs()), pickle.dumps(Runs(), protocol=0)):
+    for content in (saved(Runs()), saved(Runs(), legacy=True), pickle.dumps(Runs()), pickle.dumps(Runs(), protocol=0)):
         path.write_bytes(content)
         assert [offence["subject"] for offence in report(program, path, "--security")["offences"]] == ["posix.system"]
-    path.write_bytes(saved({"a": torch.ones(3), "b": [torch.float16, torch.Size([1])]}))
-    run(program, path, "--security", code=0)
+    harmless = {"a": torch.ones(3), "b": [torch.float16, torch.Size([1])]}
+    for content in (saved(harmless), saved(harmless, legacy=True), edited({"data/sample_inputs/model.pt": saved(harmless, legacy=True)})):
+        path.write_bytes(content)
+        run(program, path, "--security", code=0)
+
+
+def test_what_is_not_looked_into_does_not_pass(program, tmp_path):
+    """torch.load unpickles a tar archive's members."""
+    import gzip
+    import tarfile
+
+    path = tmp_path / "model.pt"
+    with tarfile.open(path, "w") as archive:
+        archive.addfile(tarfile.TarInfo("pickle"))
+    for content in (path.read_bytes(), gzip.compress(saved(Runs())), bytes([0, 200, 1, 255]) * 200):
+        path.write_bytes(content)
+        assert kinds(report(program, path, "--security")) == {"pickle"}
 
 
 def test_globals_are_those_of_torch(program, tmp_path):
