@@ -453,6 +453,17 @@ void add_guards(const GraphCollection& result, std::vector<ModuleExplanation>& e
   }
 }
 
+// The modules within which one was called.
+std::unordered_set<std::string_view> paths_around_visited(const GraphCollection& collection) {
+  std::unordered_set<std::string_view> paths;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status == ModuleStatus::kUnvisited || module.path.empty()) continue;
+    std::string_view path = QualifiedName(module.path).parent();
+    while (paths.insert(path).second && !path.empty()) path = QualifiedName(path).parent();
+  }
+  return paths;
+}
+
 }  // namespace
 
 Suggestions find_suggestions(const Program& program, const TraceOptions& options,
@@ -475,6 +486,7 @@ void explain_calls(const Program& program, const GraphCollection& result,
   std::unordered_map<std::string_view, ModuleId> by_path;
   const auto& modules = program.modules();
   for (std::uint32_t i = 0; i < modules.size(); ++i) by_path.emplace(modules[i].path, ModuleId{i});
+  const auto around_visited = paths_around_visited(result);
   std::unordered_map<std::uint32_t, ModuleExplanation*> wanted;
   std::vector<ModuleId> ids;
   for (ModuleExplanation& explanation : explanations) {
@@ -482,7 +494,8 @@ void explain_calls(const Program& program, const GraphCollection& result,
     if (found == by_path.end()) continue;
     const ModuleInfo& info = modules[found->second.index];
     const bool is_unvisited = explanation.status == ModuleStatus::kUnvisited;
-    if (is_unvisited && !info.has_forward) {
+    // torch.jit.trace and torch.export leave out the forward of what was not called, too.
+    if (is_unvisited && !info.has_forward && around_visited.contains(explanation.path)) {
       explanation.cause = ModuleCause::kContainer;
       explanation.decided_by = explanation.rule = std::nullopt;
       explanation.failure = std::nullopt;

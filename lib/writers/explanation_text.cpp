@@ -297,7 +297,7 @@ class ExplanationTextWriter {
     line(
         is_script_
             ? "  no code in the file calls it by name; torch.jit drops what constants decide, and records one run"
-            : "  torch.export recorded no call of it with its example inputs");
+            : "  torch.export recorded no call of it with its example inputs; in bodies of cond, scan and the like it records no modules");
   }
 
   void call_site(const CallSite& site) {
