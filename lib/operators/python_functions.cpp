@@ -49,6 +49,11 @@ Result power(Integer a, Integer b) {
   }
   return result;
 }
+// Where Python raises or has a complex number, nothing.
+Result power_of_number(double a, double b) {
+  const double result = a > 0 ? std::pow(a, b) : HUGE_VAL;
+  return std::isfinite(result) ? Result(result) : Result();
+}
 Result truediv(double a, double b) { return b == 0 ? Result() : Result(a / b); }
 Result integer(double value) {
   constexpr double kFits = 9e18;
@@ -85,11 +90,12 @@ constexpr std::array<Function<double>, 6> kOfNumber{
      {"math.trunc", integer},
      {"math.floor", [](double a) { return integer(std::floor(a)); }},
      {"math.ceil", [](double a) { return integer(std::ceil(a)); }}}};
-constexpr std::array<Function<double, double>, 10> kOfNumbers{
+constexpr std::array<Function<double, double>, 11> kOfNumbers{
     {{"operator.add", [](double a, double b) { return Result(a + b); }},
      {"operator.sub", [](double a, double b) { return Result(a - b); }},
      {"operator.mul", [](double a, double b) { return Result(a * b); }},
      {"operator.truediv", truediv},
+     {"operator.pow", power_of_number},
      {"operator.eq", [](double a, double b) { return Result(a == b); }},
      {"operator.ne", [](double a, double b) { return Result(a != b); }},
      {"operator.lt", [](double a, double b) { return Result(a < b); }},

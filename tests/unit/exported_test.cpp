@@ -90,6 +90,9 @@ TEST_CASE("fold: as Python computes", "[exported]") {
   CHECK(fold("operator.pow", {-3, 3}) == Argument(-27));
   CHECK_FALSE(fold("operator.pow", {10, 20}));
   CHECK_FALSE(fold("operator.pow", {2, -1}));
+  CHECK(fold("operator.pow", {4, -0.5}) == Argument(0.5));
+  CHECK_FALSE(fold("operator.pow", {-4, 0.5}));
+  CHECK_FALSE(fold("operator.pow", {1e200, 2.0}));
   CHECK(fold("operator.mod", Args{INT64_MIN, -1}) == Argument(0));
   CHECK(fold("operator.add", {1.5, 2}) == Argument(3.5));
   CHECK(fold("operator.truediv", {7, 2}) == Argument(3.5));
