@@ -133,6 +133,12 @@ bool Comparer::is_repeated(const Argument& number, const Argument& list) {
          std::ranges::all_of(items->items, [&](const Argument& item) { return is_same_plain(number, item); });
 }
 
+bool Comparer::is_equal_number(const Argument& a, const Argument& b) {
+  const auto* integer = (a.is<double>() ? b : a).get_if<std::int64_t>();
+  const auto* real = (a.is<double>() ? a : b).get_if<double>();
+  return integer != nullptr && real != nullptr && static_cast<double>(*integer) == *real;
+}
+
 void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) {
   if (a.attributes.empty() && b.attributes.empty()) return;
   std::map<std::string_view, const Argument*> others;
@@ -147,7 +153,7 @@ void Comparer::compare_attributes(const ModuleRecord& a, const ModuleRecord& b) 
                                               : is_same_plain(*before, *after))
       return;
     if (before != nullptr && after != nullptr && is_exported &&
-        (is_repeated(*before, *after) || is_repeated(*after, *before)))
+        (is_equal_number(*before, *after) || is_repeated(*before, *after) || is_repeated(*after, *before)))
       return;
     const auto text = [&](const Argument* value) {
       return value == nullptr ? std::nullopt : std::optional(print_argument(*value));

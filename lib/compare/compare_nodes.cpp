@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "graph/text_form.h"
+#include "support/number_in.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -28,6 +29,12 @@ bool is_equal(const Constant& a, const Constant& b) {
   if (std::tie(a.dtype, a.shape, a.object_type) != std::tie(b.dtype, b.shape, b.object_type)) return false;
   if (!a.data || !b.data) return !a.data && !b.data && a.record == b.record;
   return std::ranges::equal(*a.data, *b.data, is_same_plain);
+}
+
+// u0, which one of two kinds may know.
+bool is_unknown(const Meta::Dim& dim) {
+  const auto name = dim.size() == nullptr ? std::nullopt : dim.size()->symbol_name();
+  return name && name->starts_with('u') && number_in<std::int64_t>(std::string_view(*name).substr(1));
 }
 
 }  // namespace
@@ -83,7 +90,7 @@ void Comparer::compare_nodes(Current& now, Place i, Place j) {
   const bool is_port = a.op == Opcode::kPlaceholder || a.op == Opcode::kOutput;
   // From a module to the wrapper that is in its place now: no move.
   const bool has_path = a.scope->module_path == b.scope->module_path;
-  const bool is_read = two_kinds_ && a.op == Opcode::kGetAttr;
+  const bool is_read = two_kinds_ && (a.op == Opcode::kGetAttr || is_size(a));
   if (now.before.module(i) != now.after.module(j) && !is_port && !is_read && !has_path) {
     Difference moved = node_difference(now, i, DifferenceKind::kNodes);
     moved.change = Change::kMoved;
@@ -108,6 +115,9 @@ void Comparer::compare_nodes(Current& now, Place i, Place j) {
 bool Comparer::compare_targets(const Current& now, Place i, Place j) {
   const Node& a = now.before[i];
   const Node& b = now.after[j];
+  // compare_meta() tells the values of sizes; torch.jit.trace names inputs by what it knows of them.
+  const bool are_inputs = a.op == Opcode::kPlaceholder && b.op == Opcode::kPlaceholder;
+  if (two_kinds_ && (are_inputs || (is_size(a) && is_size(b)))) return true;
   if (a.op == b.op && a.op == Opcode::kGetAttr) {
     const Constant* first = now.before.find_constant(a.target);
     const Constant* second = now.after.find_constant(b.target);
@@ -117,7 +127,9 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
                       constant_text(*second));
       return true;
     }
-    if (first == nullptr && second == nullptr && is_same_parameter(a.target, b.target)) return true;
+    // A tensor that is an attribute of a module is a constant of torch.export.
+    const bool are_alike = two_kinds_ || (first == nullptr && second == nullptr);
+    if (are_alike && is_same_parameter(a.target, b.target)) return true;
   } else if (a.op == b.op && a.op == Opcode::kCallModule) {
     // torch.jit.trace writes forward1 for a call that records something else.
     if (*a.target == pairs_.path_before(b.target) && (two_kinds_ || a.method == b.method)) return true;
@@ -157,9 +169,9 @@ void Comparer::compare_meta(Current& now, Place i, Place j) {
 }
 
 bool Comparer::is_same_shape(const std::vector<Meta::Dim>& a, const std::vector<Meta::Dim>& b,
-                             const Renames& renames) {
+                             const Renames& renames) const {
   return a == b || std::ranges::equal(a, b, [&](const Meta::Dim& x, const Meta::Dim& y) {
-           return renamed(x, renames) == y;
+           return renamed(x, renames) == y || (two_kinds_ && (is_unknown(x) || is_unknown(y)));
          });
 }
 

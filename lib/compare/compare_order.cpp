@@ -27,9 +27,10 @@ void Comparer::compare_order(const Current& now) {
   std::vector<std::uint64_t> scopes;
   for (Place i = 0; i < now.before.size(); ++i) {
     const Place j = now.nodes.in_after(i);
-    // Where a parameter is read, or a result is unpacked, says nothing; its uses do.
+    // Where a parameter or size is read, or a result is unpacked, says nothing; its uses do.
+    const Node& node = now.before[i];
     const bool is_read =
-        now.before[i].op == Opcode::kGetAttr || (two_kinds_ && now.before[i].target == "operator.getitem");
+        node.op == Opcode::kGetAttr || (two_kinds_ && (node.target == "operator.getitem" || is_size(node)));
     if (j == kNoPlace || is_read) continue;
     if (now.before.scope(i) != now.after.scope(j)) continue;
     auto& nodes = by_scope[now.before.scope(i)];

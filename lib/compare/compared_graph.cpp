@@ -132,8 +132,12 @@ std::string operator_name(const Node& node) {
   if (node.op != Opcode::kCallFunction || node.model_function) return *node.target;
   const TargetParts parts = parse_target(*node.target);
   if (parts.overload.empty()) return *node.target;
-  const std::string other = parts.space == "aten" ? synonym(node, parts.name) : "";
-  return std::string(parts.space) + "." + (other.empty() ? std::string(parts.name) : other);
+  // prim.abs is what TorchScript's code has for Python's function.
+  const bool is_aten = parts.space == "aten" ||
+                       (parts.space == "prim" && !overloads("aten::" + std::string(parts.name)).empty());
+  const std::string other = is_aten ? synonym(node, parts.name) : "";
+  return std::string(is_aten ? "aten" : parts.space) + "." +
+         (other.empty() ? std::string(parts.name) : other);
 }
 
 const SchemaTable::Known* SchemaTable::find(const Node& node, bool has_overloads) {
@@ -284,6 +288,7 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));
     default:
+      if (!names.has_overloads && is_size(node)) return text_hash(node.meta->value->text());
       return mix(text_hash(names.has_overloads ? *node.target : operator_name(node)),
                  node.model_function ? 1 : 0);
   }

@@ -48,6 +48,11 @@ struct CommonNames {
 // target.
 std::string operator_name(const Node& node);
 
+// Whether it is a number of dimensions, as common_form() has it: what its value says, however it is computed.
+inline bool is_size(const Node& node) {
+  return node.op == Opcode::kCallFunction && node.args.empty() && node.meta->value;
+}
+
 class ComparedGraph {
  public:
   // An argument by the name that the operator's schema gives it, or else by its place among the positional

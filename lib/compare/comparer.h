@@ -84,6 +84,8 @@ class Comparer {
   static bool has_all_attributes(const GraphCollection& collection);
   // Operators take [3, 3] where modules may have 3.
   static bool is_repeated(const Argument& number, const Argument& list);
+  // 2 and 2.0
+  static bool is_equal_number(const Argument& a, const Argument& b);
   // Plain values.  One that is on one side only is told if both sides say all that they have, and of modules
   // of one type, since others have others; None is as good as none.
   void compare_attributes(const ModuleRecord& a, const ModuleRecord& b);
@@ -143,8 +145,8 @@ class Comparer {
   bool compare_targets(const Current& now, Place i, Place j);
 
   void compare_meta(Current& now, Place i, Place j);
-  static bool is_same_shape(const std::vector<Meta::Dim>& a, const std::vector<Meta::Dim>& b,
-                            const Renames& renames);
+  bool is_same_shape(const std::vector<Meta::Dim>& a, const std::vector<Meta::Dim>& b,
+                     const Renames& renames) const;
   // Because it does something else, or an input is another one or has changed; or of a parameter.
   bool follows_others(const Current& now, Place i, Place j) const;
 

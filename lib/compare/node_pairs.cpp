@@ -38,7 +38,10 @@ void for_equal_keys(std::vector<Key>& a, std::vector<Key>& b, F&& f) {
 NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
     : before_(before), after_(after), in_after_(before.size(), kNoPlace), in_before_(after.size(), kNoPlace) {
   join_ports();
-  const Keys labels = keys([](const ComparedGraph& graph, Place node) { return graph.label(node); });
+  Keys labels = keys([](const ComparedGraph& graph, Place node) { return graph.label(node); });
+  for (Place i = 0; i < before.size(); ++i) {  // ports, whatever they are called
+    if (in_after_[i] != kNoPlace) labels.after[in_after_[i]] = labels.before[i];
+  }
   const Keys operations = keys([](const ComparedGraph& graph, Place node) { return graph.operation(node); });
   const Keys scopes = keys([](const ComparedGraph& graph, Place node) { return graph.scope(node); });
   const Keys modules = keys([](const ComparedGraph& graph, Place node) { return graph.module(node); });
@@ -170,20 +173,28 @@ bool NodePairs::is_elsewhere(Place before, Place after) const {
   return !is_near && (feeds_differ || users_differ);
 }
 
-// Inputs of one name, and the outputs.
+// Inputs of one name, or else in their order where as many are left; and the outputs.
 void NodePairs::join_ports() {
   std::unordered_map<std::string_view, Place> inputs;
-  Place output = kNoPlace;
   for (Place i = 0; i < after_.size(); ++i) {
     if (after_[i].op == Opcode::kPlaceholder) inputs.emplace(*after_[i].target, i);
-    if (after_[i].op == Opcode::kOutput) output = i;
   }
   for (Place i = 0; i < before_.size(); ++i) {
-    const Node& node = before_[i];
-    if (node.op == Opcode::kOutput && output != kNoPlace && in_before_[output] == kNoPlace) join(i, output);
-    if (node.op != Opcode::kPlaceholder) continue;
-    const auto found = inputs.find(*node.target);
+    if (before_[i].op != Opcode::kPlaceholder) continue;
+    const auto found = inputs.find(*before_[i].target);
     if (found != inputs.end() && in_before_[found->second] == kNoPlace) join(i, found->second);
+  }
+  const auto left = [](const ComparedGraph& graph, const std::vector<Place>& others, Opcode op) {
+    std::vector<Place> places;
+    for (Place i = 0; i < graph.size(); ++i) {
+      if (graph[i].op == op && others[i] == kNoPlace) places.push_back(i);
+    }
+    return places;
+  };
+  for (const Opcode op : {Opcode::kPlaceholder, Opcode::kOutput}) {
+    const std::vector<Place> a = left(before_, in_after_, op);
+    const std::vector<Place> b = left(after_, in_before_, op);
+    for (std::size_t k = 0; a.size() == b.size() && k < a.size(); ++k) join(a[k], b[k]);
   }
 }
 

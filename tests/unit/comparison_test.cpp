@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "catch.h"
@@ -331,6 +332,9 @@ TEST_CASE("compare tells plain values that both sides know") {
   const auto traced =
       make("torchscript", {{"training", false}, {"_is_full_backward_hook", Argument::None{}}});
   const auto exported = make("exported_program", {{"size", pair}});
+  const auto real = [&](double number) { return make("exported_program", {{"size", number}}); };
+  CHECK(told(scripted, real(3)).empty());
+  CHECK(told(scripted, real(3.5)) == Lines{"arguments changed l size: 3 to 3.5"});
   CHECK(told(scripted, traced).empty());
   CHECK(told(traced, scripted).empty());
   CHECK(told(scripted, exported).empty());
@@ -431,6 +435,7 @@ Lines told_of_calls(const std::string& script, const std::string& exported) {
     auto result = collection(R"(
       %x = placeholder[x]() -> float32[1, 4, 6]
       %y = placeholder[y]() -> float32[4, 4, 1]
+      %n = placeholder[n]() -> float32[s0]
       )" + call + R"(
       %output = output[output](%call))",
                              {module("e", "pkg.E"), module("h", "pkg.H", ModuleStatus::kLeaf)});
@@ -438,6 +443,10 @@ Lines told_of_calls(const std::string& script, const std::string& exported) {
     result.parameters = {{"e.weight", ParameterKind::kParameter, {4}, "float32", {}, {}},
                          {"h.weight", ParameterKind::kParameter, {4}, "float32", {}, {}}};
     result.parameters[1].alias_of = "e.weight";
+    const auto two = [](std::int64_t first) {
+      return Constant{"float32", {2}, std::vector<Argument>{static_cast<double>(first), 2.0}, ""};
+    };
+    result.graphs[0].constants = {{"c", two(1)}, {"c_1", two(1)}, {"d", two(3)}};
     return result;
   };
   const auto a = with("torchscript", script);
@@ -491,6 +500,89 @@ TEST_CASE("compare takes synonyms, overloads and defaults for one call") {
         "call_function[aten.conv1d.default]");
   CHECK(told_of_operators("zeros.default]([4])", "zeros.default]([4], device=device(\"cuda:0\"))") ==
         Lines{"arguments changed call device: none to device(\"cuda:0\")"});
+}
+
+TEST_CASE("compare takes what Python, its traces and TorchScript's code write otherwise for one thing") {
+  const auto call = [](const std::string& text) { return "\n%call = call_function[" + text; };
+  const std::tuple<std::string, std::string, std::string> pairs[] = {
+      // TorchScript; the same in an exported program; and another one there
+      {call("aten.rsub.Scalar](%x, 1, 1)"), call("aten.sub.Tensor](1, %x)"), call("aten.sub.Tensor](%x, 1)")},
+      {"%neg = call_function[aten.neg.default](%x)" + call("aten.add.Scalar](%neg, 2.0)"),
+       call("aten.rsub.Scalar](%x, 2.0)"), call("aten.rsub.Scalar](%x, 2.0, 3)")},
+      {"%relu_ = call_function[aten.relu_.default](%x)" + call("aten.add.Tensor](%x, %y)"),
+       "%relu_ = call_function[aten.relu_.default](%x)" + call("aten.add.Tensor](%relu_, %y)"),
+       "%relu_ = call_function[aten.relu_.default](%y)" + call("aten.add.Tensor](%x, %y)")},
+      {"%row = call_function[aten.select.int](%x, 0, 0)\n%one = call_function[torch.tensor](1) -> float32[]" +
+           call("aten.copy_.default](%row, %one)"),
+       "%row = call_function[aten.select.int](%x, 0, 0)" + call("aten.fill_.Tensor](%row, 1.0)"),
+       "%row = call_function[aten.select.int](%x, 0, 0)" + call("aten.fill_.Tensor](%row, 2.0)")},
+      {"%row = call_function[aten.select.int](%x, 0, 0)" + call("aten.add_.Scalar](%row, 1)"),
+       "%row = call_function[aten.select.int](%x, 0, 0)" + call("aten.add_.Scalar](%row, 1)") +
+           "\n%again = call_function[aten.select.int](%x, 0, 0)\n%copy_ = call_function[aten.copy_.default](%again, %call)",
+       "%row = call_function[aten.select.int](%x, 0, 0)" + call("aten.add_.Scalar](%row, 1)") +
+           "\n%again = call_function[aten.select.int](%x, 0, 1)\n%copy_ = call_function[aten.copy_.default](%again, %call)"},
+      {"%batch = call_function[aten.unsqueeze.default](%x, 0) -> float32[1, 1, 4, 6]\n%conv = "
+       "call_function[aten._convolution.default](%batch, %y, None, [1], [0], [1], False, [0], 1)" +
+           call("aten.squeeze.dim](%conv, 0)"),
+       call("aten.conv1d.default](%x, %y)"),
+       "%row = call_function[aten.unsqueeze.default](%x, 1)" + call("aten.conv1d.default](%row, %y)")},
+      {"%items = call_function[torch.tensor]([1, 2]) -> float32[2]\n%c = get_attr[c]()\n%both = call_function[aten.add.Tensor](%items, %c)" +
+           call("aten.mul.Tensor](%both, %x)"),
+       "%c = get_attr[c]()\n%c_1 = get_attr[c_1]()\n%both = call_function[aten.add.Tensor](%c, %c_1)" +
+           call("aten.mul.Tensor](%both, %x)"),
+       "%c = get_attr[c]()\n%d = get_attr[d]()\n%both = call_function[aten.add.Tensor](%c, %d)" +
+           call("aten.mul.Tensor](%both, %x)")},
+      {"%size = call_function[aten.size.int](%n, 0) -> int s0\n%number = call_function[prim.NumToTensor.Scalar](%size) -> int64[]\n"
+       "%twice = call_function[aten.mul.Tensor](%number, 2) -> int64[]" +
+           call("aten.mul.Tensor](%x, %twice)"),
+       "%size = call_function[aten.sym_size.int](%n, 0) -> int s0\n%twice = call_function[operator.mul](%size, 2) -> int 2*s0" +
+           call("aten.mul.Tensor](%x, %twice)"),
+       "%size = call_function[aten.sym_size.int](%n, 0) -> int s0\n%twice = call_function[operator.mul](%size, 3) -> int 3*s0" +
+           call("aten.mul.Tensor](%x, %twice)")},
+      {call("prim.abs.default](%x)"), call("aten.abs.default](%x)"), call("aten.neg.default](%x)")},
+      {call("aten.mul.Tensor](%x, %y)"),
+       "%both = call_function[aten.broadcast_tensors.default]([%x, %y])\n%first = call_function[operator.getitem](%both, 0) -> float32[1, 4, 6]" +
+           call("aten.mul.Tensor](%first, %y)"),
+       "%both = call_function[aten.broadcast_tensors.default]([%x, %y])\n%first = call_function[operator.getitem](%both, 0) -> float32[4, 4, 6]" +
+           call("aten.mul.Tensor](%first, %y)")},
+      {"%d = call_module[d](%x)  # d: torch.nn.modules.dropout.Dropout" + call("aten.add.Tensor](%d, %d)"),
+       "%d = call_module[d](%x)  # d: torch.nn.modules.dropout.Dropout" + call("aten.add.Tensor](%d, %x)"),
+       "%d = call_module[d](%y)  # d: torch.nn.modules.dropout.Dropout" + call("aten.add.Tensor](%d, %x)")},
+      {"%h = call_module[h](%x)  # h: pkg.H\n%state = call_function[operator.getitem](%h, 1)" +
+           call("aten.neg.default](%state)"),
+       "%h = call_module[h](%x)  # h: pkg.H\n%state = call_function[operator.getitem](%h, 1)\n"
+       "%first = call_function[operator.getitem](%state, 0)" +
+           call("aten.neg.default](%first)"),
+       "%h = call_module[h](%x)  # h: pkg.H\n%state = call_function[operator.getitem](%h, 1)\n"
+       "%first = call_function[operator.getitem](%state, 1)" +
+           call("aten.neg.default](%first)")},
+  };
+  for (const auto& [script, exported, other] : pairs) {
+    INFO(exported);
+    CHECK(told_of_calls(script, exported).empty());
+    CHECK_FALSE(told_of_calls(script, other).empty());
+  }
+}
+
+TEST_CASE("compare pairs inputs of other names in their order, and tells more of them") {
+  const auto with = [](const char* kind, const std::string& inputs, const std::string& call) {
+    auto result = collection(inputs + "%call = call_function[aten.sub.Tensor](" + call +
+                             ")\n%output = output[output](%call)\n");
+    result.model.kind = kind;
+    return result;
+  };
+  const auto traced = with("torchscript", "%a = placeholder[a]()\n%b = placeholder[b]()\n", "%a, %b");
+  const std::string inputs = "%b = placeholder[b]()\n%x_1 = placeholder[x_1]()\n";
+  CHECK(told(traced,
+             with("exported_program", "%x_0 = placeholder[x_0]()\n%x_1 = placeholder[x_1]()\n", "%x_0, %x_1"))
+            .empty());
+  CHECK(told(traced,
+             with("exported_program", "%x_0 = placeholder[x_0]()\n%x_1 = placeholder[x_1]()\n", "%x_1, %x_0"))
+            .size() == 2);
+  CHECK_FALSE(told(traced, with("exported_program", inputs, "%b, %x_1")).empty());
+  CHECK(
+      told(traced, with("torchscript", "%a = placeholder[a]()\n%c = placeholder[c]()\n", "%a, %c")).size() ==
+      1);
 }
 
 TEST_CASE("compare tells every argument of an operator that it takes for another one") {
