@@ -349,10 +349,12 @@ class Checker {
       if (!may_hide(call)) continue;
       const std::string what = public_alias(call.what);
       std::string message = "cannot tell which operators " + what + " calls: it ";
-      message += call.is_failed                           ? "failed to trace"
-                 : call.node->op == Opcode::kCallFunction ? "is one call"
-                 : call.is_torch                          ? "is a leaf (--no-default-leaves traces into it)"
-                                                          : "is a leaf";
+      const bool is_function = call.node->op == Opcode::kCallFunction;
+      message += call.is_failed                  ? "failed to trace"
+                 : is_function && !call.is_torch ? "is one call"
+                 : is_function                   ? "is one call (--no-wrap '**' traces into it)"
+                 : call.is_torch                 ? "is a leaf (--no-default-leaves traces into it)"
+                                                 : "is a leaf";
       const auto [entry, is_new] = offences.try_emplace(message, report_.offences.size());
       if (is_new) report_.offences.push_back({rule_, true, std::move(message), what, {}, {}});
       report_.offences[entry->second].places.push_back(place_in(*call.view, *call.node));

@@ -274,6 +274,16 @@ TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]
   CHECK(told(failed, deny_rule("mylib.op")) ==
         Lines{"? cannot tell which operators pkg.Gate calls: it failed to trace @ b%b @ c%c"});
   CHECK(told(failed, require_rule("mylib.op at-least 1")).front().starts_with("? cannot tell"));
+  GraphCollection wrapped;
+  wrapped.modules = {module("", "pkg.Net")};
+  wrapped.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %gelu = call_function[torch.nn.functional.gelu](%x)
+      %output = output[output](%gelu))")};
+  CHECK(
+      told(wrapped, deny_rule("aten.mm")) ==
+      Lines{
+          "? cannot tell which operators torch.nn.functional.gelu calls: it is one call (--no-wrap '**' traces into it) @ (root)%gelu"});
 }
 
 TEST_CASE("check: failed modules", "[check]") {
