@@ -698,8 +698,12 @@ class Extraction {
     std::unordered_map<std::string_view, const ModuleRecord*> records;
     for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
     std::unordered_map<std::string, std::string> first_path;  // by what was the first in the whole
+    const auto is_other_name = [&](const ModuleRecord& module) {
+      return module.alias_of && modules_.contains(*module.alias_of) &&
+             modules_.contains(std::string(QualifiedName(module.path).parent()));
+    };
     for (const ModuleRecord& old : old_.modules) {
-      if (!modules_.contains(old.path)) continue;
+      if (!modules_.contains(old.path) && !is_other_name(old)) continue;
       const std::string& old_first = old.alias_of.value_or(old.path);
       const std::string& first = first_path.emplace(old_first, old.path).first->second;
       ModuleRecord record = old;
