@@ -20,29 +20,36 @@ Results select(const RuleArguments& args) {
 }
 
 // How many elements x[start:end:step] has of `size`.  Python's rules: negative positions count from the end,
-// and positions outside are moved to the border.
+// and positions outside are moved to the border.  x[-n:] with an n of 0 is all of x, so where the sign of a
+// position is open, the size is added min(1,n) times.
 SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, const SymInt& step,
                    ShapeEnv& dimensions) {
-  const auto from_end = [&](const SymInt& position) -> std::optional<bool> {
-    return dimensions.decide(Relation::kLess, position, 0);
+  const auto holds = [&](Relation relation, const SymInt& position) {
+    return dimensions.decide(relation, position, 0) == true;
   };
-  const std::optional<bool> start_from_end = from_end(start);
-  // No end, as TorchScript writes it.
+  const auto once = [&](const SymInt& n) { return dimensions.simplify(min(1, dimensions.simplify(n))); };
+  const auto from_end = [&](const SymInt& position) {
+    if (holds(Relation::kLessEqual, position)) return max(position + size * once(-position), 0);
+    return max(min(position + size * once(max(-position, 0)), size), 0);
+  };
+  // What data decides may be any number, and no reader would learn from the expression.
+  for (const SymInt* position : {&start, &end}) {
+    const Range range = dimensions.bounds(*position);
+    const auto names = position->symbols();
+    if (!range.low && !range.high &&
+        std::ranges::any_of(names, [&](const auto& name) { return !dimensions.range(name).low; }))
+      return fresh_up_to(size, dimensions);
+  }
+  // As TorchScript writes it.
   const bool to_the_end = is_number(end, std::numeric_limits<std::int64_t>::max());
-  const std::optional<bool> end_from_end = to_the_end ? std::optional(false) : from_end(end);
-  if (!start_from_end || !end_from_end) return fresh_up_to(size, dimensions);
   SymInt count;
-  if (*start_from_end && to_the_end) {
-    count = min(-start, size);
+  if (to_the_end && holds(Relation::kLessEqual, start)) {
+    count = min(size - size * once(-start) - start, size);
   } else {
-    SymInt last = size;
-    if (*end_from_end) {
-      last = size + end;
-    } else if (!to_the_end) {
-      last = min(end, size);
-    }
-    if (*start_from_end) last = max(last, 0);
-    count = max(last - (*start_from_end ? max(size + start, 0) : start), 0);
+    const SymInt last = to_the_end                            ? size
+                        : holds(Relation::kGreaterEqual, end) ? min(end, size)
+                                                              : from_end(end);
+    count = max(last - (holds(Relation::kGreaterEqual, start) ? start : from_end(start)), 0);
   }
   return dimensions.simplify(ceildiv(dimensions.simplify(count), step));
 }
@@ -55,16 +62,16 @@ Results slice(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
-  const SymInt step = size_or(args, "step", 1);
-  SymInt start, end;
   try {
-    start = size_or(args, "start", 0);
-    end = size_or(args, "end", std::numeric_limits<std::int64_t>::max());
+    const SymInt step = size_or(args, "step", 1);
+    require(args.dimensions, Relation::kGreater, step, 0, "step of a part");
+    size = slice_count(size, size_or(args, "start", 0),
+                       size_or(args, "end", std::numeric_limits<std::int64_t>::max()), step, args.dimensions);
   } catch (const CannotTell&) {
     size = fresh_up_to(size, args.dimensions);
-    return make(std::move(self));
+  } catch (const SymbolicError&) {
+    size = fresh_up_to(size, args.dimensions);
   }
-  size = slice_count(size, start, end, step, args.dimensions);
   return make(std::move(self));
 }
 

@@ -1,4 +1,5 @@
 // Shape rules, without LibTorch: calls and what the rules give, one line for each case.
+#include <algorithm>
 #include <span>
 #include <string>
 
@@ -174,6 +175,9 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
       {"slice.Tensor(float32[n,8], 1, 2, -1)", "float32[n,5]"},
       {"slice.Tensor(float32[n,8], 0, 0, 64)", "float32[min(64,n),8]"},
       {"slice.Tensor(float32[8], 0, 0, ?)", "float32[u0]"},
+      {"slice.Tensor(float32[b,8], 0, -a)", "float32[min(a-b*min(1,a)+b,b),8]"},
+      {"slice.Tensor(float32[b,8], 0, 0, -a-1)", "float32[max(0,b-a-1),8]"},
+      {"slice.Tensor(float32[n,8], 1, 0, 4, 0)", "raises: step of a part: 0 <= 0"},
       {"narrow(float32[n,8], 1, 0, 3)", "float32[n,3]"},
       {"cat([float32[n,2], float32[n,3]], 1)", "float32[n,5]"},
       {"cat([float32[n,2], float64[n,3]], 0)", "raises: sizes of the tensors differ: 3 != 2"},
@@ -242,6 +246,25 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
       {"matrix_H(float32[2,n,n])", "raises: what is transposed has 3 dimensions, not 0 or 2"},
   };
   check_rules(kCases);
+}
+
+TEST_CASE("shape rules: parts between positions of either sign are those of Python", "[shapes]") {
+  for (const std::string position : {"-a", "a-3", "3-a", "a-b", "1-a//2"}) {
+    for (const bool is_start : {true, false}) {
+      const std::string ends = is_start ? position : "0, " + position;
+      const std::string shape = shapes_of("slice.Tensor(float32[b], 0, " + ends + ")");
+      INFO(ends << " gives " << shape);
+      const auto count = SymInt::parse(shape.substr(shape.find('[') + 1, shape.size() - shape.find('[') - 2));
+      REQUIRE(count);
+      for (std::int64_t a = 0; a < 8; ++a) {
+        for (std::int64_t b = 0; b < 5; ++b) {
+          std::int64_t at = *SymInt::parse(position)->evaluate({{"a", a}, {"b", b}});
+          at = std::clamp<std::int64_t>(at < 0 ? at + b : at, 0, b);
+          CHECK(count->evaluate({{"a", a}, {"b", b}}) == (is_start ? b - at : at));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("shape rules: sums, orders and spectra", "[shapes]") {
