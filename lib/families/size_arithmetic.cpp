@@ -190,6 +190,24 @@ Evaluated quotient(const Values& values, const ShapeEnv&) {
   return ratio(left->numerator * right->denominator, (SymInt(left->denominator) * *by).number().value());
 }
 
+SymInt power_of(const SymInt& base, const SymInt& exponent) {
+  constexpr std::int64_t kMost = 63;
+  const std::int64_t times = exponent.number().value();
+  if (times < 0 || times > kMost) throw CannotTell{};
+  SymInt result = 1;
+  for (std::int64_t i = 0; i < times; ++i) result = result * base;
+  return result;
+}
+
+// TorchScript's ** of integers gives a float.
+Evaluated power(const Values& values, const ShapeEnv&) {
+  const auto base = as_ratio(values[0]);
+  const auto exponent = literal_integer(values, 1);
+  if (!base || base->numerator.is_number() || !exponent) return {};
+  return known_value(
+      {Ratio{power_of(base->numerator, *exponent), power_of(base->denominator, *exponent).number().value()}});
+}
+
 // Integers only: Python's // of floats gives a float.
 template <SymInt (*Operation)(const SymInt&, const SymInt&)>
 Evaluated two_integers(const Values& values, const ShapeEnv& dimensions) {
@@ -204,6 +222,8 @@ SymInt floordiv_of(const SymInt& a, const SymInt& b) { return floordiv(a, b); }
 SymInt mod_of(const SymInt& a, const SymInt& b) { return mod(a, b); }
 SymInt min_of(const SymInt& a, const SymInt& b) { return min(a, b); }
 SymInt max_of(const SymInt& a, const SymInt& b) { return max(a, b); }
+SymInt shifted_left(const SymInt& a, const SymInt& b) { return a * power_of(2, b); }
+SymInt shifted_right(const SymInt& a, const SymInt& b) { return floordiv(a, power_of(2, b)); }
 
 template <SymInt (*Operation)(const SymInt&, const SymInt&)>
 Evaluated extremum(const Values& values, const ShapeEnv& dimensions) {
@@ -213,6 +233,14 @@ Evaluated extremum(const Values& values, const ShapeEnv& dimensions) {
   SymInt result = (*items)[0];
   for (const SymInt& item : *items) result = Operation(result, item);
   return integer(dimensions.simplify(result));
+}
+
+Evaluated sum_of_list(const Values& values, const ShapeEnv& dimensions) {
+  const auto items = as_integers(values[0]);
+  if (!items) return {};
+  SymInt sum = 0;
+  for (const SymInt& item : *items) sum = sum + item;
+  return integer(dimensions.simplify(sum));
 }
 
 Evaluated negate(const Values& values, const ShapeEnv&) {
@@ -506,6 +534,10 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::remainder", two_integers<mod_of>},
       {"prim::min", extremum<min_of>},
       {"prim::max", extremum<max_of>},
+      {"aten::pow", power},
+      {"aten::__lshift__", two_integers<shifted_left>},
+      {"aten::__rshift__", two_integers<shifted_right>},
+      {"aten::sum", sum_of_list},
       {"aten::neg", negate},
       {"aten::abs", absolute},
       {"prim::abs", absolute},
@@ -544,13 +576,33 @@ SymInt add_of(const SymInt& a, const SymInt& b) { return a + b; }
 SymInt sub_of(const SymInt& a, const SymInt& b) { return a - b; }
 SymInt rsub_of(const SymInt& a, const SymInt& b) { return b - a; }
 SymInt mul_of(const SymInt& a, const SymInt& b) { return a * b; }
+// Towards zero.
+SymInt truncdiv_of(const SymInt& a, const SymInt& b) {
+  if (b.number().value() <= 0) throw CannotTell{};
+  return max(floordiv(a, b), 0) + min(ceildiv(a, b), 0);
+}
+SymInt fmod_of(const SymInt& a, const SymInt& b) { return a - b * truncdiv_of(a, b); }
 
 const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)>& element_functions() {
   static const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)> table = {
-      {"aten::add", add_of},       {"aten::sub", sub_of},
-      {"aten::rsub", rsub_of},     {"aten::mul", mul_of},
-      {"aten::remainder", mod_of}, {"aten::maximum", max_of},
-      {"aten::minimum", min_of},   {"aten::floor_divide", floordiv_of}};
+      {"aten::add", add_of},
+      {"aten::sub", sub_of},
+      {"aten::rsub", rsub_of},
+      {"aten::mul", mul_of},
+      {"aten::remainder", mod_of},
+      {"aten::fmod", fmod_of},
+      {"aten::maximum", max_of},
+      {"aten::max", max_of},
+      {"aten::clamp_min", max_of},
+      {"aten::minimum", min_of},
+      {"aten::min", min_of},
+      {"aten::clamp_max", min_of},
+      {"aten::pow", power_of},
+      {"aten::__lshift__", shifted_left},
+      {"aten::bitwise_left_shift", shifted_left},
+      {"aten::__rshift__", shifted_right},
+      {"aten::bitwise_right_shift", shifted_right},
+      {"aten::floor_divide", floordiv_of}};
   return table;
 }
 
@@ -558,7 +610,8 @@ const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymIn
 const std::unordered_set<std::string_view>& element_keepers() {
   static const std::unordered_set<std::string_view> names{
       "prim::NumToTensor", "aten::scalar_tensor", "aten::tensor", "aten::as_tensor",
-      "aten::clone",       "aten::detach",        "aten::to",     "aten::alias"};
+      "aten::clone",       "aten::detach",        "aten::to",     "aten::alias",
+      "aten::positive",    "aten::floor",         "aten::ceil",   "aten::trunc"};
   return names;
 }
 
@@ -627,21 +680,37 @@ std::optional<SymInt> evaluate_element(std::string_view name, const Values& valu
     if (element_keepers().contains(name)) {
       return values[0].get_if<bool>() != nullptr ? std::nullopt : element_of(values[0]);
     }
-    if (name == "aten::neg") {
-      const auto element = element_of(values[0]);
-      return element ? std::optional(-*element) : std::nullopt;
+    const auto left = element_of(values[0]);
+    if (!left) return std::nullopt;
+    if (name == "aten::neg") return -*left;
+    if (name == "aten::abs") return max(*left, -*left);
+    if (name == "aten::square") return *left * *left;
+    if (name == "aten::clamp") {
+      SymInt result = *left;
+      for (const std::size_t i : {1, 2}) {
+        if (i >= values.size() || values.type(i).kind == ValueType::Kind::kNone) continue;
+        const SymInt limit = element_of(values[i]).value();
+        result = i == 1 ? max(result, limit) : min(result, limit);
+      }
+      return result;
+    }
+    const auto right = element_of(values[1]);
+    if (!right) return std::nullopt;
+    if (name == "aten::div") {
+      const auto* rounding = values.size() == 3 ? values[2].get_if<std::string>() : nullptr;
+      if (rounding == nullptr) return std::nullopt;
+      return *rounding == "floor" ? floordiv(*left, *right) : truncdiv_of(*left, *right);
     }
     const auto function = element_functions().find(name);
     if (function == element_functions().end()) return std::nullopt;
     // alpha, of which anything but 1 is rare.
     if (values.size() > 2 && literal_integer(values, 2) != 1) return std::nullopt;
-    const auto left = element_of(values[0]);
-    const auto right = element_of(values[1]);
-    if (!left || !right) return std::nullopt;
     return function->second(*left, *right);
   } catch (const SymbolicError&) {
     return std::nullopt;
   } catch (const CannotTell&) {
+    return std::nullopt;
+  } catch (const std::bad_optional_access&) {
     return std::nullopt;
   }
 }

@@ -193,6 +193,13 @@ Interval BoundsFinder::of_atom(const Atom& atom, int effort) {
         result.low = larger ? std::max(result.low, operand.low) : std::min(result.low, operand.low);
         result.high = larger ? std::max(result.high, operand.high) : std::min(result.high, operand.high);
       }
+      // One of two is at least half of their sum: max(n,-n) is not negative.
+      if (operands.size() == 2 && !atom.operands[0].is_number()) {
+        if (const auto sum = (atom.operands[0] + atom.operands[1]).number()) {
+          if (larger) result.low = std::max(result.low, wide_ceil_divide(*sum, 2));
+          if (!larger) result.high = std::min(result.high, wide_floor_divide(*sum, 2));
+        }
+      }
       return result;
     }
   }

@@ -19,6 +19,12 @@ std::optional<SymInt> read_element(const TensorValue& tensor) {
   return SymInt(tensor.element(0).integer);
 }
 
+// Whether numbers as large as sizes are exact in it: 300 is 44 in uint8, and True in bool.
+bool holds_sizes(Dtype dtype) {
+  return dtype == ScalarType::kInt64 || dtype == ScalarType::kInt32 || dtype == ScalarType::kFloat32 ||
+         dtype == ScalarType::kFloat64;
+}
+
 void count_write(const TensorContent::Memory& memory) { ++*memory.writes; }
 
 // Calls `found` with each memory of contents in the value.
@@ -239,7 +245,7 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, Traits traits, 
     if (computed && i < computed->size() && fits((*computed)[i], *info)) {
       content.constant = content_of(TensorRef(&(*computed)[i].to_tensor()));
       content.element = read_element((*computed)[i].to_tensor());
-    } else if (results.size() == 1 && info->sizes.empty()) {
+    } else if (results.size() == 1 && info->sizes.empty() && holds_sizes(info->dtype)) {
       content.element =
           evaluate_element(name, values, [this](const TensorValue& tensor) { return find_element(tensor); });
     }

@@ -704,6 +704,28 @@ TEST_CASE("the elements of integer tensors without dimensions", "[shapes]") {
   CHECK(element("aten::neg", {"int64[]"}) == "?");
   CHECK(element("aten::rsub", {"n", "7", "1"}) == "7-n");
   CHECK(element("aten::sin", {"n"}) == "?");
+  CHECK(element("aten::abs", {"n-m"}) == "max(m-n,n-m)");
+  CHECK(element("aten::pow", {"n", "2"}) == "n**2");
+  CHECK(element("aten::pow", {"2", "n"}) == "?");
+  CHECK(element("aten::pow", {"n", "-1"}) == "?");
+  CHECK(element("aten::__lshift__", {"n", "3"}) == "n*8");
+  CHECK(element("aten::bitwise_right_shift", {"n", "1"}) == "n//2");
+  CHECK(element("aten::bitwise_right_shift", {"n", "-1"}) == "?");
+  CHECK(element("aten::div", {"n", "3", "'floor'"}) == "n//3");
+  CHECK(element("aten::div", {"n", "m", "'trunc'"}) == "?");
+  CHECK(element("aten::div", {"n", "3"}) == "?");
+  CHECK(element("aten::min", {"n", "3"}) == "min(3,n)");
+  CHECK(element("aten::min", {"n"}) == "?");
+  CHECK(element("aten::clamp", {"n", "2", "7"}) == "min(7,max(2,n))");
+  CHECK(element("aten::clamp", {"n", "None", "7"}) == "min(7,n)");
+  CHECK(element("aten::clamp", {"n", "0.5", "7"}) == "?");
+  const auto truncated = SymInt::parse(element("aten::div", {"n", "3", "'trunc'"}));
+  const auto rest = SymInt::parse(element("aten::fmod", {"n", "3"}));
+  REQUIRE((truncated && rest));
+  for (std::int64_t n = -7; n < 8; ++n) {
+    CHECK(truncated->evaluate({{"n", n}}) == n / 3);
+    CHECK(rest->evaluate({{"n", n}}) == n % 3);
+  }
 }
 
 TEST_CASE("what holds of two values", "[shapes]") {

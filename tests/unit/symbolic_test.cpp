@@ -337,6 +337,8 @@ TEST_CASE("bounds of expressions", "[symbolic]") {
   CHECK(bounds(dimensions, "max(1, x)") == "1..");
   CHECK(bounds(dimensions, "min(m, x)") == "0..9");
   CHECK(bounds(dimensions, "max(1, x) - x") == "0..1");
+  CHECK(bounds(dimensions, "max(x - z, z - x + 3)") == "2..");
+  CHECK(bounds(dimensions, "min(x - z, z - x + 3)") == "..1");
   CHECK(bounds(dimensions, "min(batch, x) - x") == "..0");
   CHECK(bounds(dimensions, "min(batch, x) - batch") == "-64..0");
   CHECK(bounds(dimensions, "k*batch - k") == "0..");
