@@ -44,13 +44,18 @@ AbstractCalls::Outcome AbstractCalls::result_of(Function& function, const Values
   CostLog costs(run_.dimensions);
   auto result = run(function, arguments, &costs);
   if (!result) {
-    for (const Value& argument : arguments) run_.constants.note_write(argument);  // it may have
+    note_writes(arguments);
     Cost unknown;
     unknown.unknown[name] = 1;
     return {{}, std::move(unknown)};
   }
   costs.keep(result->known);
   return {std::move(result->known), costs.cost(), std::move(result->value)};
+}
+
+// What could not be followed may have written to them.
+void AbstractCalls::note_writes(const Values& arguments) {
+  for (const Value& argument : arguments) run_.constants.note_write(argument);
 }
 
 // Inner proxies have no nodes, so nothing but what is known of them may leave such a run.
@@ -88,6 +93,7 @@ Value AbstractCalls::call_inside(Function& function, const Values& arguments, co
     return result;
   } catch (const TraceFailure&) {
     run_.back_to(std::move(before));
+    note_writes(arguments);
     if (run_.costs != nullptr) {
       run_.costs->undo_to(cost_before);
       run_.costs->add_unknown(run_.type_of(run_.module));

@@ -31,6 +31,7 @@ class AbstractCalls : Part {
   Value call_inside(Function& function, const Values& arguments, const IrNode* node);
 
  private:
+  void note_writes(const Values& arguments);
 };
 
 }  // namespace fxtrace::torchscript

@@ -223,8 +223,9 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
         info->contiguous = before.tensor()->contiguous;
         info->contiguity_assumed = before.tensor()->contiguity_assumed;
       }
-      // A subgraph may run more than once, or not at all.
-      if (i == 0 && info->content && context_.records() && !context_.tracer->in_subgraph())
+      // A subgraph may run more than once, or not at all; so may a way of an `if`.
+      if (i == 0 && info->content && context_.tracer != nullptr && !context_.both_ways &&
+          !context_.tracer->in_subgraph())
         info->content = ConstantTensors::written(*info->content);
     }
     change_known(target, std::move(after));
@@ -473,7 +474,12 @@ void Knowledge::change_known(const TensorNames::Known& target, AbstractValue kno
   if (context_.mode == Mode::kAbstract) {
     // What a leaf does to its arguments stays, and nobody sees it do that.
     AbstractValue both = common(*target, known);
-    if (both.tensor() != nullptr) {
+    if (auto* info = std::get_if<TensorInfo>(&both.value)) {
+      if (known.tensor()->find_content() != nullptr) {
+        // Within the leaf: it may be followed once more for the same call.
+        info->content = known.tensor()->content;
+        changes_.add([target] { forget_contents(*target); });
+      }
       *target = std::move(both);
       return;
     }
