@@ -55,7 +55,7 @@ SymInt RuleArguments::size(std::string_view name) const {
   const AbstractValue& argument = value(name);
   if (const TensorInfo* info = argument.tensor()) {
     const TensorContent* content = info->find_content();
-    if (content != nullptr && content->element) return *content->element;
+    if (content != nullptr && content->elements.size() == 1) return content->elements[0];
   }
   if (argument.integer() == nullptr) throw CannotTell{};
   return *argument.integer();

@@ -115,9 +115,11 @@ Evaluated compare_values(const Values& values, const ShapeEnv& dimensions) {
                  dimensions);
 }
 
-// Positions in a list of `count` that the slice(list, start, end, step) names, as Python has it.
-std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, const Values& values) {
-  const auto step = literal_integer(values, 3);
+// Positions in a list of `count` that start, end and step name, the arguments from `begin` on, as Python has
+// it.
+std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, const Values& values,
+                                                         std::size_t begin) {
+  const auto step = literal_integer(values, begin + 2);
   if (!step || *step == 0) return std::nullopt;
   const auto size = static_cast<std::int64_t>(count);
   const bool forwards = *step > 0;
@@ -128,7 +130,8 @@ std::optional<std::vector<std::size_t>> sliced_positions(std::size_t count, cons
     if (!position) return std::nullopt;
     return std::clamp(*position < 0 ? *position + size : *position, lowest, highest);
   };
-  const auto first = bound(1, forwards ? lowest : highest), last = bound(2, forwards ? highest : lowest);
+  const auto first = bound(begin, forwards ? lowest : highest),
+             last = bound(begin + 1, forwards ? highest : lowest);
   if (!first || !last) return std::nullopt;
   std::vector<std::size_t> positions;
   const std::int64_t stride = std::clamp(*step, -size - 1, size + 1);
@@ -276,7 +279,7 @@ Evaluated round_up(const Values& values, const ShapeEnv&) {
 Evaluated to_integer(const Values& values, const ShapeEnv& dimensions) {
   if (const TensorInfo* info = values[0].tensor()) {
     const TensorContent* content = info->find_content();
-    return content != nullptr && content->element ? integer(*content->element) : Evaluated{};
+    return content != nullptr && content->elements.size() == 1 ? integer(content->elements[0]) : Evaluated{};
   }
   const auto value = as_ratio(values[0]);
   if (!value) return {};
@@ -349,7 +352,7 @@ Evaluated part_of_list(const Values& values, const ShapeEnv&) {
   if (values.size() != 4 || !literal_integer(values, 3)) return {};
   const auto* sequence = values[0].sequence();
   if (sequence == nullptr) return {};
-  const auto positions = sliced_positions(sequence->size(), values);
+  const auto positions = sliced_positions(sequence->size(), values, 1);
   if (!positions) return {};
   AbstractValue::Sequence part;
   for (const std::size_t place : *positions) part.push_back((*sequence)[place]);
@@ -564,12 +567,25 @@ const std::unordered_map<std::string_view, Function>& functions() {
   return table;
 }
 
-// The element of a tensor, or a number beside it.
-std::optional<SymInt> element_of(const AbstractValue& value) {
-  const TensorInfo* info = value.tensor();
-  if (info == nullptr) return as_integer(value);
-  const TensorContent* content = info->find_content();
-  return content != nullptr ? content->element : std::nullopt;
+using Elements = std::vector<SymInt>;
+
+// Those of a tensor, of tensors or numbers in a list, or a number beside a tensor.
+Elements elements_of(const AbstractValue& value) {
+  if (const TensorInfo* info = value.tensor()) {
+    const TensorContent* content = info->find_content();
+    return content != nullptr ? content->elements : Elements{};
+  }
+  if (const auto* items = value.sequence()) {
+    Elements all;
+    for (const AbstractValue& item : *items) {
+      const Elements more = item.sequence() != nullptr ? Elements{} : elements_of(item);
+      if (more.empty()) return {};
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  }
+  const auto number = as_integer(value);
+  return number ? Elements{*number} : Elements{};
 }
 
 SymInt add_of(const SymInt& a, const SymInt& b) { return a + b; }
@@ -583,8 +599,10 @@ SymInt truncdiv_of(const SymInt& a, const SymInt& b) {
 }
 SymInt fmod_of(const SymInt& a, const SymInt& b) { return a - b * truncdiv_of(a, b); }
 
-const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)>& element_functions() {
-  static const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymInt&)> table = {
+using BinaryOnElements = SymInt (*)(const SymInt&, const SymInt&);
+
+const std::unordered_map<std::string_view, BinaryOnElements>& element_functions() {
+  static const std::unordered_map<std::string_view, BinaryOnElements> table = {
       {"aten::add", add_of},
       {"aten::sub", sub_of},
       {"aten::rsub", rsub_of},
@@ -606,13 +624,105 @@ const std::unordered_map<std::string_view, SymInt (*)(const SymInt&, const SymIn
   return table;
 }
 
-// What has the element of its first argument.
+// What has the elements of its first argument, in order.
 const std::unordered_set<std::string_view>& element_keepers() {
   static const std::unordered_set<std::string_view> names{
-      "prim::NumToTensor", "aten::scalar_tensor", "aten::tensor", "aten::as_tensor",
-      "aten::clone",       "aten::detach",        "aten::to",     "aten::alias",
-      "aten::positive",    "aten::floor",         "aten::ceil",   "aten::trunc"};
+      "prim::NumToTensor",     "aten::scalar_tensor", "aten::tensor",  "aten::as_tensor",
+      "aten::_list_to_tensor", "aten::clone",         "aten::detach",  "aten::to",
+      "aten::alias",           "aten::positive",      "aten::floor",   "aten::ceil",
+      "aten::trunc",           "aten::stack",         "aten::cat",     "aten::reshape",
+      "aten::flatten",         "aten::unsqueeze",     "aten::squeeze", "aten::contiguous"};
   return names;
+}
+
+const std::unordered_map<std::string_view, SymInt (*)(const SymInt&)>& unary_element_functions() {
+  static const std::unordered_map<std::string_view, SymInt (*)(const SymInt&)> table = {
+      {"aten::neg", [](const SymInt& x) { return -x; }},
+      {"aten::abs", [](const SymInt& x) { return max(x, -x); }},
+      {"aten::square", [](const SymInt& x) { return x * x; }}};
+  return table;
+}
+
+// All elements become one; those that run over them, cumsum() and cumprod(), leave one at each.
+const std::unordered_map<std::string_view, BinaryOnElements>& element_reductions() {
+  static const std::unordered_map<std::string_view, BinaryOnElements> table = {
+      {"aten::sum", add_of}, {"aten::prod", mul_of}, {"aten::max", max_of},    {"aten::amax", max_of},
+      {"aten::min", min_of}, {"aten::amin", min_of}, {"aten::cumsum", add_of}, {"aten::cumprod", mul_of}};
+  return table;
+}
+
+Elements element_by_element(BinaryOnElements function, const Elements& left, const Elements& right) {
+  Elements result;
+  const std::size_t count = std::max(left.size(), right.size());
+  if (left.empty() || right.empty() || count % left.size() != 0 || count % right.size() != 0) return {};
+  if (left.size() != count && left.size() != 1) return {};
+  if (right.size() != count && right.size() != 1) return {};
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back(function(left[left.size() == 1 ? 0 : i], right[right.size() == 1 ? 0 : i]));
+  return result;
+}
+
+Elements clamped(const Values& values, Elements result) {
+  for (const std::size_t i : {1, 2}) {
+    if (i >= values.size() || values.type(i).kind == ValueType::Kind::kNone) continue;
+    result = element_by_element(i == 1 ? max_of : min_of, result, elements_of(values[i]));
+  }
+  return result;
+}
+
+Elements parts_of_elements(std::string_view name, const Values& values, const Elements& of) {
+  if (name == "aten::flip") return {of.rbegin(), of.rend()};
+  Elements result;
+  if (name == "aten::select") {
+    const auto index = literal_integer(values, 2);
+    const auto at = index ? position_in(std::ssize(of), *index) : std::nullopt;
+    if (at) result.push_back(of[*at]);
+  } else if (const auto positions = sliced_positions(of.size(), values, 2)) {
+    for (const std::size_t at : *positions) result.push_back(of[at]);
+  }
+  return result;
+}
+
+Elements elements_after(std::string_view name, const Values& values, std::size_t count) {
+  if (name == "aten::_shape_as_tensor") {
+    const TensorInfo* info = values[0].tensor();
+    return info != nullptr ? info->sizes : Elements{};
+  }
+  const Elements left = values[0].get_if<bool>() != nullptr ? Elements{} : elements_of(values[0]);
+  if (left.empty()) return {};
+  // Of another dtype, a view has other numbers.
+  if (name == "aten::view") return values[1].sequence() != nullptr ? left : Elements{};
+  if (element_keepers().contains(name)) return left;
+  if (const auto found = unary_element_functions().find(name); found != unary_element_functions().end()) {
+    Elements result;
+    for (const SymInt& element : left) result.push_back(found->second(element));
+    return result;
+  }
+  if (name == "aten::clamp") return clamped(values, left);
+  if (name == "aten::select" || name == "aten::slice" || name == "aten::flip")
+    return parts_of_elements(name, values, left);
+  const bool is_scan = name.starts_with("aten::cum");
+  const auto reduction = element_reductions().find(name);
+  const bool has_other = values.size() == 2 && (name == "aten::max" || name == "aten::min");
+  if (reduction != element_reductions().end() && (is_scan || count == 1) && !has_other) {
+    Elements result{left[0]};
+    for (std::size_t i = 1; i < left.size(); ++i) {
+      result.push_back(reduction->second(result.back(), left[i]));
+      if (!is_scan) result.erase(result.begin());
+    }
+    return result;
+  }
+  const Elements right = elements_of(values[1]);
+  if (name == "aten::div") {
+    const auto* rounding = values.size() == 3 ? values[2].get_if<std::string>() : nullptr;
+    if (rounding == nullptr) return {};
+    return element_by_element(*rounding == "floor" ? floordiv_of : truncdiv_of, left, right);
+  }
+  const auto function = element_functions().find(name);
+  // alpha, of which anything but 1 is rare.
+  if (function == element_functions().end() || (values.size() > 2 && literal_integer(values, 2) != 1))
+    return {};
+  return element_by_element(function->second, left, right);
 }
 
 }  // namespace
@@ -675,43 +785,16 @@ std::optional<ChangedList> changed_list(std::string_view name, const Values& val
   return ChangedList{std::move(list), {}};
 }
 
-std::optional<SymInt> evaluate_element(std::string_view name, const Values& values) {
+std::vector<SymInt> evaluate_elements(std::string_view name, const Values& values, std::size_t count) {
   try {
-    if (element_keepers().contains(name)) {
-      return values[0].get_if<bool>() != nullptr ? std::nullopt : element_of(values[0]);
-    }
-    const auto left = element_of(values[0]);
-    if (!left) return std::nullopt;
-    if (name == "aten::neg") return -*left;
-    if (name == "aten::abs") return max(*left, -*left);
-    if (name == "aten::square") return *left * *left;
-    if (name == "aten::clamp") {
-      SymInt result = *left;
-      for (const std::size_t i : {1, 2}) {
-        if (i >= values.size() || values.type(i).kind == ValueType::Kind::kNone) continue;
-        const SymInt limit = element_of(values[i]).value();
-        result = i == 1 ? max(result, limit) : min(result, limit);
-      }
-      return result;
-    }
-    const auto right = element_of(values[1]);
-    if (!right) return std::nullopt;
-    if (name == "aten::div") {
-      const auto* rounding = values.size() == 3 ? values[2].get_if<std::string>() : nullptr;
-      if (rounding == nullptr) return std::nullopt;
-      return *rounding == "floor" ? floordiv(*left, *right) : truncdiv_of(*left, *right);
-    }
-    const auto function = element_functions().find(name);
-    if (function == element_functions().end()) return std::nullopt;
-    // alpha, of which anything but 1 is rare.
-    if (values.size() > 2 && literal_integer(values, 2) != 1) return std::nullopt;
-    return function->second(*left, *right);
+    Elements result = elements_after(name, values, count);
+    return result.size() == count ? result : Elements{};
   } catch (const SymbolicError&) {
-    return std::nullopt;
+    return {};
   } catch (const CannotTell&) {
-    return std::nullopt;
+    return {};
   } catch (const std::bad_optional_access&) {
-    return std::nullopt;
+    return {};
   }
 }
 

@@ -24,7 +24,8 @@ struct ChangedList {
 };
 std::optional<ChangedList> changed_list(std::string_view name, const CallArguments& values);
 
-// Evaluates an operator whose result is a 0-d integer tensor made from such tensors; returns its element.
-std::optional<SymInt> evaluate_element(std::string_view name, const CallArguments& values);
+// Evaluates an operator that makes an integer tensor with at most one dimension, and `count` elements, from
+// such tensors and sizes; returns its elements, none when they are unknown.
+std::vector<SymInt> evaluate_elements(std::string_view name, const CallArguments& values, std::size_t count);
 
 }  // namespace fxtrace

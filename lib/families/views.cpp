@@ -29,7 +29,7 @@ bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
 // ---- Another shape ----
 
 // The sizes that `asked` stands for when one of them may be -1.
-Sizes complete(const Sizes& sizes, Sizes asked, const ShapeEnv& dimensions) {
+Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   const auto fits = [&](const Sizes& result) {
     require(dimensions, Relation::kEqual, product(sizes), product(result), "numbers of elements differ");
     return result;
@@ -41,10 +41,16 @@ Sizes complete(const Sizes& sizes, Sizes asked, const ShapeEnv& dimensions) {
   if (!open) {
     // With as many elements for all values of the dimensions none is -1.
     if (product(sizes) == product(asked)) return asked;
+    std::vector<std::size_t> may_be_open;
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (is_left_open(asked[i], dimensions)) open = i;
+      if (dimensions.decide(Relation::kGreaterEqual, asked[i], 0) != true) may_be_open.push_back(i);
     }
-    if (!open) return fits(asked);
+    if (may_be_open.empty()) return fits(asked);
+    if (may_be_open.size() > 1) {
+      for (const std::size_t i : may_be_open) asked[i] = dimensions.fresh();
+      return asked;
+    }
+    open = may_be_open[0];  // what is left to it is also what it is
   }
   Sizes others = asked;
   others.erase(others.begin() + signed_index(*open));

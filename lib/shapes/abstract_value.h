@@ -26,7 +26,7 @@ struct TensorContent {
     std::shared_ptr<std::size_t> writes;
     std::size_t seen = 0;
   };
-  std::optional<SymInt> element;  // of an integer tensor with one
+  std::vector<SymInt> elements;  // of an integer tensor with at most one dimension; none when unknown
   // The tensor itself, in the representation of whoever set it; null when its elements are unknown.
   std::shared_ptr<const void> constant;
   std::vector<Memory> memory;  // that the tensor may be in

@@ -199,12 +199,16 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
   std::optional<AbstractValue>& place = converted_[i];
   if (place) return *place;
   place = converted(argument, true);
-  auto* info = std::get_if<TensorInfo>(&place->value);
-  if (info != nullptr && read_constant_) {
-    if (auto element = read_constant_(argument.to_tensor())) {
-      info->content = std::make_shared<TensorContent>(TensorContent{std::move(element), nullptr, {}});
-    }
-  }
+  const auto read = [this](AbstractValue& known, const Value& of) {
+    auto* info = of.is_tensor() && read_constant_ ? std::get_if<TensorInfo>(&known.value) : nullptr;
+    if (info == nullptr) return;
+    if (auto elements = read_constant_(of.to_tensor()); !elements.empty())
+      info->content = std::make_shared<TensorContent>(TensorContent{std::move(elements), nullptr, {}});
+  };
+  read(*place, argument);
+  auto* items = argument.is_list() ? std::get_if<AbstractValue::Sequence>(&place->value) : nullptr;
+  for (std::size_t item = 0; items != nullptr && item < items->size(); ++item)
+    read((*items)[item], argument.items()[item]);
   return *place;
 }
 

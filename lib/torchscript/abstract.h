@@ -37,9 +37,9 @@ Meta meta_of(const TypePtr& type, const AbstractValue& known = {});
 // Returns the Meta of each tensor that is known to be in the value, in order.
 std::vector<Meta> tensors_in(const AbstractValue& known);
 
-// Reads the element of an integer tensor that is a constant of the code and has one; returns nothing for
+// Reads the elements of a tensor that is a constant of the code, as TensorContent has them; returns none for
 // other tensors.
-using ReadConstant = std::function<std::optional<SymInt>(const TensorValue&)>;
+using ReadConstant = std::function<std::vector<SymInt>(const TensorValue&)>;
 
 // The arguments of a call, given as values of the interpreter.
 class InterpreterArguments final : public CallArguments {

@@ -12,17 +12,25 @@
 namespace fxtrace::torchscript {
 namespace {
 
-std::optional<SymInt> read_element(const TensorValue& tensor) {
-  if (tensor.numel() != 1 || !tensor.elements || tensor.dtype == ScalarType::kBool ||
-      !is_integral(tensor.dtype))
-    return std::nullopt;
-  return SymInt(tensor.element(0).integer);
+constexpr std::int64_t kMostSizes = 64;
+
+std::vector<SymInt> read_elements(const TensorValue& tensor) {
+  const bool is_read = tensor.dim() <= 1 && tensor.numel() <= kMostSizes && tensor.elements &&
+                       tensor.dtype != ScalarType::kBool && is_integral(tensor.dtype);
+  std::vector<SymInt> elements;
+  for (std::int64_t i = 0; is_read && i < tensor.numel(); ++i)
+    elements.emplace_back(tensor.element(i).integer);
+  return elements;
 }
 
-// Whether numbers as large as sizes are exact in it: 300 is 44 in uint8, and True in bool.
-bool holds_sizes(Dtype dtype) {
-  return dtype == ScalarType::kInt64 || dtype == ScalarType::kInt32 || dtype == ScalarType::kFloat32 ||
-         dtype == ScalarType::kFloat64;
+// How many sizes the tensor may be; 0 if there are many, and where they are not exact: 300 is 44 in uint8,
+// and True in bool.
+std::size_t count_of_sizes(const TensorInfo& info) {
+  const bool is_exact = info.dtype == ScalarType::kInt64 || info.dtype == ScalarType::kInt32 ||
+                        info.dtype == ScalarType::kFloat32 || info.dtype == ScalarType::kFloat64;
+  if (!is_exact || info.sizes.size() > 1) return 0;
+  const auto count = info.sizes.empty() ? 1 : info.sizes[0].number();
+  return count && *count <= kMostSizes ? static_cast<std::size_t>(*count) : 0;
 }
 
 void count_write(const TensorContent::Memory& memory) { ++*memory.writes; }
@@ -238,18 +246,27 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, Traits traits, 
   std::optional<Values> computed;
   if (row != nullptr && std::all_of(results.begin(), results.end(), is_known_small))
     computed = compute(*row, schema, traits, values);
+  const ReadConstant read = [this](const TensorValue& tensor) { return find_elements(tensor); };
+  if (auto* parts = results.empty() ? nullptr : std::get_if<AbstractValue::Sequence>(&results[0].value);
+      parts != nullptr && name == "aten::unbind") {
+    const auto elements = evaluate_elements("aten::alias", values, parts->size(), read);
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (auto* info = std::get_if<TensorInfo>(&(*parts)[i].value))
+        info->content = std::make_shared<TensorContent>(
+            TensorContent{{elements[i]}, {}, {{std::make_shared<std::size_t>(0)}}});
+    }
+  }
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto* info = std::get_if<TensorInfo>(&results[i].value);
     if (info == nullptr) continue;
-    TensorContent content{std::nullopt, {}, {{std::make_shared<std::size_t>(0)}}};
+    TensorContent content{{}, {}, {{std::make_shared<std::size_t>(0)}}};
     if (computed && i < computed->size() && fits((*computed)[i], *info)) {
       content.constant = content_of(TensorRef(&(*computed)[i].to_tensor()));
-      content.element = read_element((*computed)[i].to_tensor());
-    } else if (results.size() == 1 && info->sizes.empty() && holds_sizes(info->dtype)) {
-      content.element =
-          evaluate_element(name, values, [this](const TensorValue& tensor) { return find_element(tensor); });
+      content.elements = read_elements((*computed)[i].to_tensor());
+    } else if (const std::size_t count = count_of_sizes(*info); count > 0 && results.size() == 1) {
+      content.elements = evaluate_elements(name, values, count, read);
     }
-    if (content.constant || content.element) {
+    if (content.constant || !content.elements.empty()) {
       info->content = std::make_shared<TensorContent>(std::move(content));
     }
   }
@@ -285,8 +302,8 @@ void ConstantTensors::note_choice(AbstractValue& result, const Values& of) const
   });
 }
 
-std::optional<SymInt> ConstantTensors::find_element(const TensorValue& tensor) const {
-  return is_known(tensor) ? read_element(tensor) : std::nullopt;
+std::vector<SymInt> ConstantTensors::find_elements(const TensorValue& tensor) const {
+  return is_known(tensor) ? read_elements(tensor) : std::vector<SymInt>{};
 }
 
 }  // namespace fxtrace::torchscript

@@ -55,8 +55,8 @@ class ConstantTensors {
                    std::vector<AbstractValue>& results) const;
   // Notes that `result` is one of the values.
   void note_choice(AbstractValue& result, const Values& of) const;
-  // Returns the element of a constant of the code that has one; nothing for others.
-  std::optional<SymInt> find_element(const TensorValue& tensor) const;
+  // Returns the elements of a constant of the code, as TensorContent has them; none for others.
+  std::vector<SymInt> find_elements(const TensorValue& tensor) const;
 
  private:
   bool is_known(const TensorValue& tensor) const;

@@ -50,6 +50,11 @@ FailureKind failure_kind(script::RefusalKind kind) {
   }
 }
 
+bool is_list_of_integers(const Type& type) {
+  const auto* list = type.as<ListType>();
+  return list != nullptr && list->element()->kind() == TypeKind::kInt;
+}
+
 bool is_written(const FunctionSchema& schema, std::size_t index) {
   return index < schema.arguments.size() && schema.arguments[index].is_written;
 }
@@ -82,8 +87,14 @@ void OperatorCalls::run(const IrNode* node) {
       while (const auto* list = element->as<ListType>()) element = list->element();
       if (auto list = script::find_list(*constant, element)) return frames_.set(node, *std::move(list));
     }
-    frames_.set(node, recording_.apply("torch.Tensor.tolist", {frames_.input(node, 0)},
-                                       node->output()->type(), node));
+    const TypePtr type = node->output()->type();
+    AbstractValue known;
+    const TensorInfo* info = known_of(frames_.input(node, 0)).tensor();
+    const TensorContent* content = info == nullptr ? nullptr : info->find_content();
+    if (content != nullptr && info->dim() == 1 && is_list_of_integers(*type))
+      known.value = AbstractValue::Sequence(content->elements.begin(), content->elements.end());
+    frames_.set(node, recording_.apply("torch.Tensor.tolist", {frames_.input(node, 0)}, type, node,
+                                       std::move(known)));
     return;
   }
   const OperatorSchema* op = node->operator_schema();

@@ -60,9 +60,9 @@ std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std:
   return result;
 }
 
-std::optional<SymInt> evaluate_element(std::string_view name, const std::vector<Value>& values,
-                                       const ReadConstant& constant) {
-  return fxtrace::evaluate_element(name, InterpreterArguments(values, constant));
+std::vector<SymInt> evaluate_elements(std::string_view name, const std::vector<Value>& values,
+                                      std::size_t count, const ReadConstant& constant) {
+  return fxtrace::evaluate_elements(name, InterpreterArguments(values, constant), count);
 }
 
 }  // namespace fxtrace::torchscript

@@ -20,7 +20,7 @@ Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>&
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
 
-std::optional<SymInt> evaluate_element(std::string_view name, const std::vector<Value>& values,
-                                       const ReadConstant& constant);
+std::vector<SymInt> evaluate_elements(std::string_view name, const std::vector<Value>& values,
+                                      std::size_t count, const ReadConstant& constant);
 
 }  // namespace fxtrace::torchscript

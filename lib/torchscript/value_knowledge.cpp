@@ -174,7 +174,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   }
   if (gives_tensor && results[0].is_unknown()) {
     Inferred inferred = infer_shapes(schema, values, context_.dimensions, [this](const TensorValue& tensor) {
-      return constants_.find_element(tensor);
+      return constants_.find_elements(tensor);
     });
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
@@ -188,10 +188,12 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
     constants_.note_shared(schema, values, results);
   }
   if (context_.costs != nullptr && gives_tensor) add_cost(node, schema, values, results);
-  // An integer that the data decides: int(x.item()).
+  // An integer that the data decides, int(x.item()), or that has no expression, int(math.sqrt(n)).
+  const Proxy* first = values.empty() ? nullptr : find_proxy(values[0]);
+  const bool is_rounded = first != nullptr && first->static_type->kind() == TypeKind::kFloat;
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == TypeKind::kInt &&
                        !values.empty() &&
-                       (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]));
+                       (has_trait(node, traits::kReadsData) || find_tensor_info(values[0]) || is_rounded);
   if (by_data && results[0].is_unknown()) {
     results[0].value = context_.dimensions.fresh({std::nullopt, std::nullopt});
   }

@@ -152,6 +152,8 @@ TEST_CASE("shape rules: other shapes, parts and company", "[shapes]") {
   static constexpr Case kCases[] = {
       {"view(float32[n,3,4], [n,-1])", "float32[n,12]"},
       {"view(float32[n,12], [n,3,-1])", "float32[n,3,4]"},
+      {"view(float32[n,12], [n,3,a-b])", "float32[n,3,4]"},
+      {"view(float32[n,12], [n,a-b,a-b])", "float32[n,u0,u1]"},
       {"view.dtype(float32[n,4], int16)", "int16[n,8]"},
       {"reshape(float32[n,6], [-1])", "float32[n*6]"},
       {"reshape(float32[0], [n,1,-1])", "float32[n,1,0]"},
@@ -687,13 +689,37 @@ TEST_CASE("lists whose elements are known change", "[shapes]") {
   CHECK(changed("aten::sort", {"[n,3]"}) == "?");
 }
 
-TEST_CASE("the elements of integer tensors without dimensions", "[shapes]") {
-  const auto element = [](std::string_view name, std::initializer_list<const char*> texts) -> std::string {
+TEST_CASE("the elements of integer tensors with at most one dimension", "[shapes]") {
+  const auto elements = [](std::string_view name, std::initializer_list<const char*> texts,
+                           std::size_t count) {
     std::vector<AbstractValue> values;
     for (const char* text : texts) values.push_back(parse_value(text));
-    const auto result = evaluate_element(name, AbstractArguments(values));
-    return result ? result->text() : "?";
+    std::string result;
+    for (const SymInt& element : evaluate_elements(name, AbstractArguments(values), count))
+      result += (result.empty() ? "" : " ") + element.text();
+    return result.empty() ? "?" : result;
   };
+  const auto element = [&](std::string_view name, std::initializer_list<const char*> texts) {
+    return elements(name, texts, 1);
+  };
+  CHECK(elements("aten::_shape_as_tensor", {"float32[n,3,m]"}, 3) == "n 3 m");
+  CHECK(elements("aten::tensor", {"[n,3]"}, 2) == "n 3");
+  CHECK(elements("aten::tensor", {"[n,?]"}, 2) == "?");
+  CHECK(elements("aten::stack", {"[n,m]", "0"}, 2) == "n m");
+  CHECK(elements("aten::select", {"[n,3]", "0", "-1"}, 1) == "3");
+  CHECK(elements("aten::select", {"[n,3]", "0", "n"}, 1) == "?");
+  CHECK(elements("aten::slice", {"[n,3,m,4]", "0", "1", "None", "2"}, 2) == "3 4");
+  CHECK(elements("aten::flip", {"[n,3]", "[0]"}, 2) == "3 n");
+  CHECK(elements("aten::mul", {"[n,3]", "2"}, 2) == "n*2 6");
+  CHECK(elements("aten::mul", {"[n,3]", "[m,m]"}, 2) == "m*n m*3");
+  CHECK(elements("aten::mul", {"[n,3,4]", "[m,m]"}, 3) == "?");
+  CHECK(elements("aten::sum", {"[n,3,m]", "None"}, 1) == "m+n+3");
+  CHECK(elements("aten::max", {"[n,3]"}, 1) == "max(3,n)");
+  CHECK(elements("aten::cumsum", {"[n,3,m]", "0", "None"}, 3) == "n n+3 m+n+3");
+  CHECK(elements("aten::cumprod", {"[n,3]", "0", "None"}, 2) == "n n*3");
+  CHECK(elements("aten::view", {"[n,3]", "[2]"}, 2) == "n 3");
+  CHECK(elements("aten::view", {"[n,3]", "7"}, 2) == "?");
+  CHECK(elements("aten::reshape", {"[n,3]", "[1]"}, 1) == "?");
   CHECK(element("prim::NumToTensor", {"n"}) == "n");
   CHECK(element("prim::NumToTensor", {"True"}) == "?");
   CHECK(element("aten::floor_divide", {"n", "2"}) == "n//2");
@@ -715,7 +741,7 @@ TEST_CASE("the elements of integer tensors without dimensions", "[shapes]") {
   CHECK(element("aten::div", {"n", "m", "'trunc'"}) == "?");
   CHECK(element("aten::div", {"n", "3"}) == "?");
   CHECK(element("aten::min", {"n", "3"}) == "min(3,n)");
-  CHECK(element("aten::min", {"n"}) == "?");
+  CHECK(element("aten::min", {"n", "?"}) == "?");
   CHECK(element("aten::clamp", {"n", "2", "7"}) == "min(7,max(2,n))");
   CHECK(element("aten::clamp", {"n", "None", "7"}) == "min(7,n)");
   CHECK(element("aten::clamp", {"n", "0.5", "7"}) == "?");

@@ -50,7 +50,7 @@ Told tell(const Operator& op, const std::vector<AbstractValue>& values, ShapeEnv
   Told told;
   told.plain = evaluate_plain(op.base_name(), arguments, known);
   changed_list(op.base_name(), arguments);
-  evaluate_element(op.base_name(), arguments);
+  evaluate_elements(op.base_name(), arguments, 1);
   told.shapes = infer_shapes(RuleArguments(costed.called, arguments, known));
   CostLog log(known);
   log.call(costed, arguments, told.shapes.results);
