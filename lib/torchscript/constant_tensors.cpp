@@ -12,7 +12,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-constexpr std::int64_t kMostSizes = 64;
+constexpr std::int64_t kMostSizes = 16;
 
 std::vector<SymInt> read_elements(const TensorValue& tensor) {
   const bool is_read = tensor.dim() <= 1 && tensor.numel() <= kMostSizes && tensor.elements &&
@@ -23,11 +23,11 @@ std::vector<SymInt> read_elements(const TensorValue& tensor) {
   return elements;
 }
 
-// How many sizes the tensor may be; 0 if there are many, and where they are not exact: 300 is 44 in uint8,
-// and True in bool.
+// How many sizes the tensor may be; 0 if there are many, and where they are not exact: 300 is 44 in uint8 and
+// True in bool, and float32 rounds what counts many elements.
 std::size_t count_of_sizes(const TensorInfo& info) {
   const bool is_exact = info.dtype == ScalarType::kInt64 || info.dtype == ScalarType::kInt32 ||
-                        info.dtype == ScalarType::kFloat32 || info.dtype == ScalarType::kFloat64;
+                        info.dtype == ScalarType::kFloat64;
   if (!is_exact || info.sizes.size() > 1) return 0;
   const auto count = info.sizes.empty() ? 1 : info.sizes[0].number();
   return count && *count <= kMostSizes ? static_cast<std::size_t>(*count) : 0;

@@ -59,6 +59,23 @@ class Halves(nn.Module):
         return x[:middle], x[middle:], x[(x.size(0) + 1) // 2 :]
 
 
+@case("float32[rows,cols]", rows=(0, 5), cols=(0, 6))
+class NegativePositions(nn.Module):
+    def forward(self, x: Tensor):
+        n, m = x.shape
+        return x[:, -n:], x[:, :-n], x[:, n - m :], x[: 2 - m], x[1 - n : m : 2], x[:, : abs(n - m)]
+
+
+@case("float32[rows,cols]", rows=(1, 5), cols=(1, 6))
+class SizesInTensors(nn.Module):
+    def forward(self, x: Tensor):
+        sizes = torch._shape_as_tensor(x)
+        sizes *= 2
+        both = torch.cat([sizes, torch.stack([sizes[1], sizes[0] // 4])])
+        n, m = sizes.clamp(max=5).unbind(0)
+        return x.new_zeros(int(both.sum()), int(torch.cumsum(both, 0)[-2])), x.new_zeros(int(n), int(m << 1) ** 2 % 7)
+
+
 @case("float32[rows,cols]", rows=(1, 6), cols=(1, 20))
 class PadToFour(nn.Module):
     def forward(self, x: Tensor):
