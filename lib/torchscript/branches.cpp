@@ -233,6 +233,14 @@ AbstractValue Branches::merged(const Value& first, const Value& second) {
   AbstractValue known = known_of_value(first);
   const AbstractValue other = known_of_value(second);
   if (known == other) return known;
+  if (known.integer() != nullptr && other.integer() != nullptr) {
+    const Range one = run_.dimensions.bounds(*known.integer()),
+                two = run_.dimensions.bounds(*other.integer());
+    Range either;
+    if (one.low && two.low) either.low = std::min(*one.low, *two.low);
+    if (one.high && two.high) either.high = std::max(*one.high, *two.high);
+    return {run_.dimensions.fresh(either)};
+  }
   auto* info = std::get_if<TensorInfo>(&known.value);
   if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
   info->content = nullptr;
