@@ -203,7 +203,7 @@ SymInt power_of(const SymInt& base, const SymInt& exponent) {
 }
 
 // TorchScript's ** of integers gives a float.
-Evaluated power(const Values& values, const ShapeEnv&) {
+Evaluated power_of_value(const Values& values, const ShapeEnv&) {
   const auto base = as_ratio(values[0]);
   const auto exponent = literal_integer(values, 1);
   if (!base || base->numerator.is_number() || !exponent) return {};
@@ -537,7 +537,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::remainder", two_integers<mod_of>},
       {"prim::min", extremum<min_of>},
       {"prim::max", extremum<max_of>},
-      {"aten::pow", power},
+      {"aten::pow", power_of_value},
       {"aten::__lshift__", two_integers<shifted_left>},
       {"aten::__rshift__", two_integers<shifted_right>},
       {"aten::sum", sum_of_list},
