@@ -32,10 +32,12 @@ SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, c
     if (holds(Relation::kLessEqual, position)) return max(position + size * once(-position), 0);
     return max(min(position + size * once(max(-position, 0)), size), 0);
   };
-  // What data decides may be any number, and no reader would learn from the expression.
-  bool is_open = false;
   for (const SymInt* position : {&start, &end}) {
-    is_open = is_open || !dimensions.decide(Relation::kLess, *position, 0);
+    if (dimensions.decide(Relation::kLess, *position, 0)) continue;
+    // Else the size of a part of a part would grow with each.
+    constexpr std::size_t kLongest = 40;
+    if (size.text().size() + position->text().size() > kLongest) return fresh_up_to(size, dimensions);
+    // What data decides may be any number, and no reader would learn from the expression.
     const Range range = dimensions.bounds(*position);
     const auto names = position->symbols();
     if (!range.low && !range.high &&
@@ -53,10 +55,7 @@ SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, c
                                                               : from_end(end);
     count = max(last - (holds(Relation::kGreaterEqual, start) ? start : from_end(start)), 0);
   }
-  count = dimensions.simplify(ceildiv(dimensions.simplify(count), step));
-  // Else one of a part of a part would grow with each.
-  constexpr std::size_t kLongest = 100;
-  return is_open && count.text().size() > kLongest ? fresh_up_to(size, dimensions) : count;
+  return dimensions.simplify(ceildiv(dimensions.simplify(count), step));
 }
 
 SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t otherwise) {
