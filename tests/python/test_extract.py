@@ -178,6 +178,10 @@ def check_modules(part: dict, whole: dict) -> None:
         if module["alias_of"] is not None:
             first = of_whole[module["alias_of"]]
             assert (other["alias_of"] or other["path"]) == (first["alias_of"] or first["path"])
+    kept = {module["path"] for module in part["modules"]}
+    for path, module in of_whole.items():
+        if module["alias_of"] in kept and path.rpartition(".")[0] in kept:
+            assert path in kept
 
 
 @pytest.mark.parametrize("rules", harness.RULES)
