@@ -200,19 +200,17 @@ class CommonForm {
 
   // What was written in place is read as the result of the last that wrote it.
   void read_written(NodeId id) {
-    const auto last = [&](NodeId input) {
-      const auto root = roots_.find(input.index);
-      return root == roots_.end() ? input : last_[root->second];
-    };
-    const Node& node = graph_.graph.node(id);
-    bool any = false;
-    for_each_input(node, [&](NodeId input) { any = any || last(input) != input; });
-    if (!any) return;
-    std::vector<Argument> args = node.args;
-    Kwargs kwargs = node.kwargs;
-    for (Argument& argument : args) argument = map_references<NodeId>(argument, last);
-    for (auto& [name, argument] : kwargs) argument = map_references<NodeId>(argument, last);
-    graph_.graph.set_args(id, std::move(args), std::move(kwargs));
+    replace_inputs(graph_, id, [&](NodeId input) -> std::optional<Argument> {
+      const auto last = last_.find(root_of(input).index);
+      return last == last_.end() || last->second == input ? std::nullopt
+                                                          : std::optional<Argument>(last->second);
+    });
+  }
+
+  // The first name of what was written in place; of other nodes the node.
+  NodeId root_of(NodeId id) const {
+    const auto found = roots_.find(id.index);
+    return found == roots_.end() ? id : NodeId{found->second};
   }
 
   void note_written(const Node& node) {
@@ -247,14 +245,10 @@ class CommonForm {
 
   // Whether both are views of one tensor in the same way.
   bool is_same_memory(NodeId a, NodeId b) {
-    const auto root = [&](NodeId id) {
-      const auto found = roots_.find(id.index);
-      return found == roots_.end() ? id : NodeId{found->second};
-    };
     constexpr int kMostViews = 16;
     for (int i = 0; i < kMostViews; ++i) {
-      a = root(a);
-      b = root(b);
+      a = root_of(a);
+      b = root_of(b);
       if (a == b) return true;
       const Node& first = graph_.graph.node(a);
       const Node& second = graph_.graph.node(b);
@@ -385,11 +379,10 @@ class CommonForm {
     if (node.op != Opcode::kCallFunction || node.model_function) return std::nullopt;
     if (node.meta->value && node.meta->kind() != ValueKind::kFloat) return node.meta->value;
     const auto known = [&](const Argument& argument) -> std::optional<Expression> {
-      if (const auto* integer = argument.get_if<std::int64_t>()) return Expression(*integer);
       if (const auto* real = argument.get_if<double>()) return Expression::floating(*real);
       const auto* id = argument.get_if<NodeId>();
-      if (id == nullptr || !is_size(graph_.graph.node(*id))) return std::nullopt;
-      return graph_.graph.node(*id).meta->value;
+      const bool is_other = id != nullptr && !is_size(graph_.graph.node(*id));
+      return is_other ? std::nullopt : known_size(graph_.graph, argument);
     };
     const auto first = node.args.empty() ? std::nullopt : known(node.args[0]);
     if (!first) return std::nullopt;

@@ -654,9 +654,9 @@ const std::unordered_map<std::string_view, BinaryOnElements>& element_reductions
 Elements element_by_element(BinaryOnElements function, const Elements& left, const Elements& right) {
   Elements result;
   const std::size_t count = std::max(left.size(), right.size());
-  if (left.empty() || right.empty() || count % left.size() != 0 || count % right.size() != 0) return {};
-  if (left.size() != count && left.size() != 1) return {};
-  if (right.size() != count && right.size() != 1) return {};
+  for (const Elements* each : {&left, &right}) {
+    if (each->empty() || (each->size() != count && each->size() != 1)) return {};
+  }
   for (std::size_t i = 0; i < count; ++i)
     result.push_back(function(left[left.size() == 1 ? 0 : i], right[right.size() == 1 ? 0 : i]));
   return result;
@@ -705,12 +705,9 @@ Elements elements_after(std::string_view name, const Values& values, std::size_t
   const auto reduction = element_reductions().find(name);
   const bool has_other = values.size() == 2 && (name == "aten::max" || name == "aten::min");
   if (reduction != element_reductions().end() && (is_scan || count == 1) && !has_other) {
-    Elements result{left[0]};
-    for (std::size_t i = 1; i < left.size(); ++i) {
-      result.push_back(reduction->second(result.back(), left[i]));
-      if (!is_scan) result.erase(result.begin());
-    }
-    return result;
+    Elements result = left;
+    for (std::size_t i = 1; i < result.size(); ++i) result[i] = reduction->second(result[i - 1], result[i]);
+    return is_scan ? result : Elements{result.back()};
   }
   const Elements right = elements_of(values[1]);
   if (name == "aten::div") {

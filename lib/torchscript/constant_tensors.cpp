@@ -33,6 +33,9 @@ std::size_t count_of_sizes(const TensorInfo& info) {
   return count && *count <= kMostSizes ? static_cast<std::size_t>(*count) : 0;
 }
 
+// That nothing was written to yet.
+std::vector<TensorContent::Memory> new_memory() { return {{std::make_shared<std::size_t>(0)}}; }
+
 void count_write(const TensorContent::Memory& memory) { ++*memory.writes; }
 
 // Calls `found` with each memory of contents in the value.
@@ -252,14 +255,13 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, Traits traits, 
     const auto elements = evaluate_elements("aten::alias", values, parts->size(), read);
     for (std::size_t i = 0; i < elements.size(); ++i) {
       if (auto* info = std::get_if<TensorInfo>(&(*parts)[i].value))
-        info->content = std::make_shared<TensorContent>(
-            TensorContent{{elements[i]}, {}, {{std::make_shared<std::size_t>(0)}}});
+        info->content = std::make_shared<TensorContent>(TensorContent{{elements[i]}, {}, new_memory()});
     }
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     auto* info = std::get_if<TensorInfo>(&results[i].value);
     if (info == nullptr) continue;
-    TensorContent content{{}, {}, {{std::make_shared<std::size_t>(0)}}};
+    TensorContent content{{}, {}, new_memory()};
     if (computed && i < computed->size() && fits((*computed)[i], *info)) {
       content.constant = content_of(TensorRef(&(*computed)[i].to_tensor()));
       content.elements = read_elements((*computed)[i].to_tensor());

@@ -56,23 +56,33 @@ void drop_unused_parts(ModuleGraph& graph) {
   graph.subgraphs.erase_if([&](const Subgraph& subgraph) { return !named.contains(subgraph.name); });
 }
 
-void Replacements::apply(ModuleGraph& graph, NodeId user) const {
+void replace_inputs(ModuleGraph& graph, NodeId user,
+                    const std::function<std::optional<Argument>(NodeId)>& f) {
   const Node& node = graph.graph.node(user);
   bool any = false;
-  for_each_input(node, [&](NodeId input) { any = any || values_.contains(input.index); });
+  for_each_input(node, [&](NodeId input) { any = any || f(input).has_value(); });
   if (!any) return;
+  const auto replaced = [&](const Argument& argument) {
+    return map_references<NodeId>(argument, [&](NodeId input) { return f(input).value_or(input); });
+  };
   std::vector<Argument> args;
-  for (const Argument& argument : node.args) args.push_back(applied(argument));
+  for (const Argument& argument : node.args) args.push_back(replaced(argument));
   Kwargs kwargs;
-  for (const auto& [name, argument] : node.kwargs) kwargs.emplace_back(name, applied(argument));
+  for (const auto& [name, argument] : node.kwargs) kwargs.emplace_back(name, replaced(argument));
   graph.graph.set_args(user, std::move(args), std::move(kwargs));
 }
 
+std::optional<Argument> Replacements::find(NodeId node) const {
+  const auto found = values_.find(node.index);
+  return found == values_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Replacements::apply(ModuleGraph& graph, NodeId user) const {
+  replace_inputs(graph, user, [&](NodeId input) { return find(input); });
+}
+
 Argument Replacements::applied(const Argument& argument) const {
-  return map_references<NodeId>(argument, [&](NodeId input) -> Argument {
-    const auto found = values_.find(input.index);
-    return found == values_.end() ? input : found->second;
-  });
+  return map_references<NodeId>(argument, [&](NodeId input) { return find(input).value_or(input); });
 }
 
 void Replacements::apply_to_signature(ModuleGraph& graph) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,9 @@ void erase_nodes(ModuleGraph& graph, const std::vector<NodeId>& nodes);
 // Drops constants and subgraphs that no node names.
 void drop_unused_parts(ModuleGraph& graph);
 
+// Substitutes f(input) for the inputs of `user` for which there is one.
+void replace_inputs(ModuleGraph& graph, NodeId user, const std::function<std::optional<Argument>(NodeId)>& f);
+
 // A substitution of plain values for nodes.
 class Replacements {
  public:
@@ -29,6 +33,8 @@ class Replacements {
   void apply_to_signature(ModuleGraph& graph) const;
 
  private:
+  std::optional<Argument> find(NodeId node) const;
+
   std::unordered_map<std::uint32_t, Argument> values_;  // by node
 };
 
