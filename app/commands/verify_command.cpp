@@ -118,7 +118,6 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   if ((given ? *given : result.collection).graphs.empty() || result.collection.graphs.empty())
     throw input.with_display(input_error("there is no graph to run"));
   GraphCollection& collection = given ? *given : result.collection;
-  const ModuleGraph traced_graph = result.collection.graphs.front();  // without passes
   if (!given) run_passes(traced.passes, collection, console);
   console.note("the model runs now, as its file says it");
   isolated.begins(Stage::kRunModel);
@@ -128,7 +127,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   const auto* program = dynamic_cast<const ExportedProgram*>(result.program.get());
   const verify::Load load = [&] {
     return program == nullptr ? verify::load_script_model(source)
-                              : verify::load_program_model(source, *program, traced_graph);
+                              : verify::load_program_model(source, *program);
   };
   const verify::GivenInputs inputs =
       given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);

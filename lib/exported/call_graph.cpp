@@ -5,7 +5,7 @@
 
 namespace fxtrace {
 CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
-    : operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
+    : hierarchy_(hierarchy), operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
   const auto& calls = hierarchy.calls();
   for (CallId call = 1; call < calls.size(); ++call) {
     children_[calls[call].parent].push_back(call);
@@ -16,7 +16,7 @@ CallIndex::CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy)
 
 void CallIndex::add(const ProgramGraph& graph) {
   const std::size_t index = graphs_.size();
-  graphs_.push_back({&graph, count_uses(graph), origins(graph)});
+  graphs_.push_back({&graph, count_uses(graph), origins(graph), LocalSizes(graph, graph)});
   for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
     const Operation& operation = graph.operations[i];
     if (operation.has_stack) operations_[operation.call].push_back({index, i});
@@ -53,7 +53,9 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   const Graph& source = graphs_[in];
   const bool in_program = in == 0;
   const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
-  const Boundary boundary = boundary_of(*source.graph, operations, source.uses, own);
+  Boundary boundary = boundary_of(*source.graph, operations, source.uses, own);
+  source.sizes.settle(boundary, operations,
+                      [&](const Operation& operation) { return hierarchy_.is_callers(operation, call); });
   std::unordered_map<std::uint32_t, ValueId> numbers;
   const auto number = [&](ValueId value) -> ValueId {
     const ValueId next{static_cast<std::uint32_t>(result.graph.values.size())};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exported/hierarchy.h"
+#include "exported/local_sizes.h"
 #include "exported/program_graph.h"
 
 namespace fxtrace {
@@ -23,7 +24,7 @@ struct CallGraph {
 // linear in the size of the call.
 class CallIndex {
  public:
-  // `graph` must outlive the index.
+  // Both must outlive the index.
   CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
 
   // Returns the first call of the module; nothing when the program never calls it.
@@ -38,6 +39,7 @@ class CallIndex {
     const ProgramGraph* graph;
     std::vector<std::uint32_t> uses;  // by value
     std::vector<ValueId> origin;      // by value
+    LocalSizes sizes;
   };
   struct Place {
     std::size_t graph;
@@ -45,6 +47,7 @@ class CallIndex {
   };
   void add(const ProgramGraph& graph);
 
+  const Hierarchy& hierarchy_;
   std::vector<Graph> graphs_;                              // the program's, then subgraphs
   std::vector<std::vector<Place>> operations_;             // by call: those not in inner calls
   std::vector<std::vector<CallId>> children_;              // by call

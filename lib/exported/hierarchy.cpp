@@ -400,6 +400,10 @@ std::optional<ModuleId> Hierarchy::find_module(std::string_view path) const {
   return found->second;
 }
 
+bool Hierarchy::is_callers(const Operation& operation, CallId call) const {
+  return operation.has_stack && operation.call != call && common_call(operation.call, call) == operation.call;
+}
+
 CallId Hierarchy::common_call(CallId a, CallId b) const {
   while (a != b) {
     CallId& deeper = calls_[a].depth >= calls_[b].depth ? a : b;

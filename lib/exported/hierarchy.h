@@ -59,6 +59,8 @@ class Hierarchy {
 
   // Returns the innermost call that contains both.
   CallId common_call(CallId a, CallId b) const;
+  // Returns whether the forward of a call around `call` runs the operation.
+  bool is_callers(const Operation& operation, CallId call) const;
 
  private:
   struct Entry {

@@ -28,8 +28,15 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 
 // A graph that is being recorded.
 struct Environment {
-  explicit Environment(const ProgramGraph& g)
-      : graph(g), nodes(g.values.size()), uses(count_uses(g)), costs(g, uses), origin(origins(g)) {
+  // `said`: see LocalSizes.
+  Environment(const ProgramGraph& g, const ProgramGraph& said_graph)
+      : graph(g),
+        said(said_graph),
+        nodes(g.values.size()),
+        uses(count_uses(g)),
+        costs(g, uses),
+        origin(origins(g)),
+        sizes(g, said_graph) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
     for (std::uint32_t i = 0; i < g.values.size(); ++i) {
       if (g.values[i].fixed) fixed.emplace(i, *g.values[i].fixed);
@@ -37,10 +44,12 @@ struct Environment {
   }
 
   const ProgramGraph& graph;
+  const ProgramGraph& said;
   std::vector<NodeId> nodes;        // by value; invalid while nothing holds it
   std::vector<std::uint32_t> uses;  // by value
   OperationCosts costs;             // of leaves
   std::vector<ValueId> origin;      // by value: of the result of an in-place operation, what it changed
+  LocalSizes sizes;
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
   std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
@@ -63,7 +72,7 @@ class ModuleGraphBuilder {
 
   void record_model(bool is_leaf) {
     const ProgramGraph& graph = bound_.graph();
-    Environment env(graph);
+    Environment env(graph, program_.graph());
     for (const auto& input : graph.inputs) {
       if (const auto* lifted = program_.find_lifted(input.value))
         env.lifted.emplace(input.value.index, lifted);
@@ -97,14 +106,16 @@ class ModuleGraphBuilder {
     base_ = *call;
     const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
     const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
-    Environment env(graph);
+    Environment env(graph, graph);
     for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
       const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
       if (lifted != nullptr) env.lifted.emplace(i, lifted);
     }
     std::vector<Argument> placeholders = record_inputs(env);
     if (is_leaf) {
-      tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
+      const NodeId node = tracer_.call_root(std::move(placeholders), {});
+      tracer_.set_program(node, whole(graph));
+      tracer_.output(node, {});
       return;
     }
     record_all(env);
@@ -172,6 +183,7 @@ class ModuleGraphBuilder {
     const auto object = env.objects.find(origin.index);
     if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
     const auto lifted = env.lifted.find(origin.index);
+    if (lifted == env.lifted.end() && can_compute(env, value)) return compute(env, value);
     if (lifted == env.lifted.end()) {
       throw Error(ErrorKind::kInternal,
                   "nothing holds the value '" + env.graph.values[value.index].name + "'");
@@ -182,6 +194,51 @@ class ModuleGraphBuilder {
                                               [&] { return constant(input, env.graph.values[origin.index]); })
                        : tracer_.get_attr(input.target, meta, std::nullopt);
     env.own_nodes.emplace(origin.index, node);
+    return node;
+  }
+
+  // --- sizes that a leaf has computed ---
+
+  bool is_there(const Environment& env, ValueId value, int depth = 0) const {
+    return env.nodes[value.index].valid() || env.nodes[env.origin[value.index].index].valid() ||
+           env.fixed.count(value.index) != 0 || is_models_own(env, value) || can_compute(env, value, depth);
+  }
+  bool can_compute(const Environment& env, ValueId value, int depth = 0) const {
+    constexpr int kMaxDepth = 64;
+    if (!env.sizes.is_size(value) || depth > kMaxDepth) return false;
+    return can_repeat(env, value, depth) || find_tensor(env, value) != nullptr;
+  }
+  bool can_repeat(const Environment& env, ValueId value, int depth = 0) const {
+    const Operation* maker = env.sizes.find_maker(value);
+    bool all = maker != nullptr;
+    if (all) for_each_input(*maker, [&](ValueId used) { all = all && is_there(env, used, depth + 1); });
+    return all;
+  }
+  // A tensor that has the size as a dimension.
+  static const std::pair<ValueId, std::size_t>* find_tensor(const Environment& env, ValueId size) {
+    const auto& tensors = env.sizes.tensors_with(size);
+    const auto found =
+        std::ranges::find_if(tensors, [&](const auto& item) { return env.nodes[item.first.index].valid(); });
+    return found == tensors.end() ? nullptr : &*found;
+  }
+  // Computes a size that only a leaf has computed so far once more, for those outside of the leaf.
+  NodeId compute(Environment& env, ValueId value) {
+    const ProgramValue& size = env.graph.values[value.index];
+    NodeId& node = env.nodes[value.index];
+    if (!can_repeat(env, value)) {
+      const auto [tensor, dim] = *find_tensor(env, value);
+      const Argument place(static_cast<std::int64_t>(dim));
+      node = tracer_.call_function("aten.sym_size.int", {env.nodes[tensor.index], place}, {}, size.meta,
+                                   std::nullopt, size.name);
+      return node;
+    }
+    const Operation& maker = *env.sizes.find_maker(value);
+    std::vector<Argument> args;
+    for (const auto& argument : maker.args) args.push_back(with_nodes(env, argument));
+    Kwargs kwargs;
+    for (const auto& [name, argument] : maker.kwargs) kwargs.emplace_back(name, with_nodes(env, argument));
+    node = tracer_.call_function(maker.target.text(), std::move(args), std::move(kwargs), size.meta,
+                                 innermost_frame(maker.stack_trace), maker.name);
     return node;
   }
 
@@ -338,7 +395,10 @@ class ModuleGraphBuilder {
       throw input_error("two different subgraphs are named '" + subgraph.name + "'");
     }
     tracer_.begin_subgraph(subgraph.name);
-    Environment env(graph);
+    const auto place = static_cast<std::size_t>(&operation - outer.graph.operations.data());
+    const auto& said = outer.said.operations[place].subgraphs;
+    const auto same = std::ranges::find(said, subgraph.name, &ProgramSubgraph::name);
+    Environment env(graph, same == said.end() ? graph : same->graph);
     bind_inputs(outer, operation, env);
     record_inputs(env);
     record_all(env);
@@ -379,23 +439,23 @@ class ModuleGraphBuilder {
 
   // --- leaves ---
 
-  void record_leaf(Environment& env, CallId leaf, const std::vector<std::uint32_t>& operations) {
+  void record_leaf(Environment& env, CallId leaf, std::vector<std::uint32_t> operations) {
     go_to(calls_[leaf].parent);
     const auto reached = reached_modules(env.graph, operations, leaf);
     const auto is_own = [&](ValueId value) { return is_leafs_own(env, value, reached); };
-    const Boundary boundary = boundary_of(env.graph, operations, env.uses, is_own);
     const Operation& first = env.graph.operations[operations.front()];
+    Boundary boundary = boundary_of(env.graph, operations, env.uses, is_own);
+    env.sizes.settle(boundary, operations, [&](const Operation& operation) {
+      return program_.hierarchy().is_callers(operation, leaf);
+    });
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
 
-    const auto is_there = [&](ValueId value) {
-      return env.nodes[value.index].valid() || env.fixed.count(value.index) != 0 || is_models_own(env, value);
-    };
     const LeafOperations inside{env.graph, operations, boundary};
     std::optional<LeafCall> call;
     if (&env.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
-      if (signature != nullptr) call = recorded_call(inside, *signature, is_there);
+      if (signature != nullptr) call = recorded_call(inside, *signature, [&](ValueId value) { return is_there(env, value); });
     }
     if (!call) {
       const auto name_of_own = [&](ValueId value) -> std::string_view {
@@ -408,7 +468,8 @@ class ModuleGraphBuilder {
       const ModuleInfo& module = program_.modules()[calls_[leaf].module.index];
       call = torch_nn_call(inside, module.type, {name_of_own, path_of_call});
     }
-    if (!call) call = plain_call(boundary);
+    const bool is_plain = !call;
+    if (is_plain) call = plain_call(boundary);
 
     std::vector<Argument> args;
     for (const auto& argument : call->args) args.push_back(with_nodes(env, argument));
@@ -419,14 +480,8 @@ class ModuleGraphBuilder {
     const NodeId node =
         tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
                           is_single ? env.graph.values[results[0].value.index].meta : Meta{}, source);
-    std::vector<std::string> names;
-    for (const auto index : operations) names.push_back(name_of_node(env.graph, env.graph.operations[index]));
-    ProgramValues values;
-    for_each_input(*call, [&](ValueId value) {
-      if (env.fixed.count(value.index) == 0) values.inputs.push_back(value.index);
-    });
-    for (const auto& [value, path] : results) values.results.push_back({value.index, path});
-    tracer_.set_program_nodes(node, std::move(names), std::move(values));
+    tracer_.set_program(node, part_of(env, operations, *call));
+    if (is_plain && call->args.size() > 1) tracer_.set_in_order_of_use(node);
     tracer_.set_cost(node, env.costs.cost_of(operations));
     Items<Argument> made;
     for (const auto& [value, path] : results) {
@@ -435,6 +490,55 @@ class ModuleGraphBuilder {
       env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
     }
     for (const auto& [value, same] : call->handed_on) env.nodes[value.index] = env.nodes[same.index];
+  }
+
+  static ProgramPart part_of(const Environment& env, const std::vector<std::uint32_t>& operations,
+                             const LeafCall& call) {
+    ProgramPart part;
+    for (const auto index : operations)
+      part.nodes.push_back(name_of_node(env.graph, env.graph.operations[index]));
+    std::vector<Argument> path;
+    const auto add = [&](const Operand& operand, const auto& self) -> void {
+      const auto below = [&](const Argument& key, const Operand& item) {
+        path.push_back(key);
+        self(item, self);
+        path.pop_back();
+      };
+      if (const auto* value = operand.get_if<ValueId>()) {
+        part.inputs.push_back({env.graph.values[value->index].name, path});
+      } else if (const auto* items = items_of(operand)) {
+        for (std::size_t i = 0; i < items->size(); ++i) below(static_cast<std::int64_t>(i), (*items)[i]);
+      } else if (const auto* dict = operand.get_if<Operand::Dict>()) {
+        for (const auto& [key, item] : dict->items) below(constant_argument(key), item);
+      }
+    };
+    for (std::size_t i = 0; i < call.args.size(); ++i) {
+      path = {static_cast<std::int64_t>(i)};
+      add(call.args[i], add);
+    }
+    for (const auto& [name, argument] : call.kwargs) {
+      path = {name};
+      add(argument, add);
+    }
+    for (const auto& [value, where] : call.results)
+      part.results.push_back({env.graph.values[value.index].name, where});
+    return part;
+  }
+
+  // All of a graph, which takes its inputs one after the other.
+  static ProgramPart whole(const ProgramGraph& graph) {
+    ProgramPart part;
+    for (const Operation& operation : graph.operations) part.nodes.push_back(name_of_node(graph, operation));
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+      part.inputs.push_back({graph.values[graph.inputs[i].value.index].name, {static_cast<std::int64_t>(i)}});
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      const auto* value = graph.outputs[i].get_if<ValueId>();
+      if (value == nullptr) continue;
+      std::vector<Argument> path;
+      if (!graph.single_output) path.emplace_back(static_cast<std::int64_t>(i));
+      part.results.push_back({graph.values[value->index].name, std::move(path)});
+    }
+    return part;
   }
 
   // The leaf's module, and the modules that run within its call.

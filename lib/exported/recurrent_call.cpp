@@ -85,10 +85,10 @@ const Decomposed* find_decomposed(std::string_view module) {
   return found == kinds.end() ? nullptr : &*found;
 }
 
-std::optional<std::int64_t> size_of(const Flow& flow, ValueId value, std::size_t dim) {
+std::optional<Expression> size_of(const Flow& flow, ValueId value, std::size_t dim) {
   const auto& shape = flow.meta(value).shape;
   if (!shape || dim >= shape->size()) return std::nullopt;
-  return (*shape)[dim].number();
+  return (*shape)[dim];
 }
 
 class DecomposedCall {
@@ -125,7 +125,8 @@ class DecomposedCall {
       if (is_recurrent) {
         recurrent_weights_.insert(name);
         ++products_;
-        hidden_size_ = size_of(flow_, own, 1);
+        const auto size = size_of(flow_, own, 1);
+        hidden_size_ = size ? size->number() : std::nullopt;
       }
       for (const ValueId other : used) {
         const ValueId source = flow_.source(other);
@@ -178,9 +179,9 @@ class DecomposedCall {
     const bool two_ways = std::any_of(recurrent_weights_.begin(), recurrent_weights_.end(),
                                       [](std::string_view name) { return name.ends_with("_reverse"); });
     const auto places = [&](ValueId of) { return std::pair(size_of(flow_, of, 0), size_of(flow_, of, 1)); };
-    const bool like_input = rank == 2 ? first == steps : places(value) == places(*input_);
-    const bool like_sequence = like_input && *features == *hidden_size_ * (two_ways ? 2 : 1);
-    const bool like_state = *first == layers && *features == *hidden_size_;
+    const bool like_input = rank == 2 ? *first == Expression(steps) : places(value) == places(*input_);
+    const bool like_sequence = like_input && *features == Expression(*hidden_size_ * (two_ways ? 2 : 1));
+    const bool like_state = *first == Expression(layers) && *features == Expression(*hidden_size_);
     if (like_sequence == like_state) {
       // Of one step and one layer the two are the same.
       return like_state && steps == 1 && layers == 1 ? std::optional(true) : by_order(value);

@@ -345,13 +345,7 @@ std::optional<LeafCall> embedding_bag_call(const LeafOperations& leaf, const Flo
   return call;
 }
 
-}  // namespace
-
-std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_view type,
-                                      const LeafNames& names) {
-  const std::string_view module = torch_nn_class(type);
-  if (module.empty()) return std::nullopt;
-  const Flow flow(leaf, names);
+std::optional<LeafCall> call_of(const LeafOperations& leaf, const Flow& flow, std::string_view module) {
   if (module == "MultiheadAttention") return attention_call(leaf, flow);
   for (const TransformerModule& kind : kTransformers) {
     if (kind.module == module) return transformer_call(leaf, flow, kind);
@@ -360,6 +354,21 @@ std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_vi
   if (module.find("MaxPool") != std::string_view::npos) return pooling_call(leaf, flow);
   if (auto call = call_by_operator(leaf, flow, module)) return call;
   return recurrent_call(leaf, flow, module);
+}
+
+}  // namespace
+
+std::optional<LeafCall> torch_nn_call(const LeafOperations& leaf, std::string_view type,
+                                      const LeafNames& names) {
+  const std::string_view module = torch_nn_class(type);
+  if (module.empty()) return std::nullopt;
+  std::optional<LeafCall> call = call_of(leaf, Flow(leaf, names), module);
+  if (!call) return std::nullopt;
+  Values taken;
+  for_each_input(*call, [&](ValueId value) { taken.push_back(value); });
+  const bool takes_all = std::ranges::all_of(
+      leaf.boundary.entering, [&](ValueId value) { return std::ranges::find(taken, value) != taken.end(); });
+  return takes_all ? call : std::nullopt;
 }
 
 }  // namespace fxtrace

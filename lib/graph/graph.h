@@ -73,10 +73,8 @@ class Graph {
   }
   void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
   void set_cost(NodeId id, std::optional<Cost> cost) { own(id).cost = std::move(cost); }
-  void set_program_nodes(NodeId id, std::vector<std::string> names) {
-    own(id).program_nodes = std::move(names);
-  }
-  void set_program_values(NodeId id, ProgramValues values) { own(id).program_values = std::move(values); }
+  void set_in_order_of_use(NodeId id, bool value) { own(id).in_order_of_use = value; }
+  void set_program(NodeId id, Shared<ProgramPart> program) { own(id).program = std::move(program); }
 
   // A point to roll back to: roll_back() removes all nodes made since mark() and frees their names, but never
   // reuses their ids.  Takes time linear in the nodes removed.  Only valid when nothing happened in between

@@ -1,5 +1,8 @@
 #include "graph/node.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace fxtrace {
 
 const char* to_string(Opcode op) {
@@ -27,6 +30,28 @@ ValueKind Meta::kind() const {
   if (type == "bool") return ValueKind::kBool;
   if (type == "str") return ValueKind::kString;
   return ValueKind::kOther;
+}
+
+const Argument* find_part(const Node& node, const std::vector<Argument>& path) {
+  if (path.empty()) return nullptr;
+  const auto* keyword = path[0].get_if<std::string>();
+  const auto* position = path[0].get_if<std::int64_t>();
+  const Argument* part = keyword != nullptr    ? find_argument(node, SIZE_MAX, *keyword)
+                         : position != nullptr ? find_argument(node, static_cast<std::size_t>(*position), {})
+                                               : nullptr;
+  for (std::size_t i = 1; i < path.size() && part != nullptr; ++i) {
+    const auto* items = items_of(*part);
+    const auto* index = path[i].get_if<std::int64_t>();
+    const auto* dict = part->get_if<Argument::Dict>();
+    part = nullptr;
+    if (items != nullptr && index != nullptr && static_cast<std::size_t>(*index) < items->size()) {
+      part = &(*items)[static_cast<std::size_t>(*index)];
+    } else if (dict != nullptr) {
+      const auto found = std::ranges::find(dict->items, path[i], &Argument::DictItem::key);
+      if (found != dict->items.end()) part = &found->value;
+    }
+  }
+  return part;
 }
 
 }  // namespace fxtrace

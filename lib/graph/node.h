@@ -1,6 +1,7 @@
 // One node of a graph: the six opcodes of torch.fx with their fields.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,18 +57,21 @@ struct Meta {
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
 
-// For a call that stands for several nodes of an exported program: the program's values that it takes and
-// returns, by index in that graph of the program.  Not in the JSON.
-struct ProgramValues {
-  std::vector<std::uint32_t> inputs;  // in the order of for_each_input()
-  struct Result {
-    std::uint32_t value;
-    std::vector<Argument> path;  // indices and keys that lead to it; empty when it is the result itself
-    bool operator==(const Result&) const = default;
+// The nodes of an exported program that one node stands for, and the program's values that it takes and gives.
+struct ProgramPart {
+  struct Place {
+    std::string value;
+    // Of an input: its position among the arguments or its keyword, then the indices and keys inside.  Of a
+    // result: the indices and keys that lead to it; empty when it is the result itself.
+    std::vector<Argument> path;
+    bool operator==(const Place&) const = default;
   };
-  std::vector<Result> results;
-  bool operator==(const ProgramValues&) const = default;
+  std::vector<std::string> nodes;
+  std::vector<Place> inputs, results;
+  bool operator==(const ProgramPart&) const = default;
 };
+
+inline constexpr std::string_view kInOrderOfUse = "in order of use";  // see Node::in_order_of_use
 
 struct Node {
   NodeId id;
@@ -89,9 +93,11 @@ struct Node {
   // For a call_module that runs another recorded method than forward: "forward1" of a traced module, where
   // its code differs from forward's.  Empty otherwise.
   Shared<std::string> method;
-  // For a call_module in an exported program: names of the program's nodes that the call stands for.
-  Shared<std::vector<std::string>> program_nodes;
-  Shared<ProgramValues> program_values;
+  // For a call_module in an exported program whose file does not tell how forward's parameters are called and
+  // in which order they stand: the arguments stand in the order of their first use.
+  bool in_order_of_use = false;
+  // For a call_module in an exported program; of a placeholder of a part of its graph the nodes alone.
+  Shared<ProgramPart> program;
   Shared<std::optional<Cost>> cost;
 };
 
@@ -106,6 +112,9 @@ inline std::optional<std::size_t> item_index(const Node& node) {
   const auto* index = node.args[1].get_if<std::int64_t>();
   return index != nullptr && *index >= 0 ? std::optional(static_cast<std::size_t>(*index)) : std::nullopt;
 }
+
+// Returns the part of a node's arguments at a place; null when there is none.
+const Argument* find_part(const Node& node, const std::vector<Argument>& path);
 
 // Calls f(T) for every value of type T in the node's arguments, such as Argument::GraphRef.
 template <class T, class F>

@@ -47,8 +47,8 @@ NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
   spec.scope = std::move(scope);
   const NodeId copy = graph.append(std::move(spec));
   graph.set_method(copy, *old.method);
-  graph.set_program_nodes(copy, *old.program_nodes);
-  graph.set_program_values(copy, *old.program_values);
+  graph.set_program(copy, old.program);
+  graph.set_in_order_of_use(copy, old.in_order_of_use);
   graph.set_cost(copy, *old.cost);
   made.emplace(old.id.index, copy);
   return copy;
@@ -321,7 +321,7 @@ class Extraction {
     spec.meta = old.meta;
     const NodeId made = graph.graph.append(std::move(spec));
     check_name(graph.graph, made, old);
-    if (!old_.model.is_torchscript()) graph.graph.set_program_nodes(made, program_nodes(old));
+    if (!old_.model.is_torchscript()) graph.graph.set_program(made, ProgramPart{program_nodes(old), {}, {}});
     made_.emplace(id.index, made);
   }
 
@@ -331,7 +331,7 @@ class Extraction {
     while (item_index(*from) && from->args[0].is<NodeId>())
       from = &taken_.graph->graph.node(*from->args[0].get_if<NodeId>());
     if (from->op != Opcode::kCallModule) return {old.name};
-    std::vector<std::string> nodes = *from->program_nodes;
+    std::vector<std::string> nodes = from->program->nodes;
     if (from != &old && std::ranges::find(nodes, old.name) == nodes.end()) nodes.push_back(old.name);
     return nodes;
   }

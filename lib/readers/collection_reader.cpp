@@ -614,9 +614,27 @@ class Reader {
     nodes.emplace(name.string(), id);
     if (cost) graph.set_cost(id, std::move(cost));
     if (method) graph.set_method(id, text_of(*method));
-    if (program_nodes) graph.set_program_nodes(id, list_of(*program_nodes, text_of));
+    if (program_nodes) {
+      ProgramPart program{list_of(*program_nodes, text_of), {}, {}};
+      if (const auto inputs = fields.find("program_inputs")) program.inputs = places(*inputs);
+      if (const auto results = fields.find("program_results")) program.results = places(*results);
+      graph.set_program(id, std::move(program));
+    }
+    if (const auto order = fields.find("arguments")) {
+      if (order->string() != kInOrderOfUse) order->fail("expected '" + std::string(kInOrderOfUse) + "'");
+      graph.set_in_order_of_use(id, true);
+    }
     note_others(fields);
     return users;
+  }
+
+  // A path has no nodes in it.
+  std::vector<ProgramPart::Place> places(const JsonValue& list) {
+    return list_of(list, [&](const JsonValue& item) {
+      Fields fields(item);
+      std::string value = fields.text("value");
+      return ProgramPart::Place{std::move(value), arguments(fields.at("path"), {})};
+    });
   }
 
   // The graph keeps users itself.

@@ -168,10 +168,11 @@ void GraphTracer::module_gives(ModuleId module, std::vector<Meta> outputs) {
   if (is_first) place->second = std::move(outputs);
 }
 
-void GraphTracer::set_program_nodes(NodeId call, std::vector<std::string> names, ProgramValues values) {
-  builder().graph().set_program_nodes(call, std::move(names));
-  builder().graph().set_program_values(call, std::move(values));
+void GraphTracer::set_program(NodeId call, ProgramPart program) {
+  builder().graph().set_program(call, std::move(program));
 }
+
+void GraphTracer::set_in_order_of_use(NodeId call) { builder().graph().set_in_order_of_use(call, true); }
 
 // --- subgraphs of higher-order operators ---
 

@@ -161,7 +161,8 @@ class GraphTracer {
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);
   void leave_call();
-  void set_program_nodes(NodeId call, std::vector<std::string> names, ProgramValues values);
+  void set_program(NodeId call, ProgramPart program);
+  void set_in_order_of_use(NodeId call);
   // Sets the cost of a call that stands for more than one operator.
   void set_cost(NodeId call, Cost cost);
   // Notes the tensors that a call of the module returns; only the first call counts.

@@ -8,7 +8,7 @@
 
 #include "exported/exported_program.h"
 #include "support/error.h"
-#include "symbolic/sym_int.h"
+#include "symbolic/affine.h"
 #include "verify/constants.h"
 #include "verify/file_mappings.h"
 #include "verify/functions.h"
@@ -85,7 +85,7 @@ RunValue MappedWeights::tensor(const TensorRecord& record) {
 
 class ProgramModel : public RunnableModel {
  public:
-  ProgramModel(const ModelSource& source, const ExportedProgram& program, const ModuleGraph& traced)
+  ProgramModel(const ModelSource& source, const ExportedProgram& program)
       : source_(source),
         engine_(source.engine),
         program_(program),
@@ -93,7 +93,7 @@ class ProgramModel : public RunnableModel {
         constants_(source.engine, source.file, source.root) {
     records_ = program.archive().tensors(program.name());
     objects_ = program.archive().objects(program.name());
-    match(source.collection.graphs.front(), traced, program.graph());
+    match(source.collection.graphs.front(), program.graph());
     note_absorbed();
   }
 
@@ -153,29 +153,34 @@ class ProgramModel : public RunnableModel {
 
   // The operators of the program that the call stands for, on what it is given.
   RunValue call_module(const ModuleCall& call) override {
-    const auto calls = calls_.find(&call.graph);
-    const Known* known = calls == calls_.end() ? nullptr : find(calls->second, call.node);
-    if (known == nullptr) throw RunError("the program has no call that stands for these nodes");
-    const ProgramGraph& graph = *known->graph;
-    if (known->values->inputs.size() != call.inputs.size())
-      throw RunError("the call has not as many inputs as the program's");
+    const auto known = programs_.find(&call.graph);
+    const ProgramPart& part = *call.node.program;
+    if (known == programs_.end() || part.nodes.empty())
+      throw RunError("the program has no call that stands for these nodes");
+    const ProgramGraph& graph = *known->second;
+    std::unordered_map<std::uint32_t, const RunValue*> given;  // by node
+    std::size_t next = 0;
+    for_each_input(call.node, [&](NodeId id) { given[id.index] = &call.inputs.at(next++); });
     Values values;
-    std::map<std::string, std::int64_t> sizes;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-      const std::uint32_t value = known->values->inputs[i];
-      values[value] = call.inputs[i];
-      note_sizes(graph.values[value].meta, call.inputs[i], sizes);
+    Sizes sizes;
+    for (const ProgramPart::Place& place : part.inputs) {
+      const Argument* argument = find_part(call.node, place.path);
+      if (argument == nullptr) throw RunError(place.value + " enters, but is not among the arguments");
+      const auto* id = argument->get_if<NodeId>();
+      const ValueId value = value_named(graph, place.value);
+      values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
+      note_sizes(graph.values[value.index].meta, values[value.index], sizes);
     }
     const Origins& origin = origins_of(graph);
     std::vector<ValueId> made;
-    for (const std::uint32_t place : operations_of(graph, *call.node.program_nodes)) {
+    for (const std::uint32_t place : operations_of(graph, part.nodes)) {
       const Operation& operation = graph.operations[place];
       bind(graph, operation, origin, sizes, values);
       run(graph, operation, values);
       for (const Operation::Output& output : operation.outputs) made.push_back(output.value);
     }
     if (&graph == &program_.graph()) write_absorbed(made, values);
-    return result_of(*known->values, values);
+    return result_of(graph, part, values);
   }
 
   std::optional<RunValue> call_model_function(const std::string&, const RunArguments&) override {
@@ -185,28 +190,15 @@ class ProgramModel : public RunnableModel {
  private:
   using Origins = std::vector<ValueId>;
 
-  // Leaf calls of one graph, by the first of the program's nodes.
-  struct Known {
-    const ProgramGraph* graph;
-    const ProgramValues* values;
-  };
-  using Calls = std::unordered_map<std::string, Known>;
-
   // --- which graph is which ---
 
-  void match(const ModuleGraph& graph, const ModuleGraph& traced, const ProgramGraph& program) {
-    Calls& calls = calls_[&graph];
-    for (NodeId id = traced.graph.first(); id.valid(); id = traced.graph.next(id)) {
-      const Node& node = traced.graph.node(id);
-      if (!node.program_nodes->empty())
-        calls.emplace(node.program_nodes->front(), Known{&program, node.program_values.operator->()});
-    }
+  void match(const ModuleGraph& graph, const ProgramGraph& program) {
+    programs_.emplace(&graph, &program);
     for (const Operation& operation : program.operations) {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) {
         note_lasting(program, operation, subgraph.graph);
         const ModuleGraph* ours = graph.subgraphs.find(subgraph.name);
-        const ModuleGraph* theirs = traced.subgraphs.find(subgraph.name);
-        if (ours != nullptr && theirs != nullptr) match(*ours, *theirs, subgraph.graph);
+        if (ours != nullptr) match(*ours, subgraph.graph);
       }
     }
   }
@@ -228,10 +220,14 @@ class ProgramModel : public RunnableModel {
     return found;
   }
 
-  static const Known* find(const Calls& calls, const Node& node) {
-    if (node.program_nodes->empty()) return nullptr;
-    const auto found = calls.find(node.program_nodes->front());
-    return found == calls.end() ? nullptr : &found->second;
+  ValueId value_named(const ProgramGraph& graph, const std::string& name) {
+    const auto [place, is_new] = names_.try_emplace(&graph);
+    if (is_new) {
+      for (std::uint32_t i = 0; i < graph.values.size(); ++i) place->second.emplace(graph.values[i].name, i);
+    }
+    const auto found = place->second.find(name);
+    if (found == place->second.end()) throw RunError("the program has no value " + name);
+    return ValueId{found->second};
   }
 
   // Inputs of a subgraph that are the model's own tensors in every run of it.
@@ -375,26 +371,26 @@ class ProgramModel : public RunnableModel {
 
   // --- leaves ---
 
-  void note_sizes(const Meta& meta, const RunValue& value, std::map<std::string, std::int64_t>& sizes) const {
-    if (meta.shape && engine_.is_tensor(value)) {
-      const std::vector<std::int64_t> shape = engine_.shape(value);
-      for (std::size_t i = 0; i < shape.size() && i < meta.shape->size(); ++i)
-        note_size((*meta.shape)[i], shape[i], sizes);
+  // Sizes of what a call is given, as the program says them, and what they are now.
+  struct Sizes {
+    std::vector<SymInt> said;
+    std::vector<std::int64_t> actual;
+  };
+  void note_sizes(const Meta& meta, const RunValue& value, Sizes& sizes) const {
+    if (!meta.shape || !engine_.is_tensor(value)) return;
+    const std::vector<std::int64_t> shape = engine_.shape(value);
+    for (std::size_t i = 0; i < shape.size() && i < meta.shape->size(); ++i) {
+      const SymInt* said = (*meta.shape)[i].size();
+      if (said == nullptr || said->is_number()) continue;
+      sizes.said.push_back(*said);
+      sizes.actual.push_back(shape[i]);
     }
-    const auto number = engine_.integer_of(value);
-    if (number && meta.value) note_size(*meta.value, *number, sizes);
-  }
-  static void note_size(const Expression& said, std::int64_t actual,
-                        std::map<std::string, std::int64_t>& sizes) {
-    const SymInt* size = said.size();
-    const auto name = size == nullptr ? std::nullopt : size->symbol_name();
-    if (name) sizes.emplace(*name, actual);
   }
 
   // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
   // and what an input was changed into, which is that input.
   void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin,
-            const std::map<std::string, std::int64_t>& sizes, Values& values) {
+            const Sizes& sizes, Values& values) {
     for_each_input(operation, [&](ValueId used) {
       if (values.contains(used.index)) return;
       const ValueId first = origin[used.index];
@@ -406,10 +402,10 @@ class ProgramModel : public RunnableModel {
         values[used.index] = state(name);
         return;
       }
-      const Meta& meta = graph.values[used.index].meta;
-      const SymInt* size = meta.value ? meta.value->size() : nullptr;
-      if (const auto number = size == nullptr ? std::nullopt : size->evaluate(sizes))
-        values[used.index] = engine_.integer(*number);
+      const auto& said = graph.values[used.index].meta.value;
+      const auto source = said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
+      const auto number = source ? source->value(sizes.actual) : std::nullopt;
+      if (number) values[used.index] = engine_.integer(*number);
     });
   }
 
@@ -441,10 +437,10 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  RunValue result_of(const ProgramValues& known, const Values& values) const {
+  RunValue result_of(const ProgramGraph& graph, const ProgramPart& known, const Values& values) {
     std::vector<Part> parts;
-    for (const ProgramValues::Result& result : known.results) {
-      const auto made = values.find(result.value);
+    for (const ProgramPart::Place& result : known.results) {
+      const auto made = values.find(value_named(graph, result.value).index);
       if (made == values.end()) throw RunError("the call does not make all of its results");
       parts.push_back({&result.path, made->second});
     }
@@ -459,19 +455,19 @@ class ProgramModel : public RunnableModel {
   std::map<std::string, TensorRecord> records_;
   std::map<std::string, std::string> objects_;  // likewise: where objects of C++ classes are
   std::unordered_map<std::string, RunValue> states_;
-  std::unordered_map<const ModuleGraph*, Calls> calls_;
+  std::unordered_map<const ModuleGraph*, const ProgramGraph*> programs_;
   std::unordered_map<const ProgramGraph*, Origins> origins_;  // of graphs that were asked for
   using Places = std::unordered_map<std::string, std::vector<std::uint32_t>>;
   std::unordered_map<const ProgramGraph*, Places> operations_;  // likewise
+  std::unordered_map<const ProgramGraph*, std::unordered_map<std::string, std::uint32_t>> names_;
   std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
   std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets by value
 };
 
 }  // namespace
 
-std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program,
-                                                  const ModuleGraph& traced) {
-  return std::make_unique<ProgramModel>(source, program, traced);
+std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program) {
+  return std::make_unique<ProgramModel>(source, program);
 }
 
 }  // namespace fxtrace::verify

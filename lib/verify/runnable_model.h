@@ -38,10 +38,8 @@ struct ModelSource {
 };
 
 // Loads an exported program, whose flat graph is run operator by operator; leaves run the operators that they
-// stand for.  `program` is the traced program, `traced` the graph of the trace, which gives the inputs of
-// leaves.
-std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program,
-                                                  const ModuleGraph& traced);
+// stand for.
+std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program);
 // Loads a TorchScript archive with torch::jit::load(), to be run by LibTorch's interpreter.
 std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source);
 

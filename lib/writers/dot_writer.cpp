@@ -257,8 +257,8 @@ class DotWriter {
     if (is_failed(item(index)) && shown.module->failure)
       text += "; failed: " + shown.module->failure->message;
     if (!shown.type.empty()) text += "; " + shown.type;
-    if (!node.program_nodes->empty()) {
-      const std::size_t count = node.program_nodes->size();
+    if (!node.program->nodes.empty()) {
+      const std::size_t count = node.program->nodes.size();
       text.append("; stands for ").append(std::to_string(count));
       text += count == 1 ? " node of the program" : " nodes of the program";
     }

@@ -606,7 +606,10 @@ class ClassWriter {
       text = "raise NotImplementedError(" + python_string("node " + node.name + ": " + *problem_) + ")";
       problem_.reset();
     }
-    return node.op == Opcode::kOutput ? text : text + comment(value_comment(node.meta));
+    if (node.op == Opcode::kOutput) return text;
+    std::string said = value_comment(node.meta);
+    if (node.in_order_of_use) said += (said.empty() ? "" : ", ") + ("arguments " + std::string(kInOrderOfUse));
+    return text + comment(said);
   }
 
   std::string value(const ModuleGraph& graph, const Node& node) {

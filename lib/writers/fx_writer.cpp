@@ -296,9 +296,8 @@ No module is called here, so the program itself will do: torch.export.load(...).
 )py";
   static constexpr const char* kCalls = R"py(
 A call of a module stands for the operations of one call in the program. It takes what its forward takes where the
-program says so or torch.nn has the module, else what enters it in the order of its first use, sizes that are
-checked inside too; torch.export.unflatten(program) has such modules for most programs. What
-`fxtrace trace --no-default-leaves` writes calls no module.
+program says so or torch.nn has the module, else what enters it in the order of its first use ("arguments in order of
+use" stands there: compare it with forward's parameters). What `fxtrace trace --no-default-leaves` writes calls no module.
 )py";
   static constexpr const char* kArchive = R"py(
 `archive` is the path of the model's file. Constants that are too large to be written here are read from it.

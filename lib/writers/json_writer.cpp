@@ -237,7 +237,23 @@ class CollectionWriter {
     if (!node.method->empty()) json_.field("method", *node.method);
     if (node.model_function) json_.field("model_function", true);
     if (node.model_function && node.is_recorded) json_.field("recorded", true);
-    if (!node.program_nodes->empty()) json_.field("program_nodes", *node.program_nodes);
+    if (node.in_order_of_use) json_.field("arguments", kInOrderOfUse);
+    const ProgramPart& program = *node.program;
+    if (program.nodes.empty()) return;
+    json_.field("program_nodes", program.nodes);
+    if (node.op != Opcode::kCallModule) return;
+    places("program_inputs", graph, program.inputs);
+    places("program_results", graph, program.results);
+  }
+
+  void places(std::string_view name, const Graph& graph, const std::vector<ProgramPart::Place>& list) {
+    json_.key(name).list(list, [&](const ProgramPart::Place& place) {
+      json_.object([&] {
+        json_.field("value", place.value);
+        json_.key("path");
+        items(graph, place.path);
+      });
+    });
   }
 
   void shape_and_dtype(const Meta& meta) {

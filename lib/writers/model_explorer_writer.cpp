@@ -385,7 +385,7 @@ class ModelExplorerWriter {
     }
     if (const std::optional<SourceLocation>& source = node.source)
       attribute("source", shown(place(*source) + (source->text.empty() ? "" : ": " + source->text)));
-    if (!node.program_nodes->empty()) attribute("program nodes", program_nodes(*node.program_nodes));
+    if (!node.program->nodes.empty()) attribute("program nodes", program_nodes(node.program->nodes));
   }
 
   static std::string program_nodes(const std::vector<std::string>& names) {

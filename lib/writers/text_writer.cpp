@@ -126,7 +126,7 @@ class TextWriter {
       if (!node.method->empty()) text += ", method " + *node.method;
       if (node.model_function)
         text += node.is_recorded ? ", recorded function of the model" : ", function of the model";
-      if (!node.program_nodes->empty()) text += ", program nodes " + joined(*node.program_nodes);
+      if (!node.program->nodes.empty()) text += ", program nodes " + joined(node.program->nodes);
       if (const std::string scope = print_scope(node.scope); !scope.empty()) text += "  # " + scope;
       line(text);
     }

@@ -75,6 +75,10 @@ class Builder:
         """Of a call_module or get_attr node: the name to give to what it names, what it is, and its value."""
         raise NotImplementedError
 
+    def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """How the module that find_attribute() has found takes the arguments."""
+        return args, kwargs
+
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         """Of control flow."""
         raise NotImplementedError
@@ -102,6 +106,8 @@ class Builder:
             op, target, args = "call_function", call_object, (args[0], target, *args[1:])
         elif op in ("call_module", "get_attr"):
             target = self._keep(*self.find_attribute(node))
+            if op == "call_module":
+                args, kwargs = self.call_as(node, args, kwargs)
         for name in kwargs:
             self._check_name(name)
         made = self._new.create_node(op, target, args, kwargs, name=node.name)

@@ -6,6 +6,7 @@ What makes it is imported when it is asked for: importing the package is light.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
@@ -40,6 +41,7 @@ class Graph(GraphData):
         archive: str | os.PathLike[str] | None = None,
         check: bool = True,
         functions: Functions | None = None,
+        arguments: Mapping[str, Sequence[str]] | None = None,
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
         try:
@@ -48,7 +50,7 @@ class Graph(GraphData):
             raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
-        return graph_module(self, model, archive, check, functions)
+        return graph_module(self, model, archive, check, functions, arguments or {})
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
@@ -118,6 +120,7 @@ class Collection(CollectionData[Graph]):
         archive: str | os.PathLike[str] | None = None,
         check: bool = True,
         functions: Functions | None = None,
+        arguments: Mapping[str, Sequence[str]] | None = None,
     ) -> GraphModule:
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
@@ -129,8 +132,14 @@ class Collection(CollectionData[Graph]):
 
         `functions` are the model's own that `wrap` kept: a dict by qualified name, or a list of functions and of Python
         modules, which give what they define.
+
+        `arguments`: of modules of an exported program that stay calls, by path: how the parameters of forward are called that
+        the arguments of the node are for, one after the other. Needed with a `model` of yours where the node says "in order
+        of use": the file does not tell. The module is compared with the file's operations on random values.
         """
-        return self.graph(module).graph_module(model, archive=archive, check=check, functions=functions)
+        return self.graph(module).graph_module(
+            model, archive=archive, check=check, functions=functions, arguments=arguments
+        )
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:
         """A DataFrame of the "nodes" of all graphs, the "modules" with their costs, or the "parameters"."""

@@ -175,6 +175,18 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A value of an exported program, and where it is among the arguments or in the result of a leaf."""
+
+    value: str
+    path: tuple[int | str, ...]
+
+    @classmethod
+    def from_json(cls, value: Json) -> Place:
+        return cls(value["value"], tuple(value["path"]))
+
+
+@dataclass(frozen=True)
 class Node:
     """A node with the fields of a torch.fx node; its arguments hold a NodeRef for each other node."""
 
@@ -188,7 +200,10 @@ class Node:
     meta: Meta | None
     source: Source | None
     method: str | None = None
+    arguments: str | None = None  # "in order of use" where the file does not tell their order
     program_nodes: tuple[str, ...] = ()
+    program_inputs: tuple[Place, ...] = ()
+    program_results: tuple[Place, ...] = ()
     model_function: bool = False  # of a call_function: the target is one of the model's own
     recorded: bool = False  # of such a call in a traced archive: arguments are in the order of their first use
 
@@ -205,7 +220,10 @@ class Node:
             _optional(Meta.from_json, value["meta"]),
             _optional(Source.from_json, value["source"]),
             value.get("method"),
+            value.get("arguments"),
             tuple(value.get("program_nodes", ())),
+            tuple(Place.from_json(item) for item in value.get("program_inputs", ())),
+            tuple(Place.from_json(item) for item in value.get("program_results", ())),
             value.get("model_function", False),
             value.get("recorded", False),
         )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
-import itertools
 import logging
-import operator
 import os
-import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,12 +17,12 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree as pytree
 
-from ._builder import Builder
+from ._builder import Builder, ModelBuilder
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions
-from ._leaf import ARGUMENTS, Leaf, State, identity, nodes_by_name
-from ._tree import add_state, tensor_of_constant
+from ._leaf import Leaf, RootLeaf, State
+from ._tree import add_state, resolve_attribute, tensor_of_constant
 from ._values import NodeRef
 
 
@@ -50,13 +48,6 @@ def _quiet(*names: str) -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, before):
             logger.setLevel(level)
-
-
-def _fits(node: Node, value: fx.Node) -> bool:
-    """Whether a value of the program may be that of a node, by its dtype and sizes."""
-    tensor = value.meta["val"]
-    sizes = [str(size) for size in tensor.shape]
-    return node.dtype == str(tensor.dtype).removeprefix("torch.") and [str(size) for size in node.shape or ()] == sizes
 
 
 class Archive:
@@ -89,50 +80,6 @@ class Archive:
         return content
 
 
-class Pairs:
-    """Which node of a program each node of a graph stands for, told in the graph's order: of those that call the same
-    with the same values, the first that no other node stands for."""
-
-    def __init__(self, source: fx.GraphModule):
-        self.by_name = nodes_by_name(source)
-        self.program_nodes: dict[fx.Node, fx.Node | None] = {}  # of each node of the graph
-        self._calls: dict[Any, list[fx.Node]] = {}  # last one first
-        self._identities: dict[fx.Node, fx.Node] = {}
-        for node in reversed(source.graph.nodes):
-            if node.op == "call_function":
-                inputs = [self._identity(other) for other in node.all_input_nodes if other.op != "get_attr"]
-                self._calls.setdefault(self._call(node, inputs), []).append(node)
-
-    @property
-    def count(self) -> int:
-        return len(self.program_nodes)
-
-    def _identity(self, node: fx.Node) -> fx.Node:
-        if node not in self._identities:
-            self._identities[node] = identity(node)
-        return self._identities[node]
-
-    @staticmethod
-    def _call(node: fx.Node, inputs: list[fx.Node]) -> Any:
-        numbers = [value for value in pytree.tree_leaves((node.args, node.kwargs)) if isinstance(value, (int, float))]
-        return node.target, tuple(dict.fromkeys(inputs)), repr(numbers)
-
-    def find(self, new: fx.Node) -> fx.Node | None:
-        if new.op != "call_function":
-            return None
-        inputs = [self.program_nodes[other] for other in new.all_input_nodes if other in self.program_nodes]
-        if all(inputs):
-            found = self._calls.get(self._call(new, [self._identity(node) for node in inputs if node is not None]))
-            if found:
-                return found.pop()
-        # With other numbers, where an option has fixed a size; or behind what a pass has changed.
-        same = self.by_name.get(new.name)
-        return same if same is not None and same.target == new.target else None
-
-    def add(self, new: fx.Node, stands_for: fx.Node | None) -> None:
-        self.program_nodes[new] = stands_for
-
-
 class ProgramBuilder(Builder):
     """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
@@ -150,8 +97,6 @@ class ProgramBuilder(Builder):
         self._source = body or program.graph_module
         self._is_body = body is not None
         self._state = state or State.of_program(program)
-        self._leaves: dict[str, Leaf] = {}
-        self._known_pairs: Pairs | None = None
         self.functions = functions or ModelFunctions(None)
 
     def is_state(self, name: str) -> bool:
@@ -201,102 +146,12 @@ class ProgramBuilder(Builder):
         ):
             raise RebuildError(f"the values of {target} are not the program's")
 
-    def _leaf(self, node: Node) -> fx.GraphModule:
-        of_torch = re.fullmatch(r"torch\.nn\.modules\.\w+\.(\w+)", node.scope.module_type or "")
-        leaf = Leaf(
-            list(node.program_nodes),
-            self._source,
-            self._state,
-            self._unwritten_mutations(),
-            self._signature(node),
-            node.target,
-            of_torch[1] if of_torch else "",
-        )
-        given = [name for _, name in node.input_places()]
-        if leaf.module_type in ARGUMENTS and leaf.signature is None:
-            tensors = [node for node in leaf.entering if isinstance(node.meta["val"], torch.Tensor)]
-            if len(given) == len(tensors) == 1 and self._program_node(given[0]) is None:  # a node that a pass has made
-                leaf.reorder(tensors)
-            else:
-                leaf.reorder(self._entering(given, tensors))
-        if leaf.signature is None and not leaf.has_own_operator():
-            self._name_parts(leaf, node)
-        self._leaves[node.name] = leaf
-        results = len(leaf.leaving)
-        positions = [user.args[1] for user in self._parts_of(node)]
-        if leaf.signature is None and results > 1 and not all(0 <= i < results for i in positions):
-            raise RebuildError(f"results {positions} are used, but {results} leave")
-        return leaf.build(node)
-
-    def _parts_of(self, node: Node) -> Iterator[Node]:
-        for name in node.users:
-            user = self.graph[name]
-            if user.target == "operator.getitem" and user.args[0] == NodeRef(node.name):
-                yield user
-
-    def _name_parts(self, leaf: Leaf, node: Node) -> None:
-        """The graph says which part of the result each value is: its parts stand in the order of the program's."""
-        parts = list(self._leaf_parts(node, ()))
-        order = {part.name: i for i, part in enumerate(self.graph)}
-        parts.sort(key=lambda part: order[part[0].name])
-        if len(parts) != len(leaf.leaving) or not all(_fits(part, value) for (part, _), value in zip(parts, leaf.leaving)):
-            raise RebuildError(f"which results the parts {[part.name for part, _ in parts]} are cannot be told, of {leaf.leaving}")
-        leaf.parts = [path for _, path in parts]
-
-    def _leaf_parts(self, node: Node, path: tuple[int, ...]) -> Iterator[tuple[Node, tuple[int, ...]]]:
-        """The tensors that a graph takes out of the result of a node."""
-        for part in self._parts_of(node):
-            here = (*path, part.args[1])
-            if part.shape is None:
-                yield from self._leaf_parts(part, here)
-            else:
-                yield part, here
-
-    def _entering(self, given: list[str], tensors: list[fx.Node]) -> list[fx.Node]:
-        """The nodes of the program that arguments of a leaf stand for, of those that enter it."""
-        found = [self._program_node(name) for name in given]
-        known = {identity(node) for node in found if node is not None}
-        left = [node for node in tensors if identity(node) not in known]
-        for i, name in enumerate(given):
-            if found[i] is not None:
-                continue
-            fitting = [node for node in left if _fits(self.graph[name], node)]
-            if len(fitting) != 1:
-                raise RebuildError(f"which of the program's values enters as {name} cannot be told, of {fitting}")
-            found[i] = fitting[0]
-            left.remove(fitting[0])
-        return [node for node in found if node is not None]
-
-    @property
-    def _pairs(self) -> Pairs:
-        if self._known_pairs is None:
-            self._known_pairs = Pairs(self._source)
-        return self._known_pairs
-
-    def _program_node(self, name: str) -> fx.Node | None:
-        """The node of the program that a node of the graph stands for; None where nothing tells, as of one that a pass
-        has made.  Not by name: a module called as a node of the program has given that node another name."""
-        for node in itertools.islice(self.graph, self._pairs.count, len(self._nodes)):
-            new = self._nodes[node.name]
-            self._pairs.add(new, self._given_node(node) or self._pairs.find(new))
-        return self._pairs.program_nodes[self._nodes[name]]
-
-    def _given_node(self, node: Node) -> fx.Node | None:
-        """Of an input, a parameter, a leaf or a part of what a leaf gives: the node of the program."""
-        if node.op == "get_attr":
-            return next((self._pairs.by_name[key] for key, target in self._state.names.items() if target == node.target), None)
-        path: tuple[int, ...] = ()
-        made_by = node
-        while made_by.target == "operator.getitem" and isinstance(made_by.args[0], NodeRef):
-            path = (made_by.args[1], *path)
-            made_by = self.graph[made_by.args[0].name]
-        if made_by.op == "placeholder":
-            is_one = len(made_by.program_nodes) <= 1 and not path
-            return self._pairs.by_name.get((*made_by.program_nodes, made_by.name)[0]) if is_one else None
-        if made_by.op == "call_module":
-            paths = self._leaves[made_by.name].result_paths()
-            return next((value for value, where in paths.items() if where == path), None)
-        return None
+    def _leaf(self, node: Node) -> torch.nn.Module:
+        if node.target == "" and not node.program_nodes and not self._is_body:
+            return RootLeaf(self._program)
+        if not node.program_inputs and not node.program_results and node.args:
+            raise RebuildError("the collection was written by an earlier fxtrace: trace the model again")
+        return Leaf(node, self._source, self._state, self._unwritten_mutations()).build()
 
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
@@ -310,25 +165,6 @@ class ProgramBuilder(Builder):
                 found.setdefault(spec.arg.name, []).append(str(spec.target))
         return found
 
-    def _signature(self, node: Node) -> Any:
-        """The recorded signature of this call: the one whose results are made by its nodes."""
-        if self._is_body:
-            return None
-        names = set(node.program_nodes)
-        for item in self._source.graph.find_nodes(op="call_function", target=operator.getitem):
-            if item.args[0].name in names:
-                names.add(item.name)
-        fitting = [
-            entry.signature
-            for entry in self._program.module_call_graph
-            if entry.signature is not None
-            and entry.fqn.partition("@")[0] == node.target != ""
-            and any(getattr(item, "name", None) in names for item in entry.signature.outputs)
-        ]
-        if len(fitting) > 1:
-            raise RebuildError("several recorded calls give results of these nodes")
-        return fitting[0] if fitting else None
-
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
         source = getattr(self._source, name, None)
         if not isinstance(source, fx.GraphModule):
@@ -337,3 +173,101 @@ class ProgramBuilder(Builder):
         (caller,) = reader.users
         state = self._state.of_body(caller, reader, source)
         return ProgramBuilder(self._program, self._archive, source, state, self.functions).build(body)
+
+
+class OwnModulesBuilder(ModelBuilder):
+    """The leaves of an exported program are modules of the caller's, of which the file does not tell everything."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        archive: Archive | None,
+        functions: ModelFunctions,
+        load: Callable[[], ExportedProgram] | None,
+        arguments: Mapping[str, Sequence[str]],
+        body: str = "",
+    ):
+        super().__init__(model, archive, functions)
+        self._load = load
+        self._arguments = arguments
+        self._body = body
+
+    def build(self, graph: GraphData) -> fx.GraphModule:
+        unordered = {node.target for each in (graph, *graph.subgraphs.values()) for node in each if node.arguments is not None}
+        unused = [path for path in self._arguments if path not in unordered] if not self._body else []
+        if unused:
+            raise RebuildError(f"arguments={{{unused[0]!r}: ...}}: no call of it has arguments in the order of use")
+        return super().build(graph)
+
+    def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        names = self._arguments.get(node.target)
+        if node.arguments is None and (len(node.program_results) < 2 or (node.scope.module_type or "").startswith("torch.nn.")):
+            return args, kwargs
+        if node.arguments is not None:
+            if names is None:
+                shown = ", ".join(value.name if isinstance(value, NodeRef) else repr(value) for value in node.args)
+                raise RebuildError(
+                    f"the file does not tell which parameters of {node.target}'s forward its {len(args)} arguments ({shown}) "
+                    f"are for; name them in this order: arguments={{{node.target!r}: [...]}}"
+                )
+            if len(names) != len(args) or len(set(names)) != len(names):
+                raise RebuildError(f"arguments={{{node.target!r}: {list(names)}}}: {len(args)} different names are needed")
+            args, kwargs = (), {**dict(zip(names, args)), **kwargs}
+        self._compare(node, names)
+        return args, kwargs
+
+    def _compare(self, node: Node, names: Sequence[str] | None) -> None:
+        """On random values: the module and the operations that the file has for this call."""
+        if self._load is None:
+            raise RebuildError(f"only the file tells what {node.target} takes and gives: archive=PATH")
+        program = self._load()
+        state = State.of_program(program)
+        for name, value in self._model.state_dict(keep_vars=True).items():
+            if name in state.values:
+                state.values[name] = value
+        source: Any = getattr(program.graph_module, self._body) if self._body else program.graph_module
+        leaf = Leaf(node, source, state, {})
+        own = resolve_attribute(self._model, node.target)
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            args, kwargs = leaf.random_arguments()
+            want = _results(copy.deepcopy(leaf.build()), args, kwargs)
+            if names is not None:
+                args, kwargs = (), {**dict(zip(names, args)), **kwargs}
+            for mode in ({}, {"training": False}, {"training": True}):  # the program was exported in one of them
+                module = copy.deepcopy(own)
+                for each in module.modules():
+                    each.__dict__.update(mode)
+                try:
+                    got = _results(module, args, kwargs)
+                    if all(_is_close(_part(got, place.path), _part(want, place.path)) for place in node.program_results):
+                        return
+                except Exception as error:
+                    failure = f": {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+                else:
+                    failure = ""
+        how = "" if names is None else f" with arguments={{{node.target!r}: {list(names)}}}"
+        raise RebuildError(f"on random values {node.target} does not give what the file's operations give{how}{failure}")
+
+    def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
+        return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body)
+
+
+def _results(module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
+    torch.manual_seed(1)
+    args, kwargs = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, (args, kwargs))
+    return module(*args, **kwargs)
+
+
+def _part(value: Any, path: tuple[int | str, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _is_close(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return type(a) is type(b) and bool(a == b)
+    if (a.shape, a.dtype) != (b.shape, b.dtype):
+        return False
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-4, equal_nan=True) if a.is_floating_point() else torch.equal(a, b)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import fx
 
 from . import _exported, _torchscript
-from ._builder import Archive, ModelBuilder
-from ._data import GraphData
+from ._builder import ModelBuilder
+from ._data import CollectionData, GraphData
 from ._errors import InputError, RebuildError
 from ._functions import Functions, ModelFunctions
 from ._guards import GuardCheck
@@ -22,9 +23,10 @@ def graph_module(
     archive: str | os.PathLike[str] | None,
     check: bool,
     functions: Functions | None,
+    arguments: Mapping[str, Sequence[str]],
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module = _rebuilt(graph, model, archive, ModelFunctions(functions))
+    module = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments)
     if check and (guards := GuardCheck(graph)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
@@ -35,6 +37,7 @@ def _rebuilt(
     model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
     archive: str | os.PathLike[str] | None,
     functions: ModelFunctions,
+    arguments: Mapping[str, Sequence[str]],
 ) -> fx.GraphModule:
     collection = graph.collection
     if isinstance(model, (str, os.PathLike)):
@@ -48,8 +51,7 @@ def _rebuilt(
         raise InputError(f"{path}: no such file")
     kind = collection.model.kind if collection is not None else None
     if model is None and kind == "exported_program":
-        name = collection.options.get("model", "") if collection is not None else ""
-        model = _exported.load(str(path), str(name))
+        model = _exported.load(str(path), _model_name(collection))
     if isinstance(model, torch.export.ExportedProgram):
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
@@ -59,5 +61,12 @@ def _rebuilt(
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
         raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
-    archives: Callable[[str], Archive] = _exported.Archive if kind == "exported_program" else _torchscript.Archive
-    return ModelBuilder(model, archives(path) if path else None, functions).build(graph)
+    if kind == "exported_program":
+        load = None if path is None else (lambda: _exported.load(str(path), _model_name(collection)))
+        constants = None if path is None else _exported.Archive(path)
+        return _exported.OwnModulesBuilder(model, constants, functions, load, arguments).build(graph)
+    return ModelBuilder(model, _torchscript.Archive(path) if path else None, functions).build(graph)
+
+
+def _model_name(collection: CollectionData[Any] | None) -> str:
+    return "" if collection is None else str(collection.options.get("model", ""))

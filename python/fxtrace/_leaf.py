@@ -1,26 +1,28 @@
 """Leaves of exported programs: some nodes of a program's graph as a module of their own.
 
-Which values enter and leave them is worked out here anew, from the program as torch.export loads it, so a call with
-other arguments or results than these is an error.
+The collection says which of the program's values enter and leave them. Parameters, buffers and sizes that are not among these
+are the leaf's own.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from ._data import Node
 from ._errors import RebuildError
 from ._tree import leave_out_of_state_dict, place_attribute
-from ._values import NodeRef
+from ._values import NodeRef, map_values
 
 LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 
@@ -28,12 +30,6 @@ LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, Inpu
 def state_of(program: ExportedProgram) -> dict[str, Any]:
     """Parameters, buffers, constants and objects by qualified name."""
     return {**program.constants, **program.state_dict}
-
-
-def is_same(a: Any, b: Any) -> bool:
-    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor) or a.numel() == 0:
-        return a is b
-    return (a.data_ptr(), a.shape, a.stride(), a.dtype) == (b.data_ptr(), b.shape, b.stride(), b.dtype)
 
 
 class State:
@@ -52,15 +48,6 @@ class State:
         constants = set(program.constants) - set(program.graph_signature.buffers)
         persistent = set(program.state_dict) - set(program.graph_signature.non_persistent_buffers)
         return cls(state_of(program), names, constants, persistent)
-
-    def belongs_to(self, node: fx.Node, paths: set[str]) -> bool:
-        """Whether the node reads a tensor, by any of its names, of one of these modules; or a constant."""
-        name = self.lifted(node)
-        if name is None or name in self.constants:
-            return name is not None
-        value = self.values[name]
-        names = [name] + [other for other, tensor in self.values.items() if is_same(tensor, value)]
-        return any(name.startswith(path + ".") for name in names for path in paths)
 
     def of_body(self, caller: fx.Node, body: fx.Node, body_module: fx.GraphModule) -> State:
         """For the body of control flow, where the caller's operands reach it unchanged in every turn."""
@@ -152,16 +139,6 @@ def handed_through(item: fx.Node) -> fx.Node | None:
     return None if node is None else _args(region)[at + 1 + placeholders.index(node)]
 
 
-def changes_something(node: fx.Node) -> bool:
-    if node.target is operator.getitem or not callable(node.target):
-        return False
-    if isinstance(node.target, torch._ops.OpOverload):
-        return node.target._schema.is_mutable or node.target.namespace != "aten"
-    return "torch" not in getattr(node.target, "__module__", "") or isinstance(
-        node.target, torch._ops.HigherOrderOperator
-    )
-
-
 def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
     """By the names in the archive.  For some, torch.export.load makes others: NAME_unused without a result,
     and NAME_OVERLOAD where the archive (before torch 2.8) has no name for an operator with several."""
@@ -180,162 +157,113 @@ def operation(node: fx.Node) -> fx.Node:
 
 
 class Leaf:
-    """Some nodes of a program's graph, called as one module.
+    """The nodes of a program's graph that a node of the rebuilt graph stands for, as one module.
 
     `mutations` are those that the program has as outputs and nodes of the rebuilt graph do not carry out: the
     name of the node with the new value, and the qualified names of what changes.
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        graph_module: fx.GraphModule,
-        state: State,
-        mutations: dict[str, list[str]],
-        signature: Any,
-        path: str,
-        module_type: str,
-    ):
-        self.module_type = module_type
-        self.path = path
+    def __init__(self, call: Node, graph_module: fx.GraphModule, state: State, mutations: dict[str, list[str]]):
+        self.call = call
+        self.source = graph_module
+        self.state = state
         self.by_name = by_name = nodes_by_name(graph_module)
-        unknown = [name for name in names if name not in by_name]
+        named = (*call.program_nodes, *(place.value for place in (*call.program_inputs, *call.program_results)))
+        unknown = [name for name in named if name not in by_name]
         if unknown:
             raise RebuildError(f"the program has no nodes {unknown}")
-        listed = [operation(by_name[name]) for name in names]
+        listed = [operation(by_name[name]) for name in call.program_nodes]
         inside = set(listed)
         for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
             if node.target is operator.getitem and _args(node)[0] in inside:
                 inside.add(node)
         self.nodes = [node for node in graph_module.graph.nodes if node in inside]
         if [node for node in self.nodes if node in listed] != listed:
-            raise RebuildError(f"{names} is not the program's order")
-        self.source = graph_module
-        self.state = state
-        self.signature = signature
-        paths = self._paths(path)
-        self.parts: list[tuple[int, ...]] | None = None  # of the result, in the order of `leaving`, where given
-        self.entering = list(dict.fromkeys(node for user in self.nodes for node in self._enters(user, inside, paths)))
-        self.writes = []
-        used = []
-        for node in self.nodes:
-            if node.name in mutations:
-                self.writes += [(node, target) for target in mutations[node.name]]
-            if not state.belongs_to(node, paths) and self._is_used_outside(node, inside, mutations):
-                used.append(node)
-        from_outside = [node for node in self.nodes if self._outside(node, inside) is not None]
-        self.leaving = [node for node in used if node not in from_outside]
-        if not self.leaving and not any(changes_something(node) for node in self.nodes if node not in from_outside):
-            self.leaving = used
+            raise RebuildError(f"{list(call.program_nodes)} is not the program's order")
+        self.writes = [(node, target) for node in self.nodes for target in mutations.get(node.name, ())]
+        self.inputs = {by_name[place.value]: place.path for place in call.program_inputs}
 
-    def _paths(self, path: str) -> set[str]:
-        """The leaf's module, and the modules that run within its call."""
-        paths = {path}
-        nodes = list(self.nodes)
-        for node in nodes:
-            stack = [item[0].partition("@")[0] for item in node.meta.get("nn_module_stack", {}).values()]
-            paths.update(stack[stack.index(path) :] if path in stack else stack[1:])
-            for body in node.all_input_nodes:
-                if body.op == "get_attr":
-                    nodes += getattr(body.graph.owning_module, body.target).graph.nodes
-        return paths
-
-    @staticmethod
-    def _outside(node: fx.Node, inside: set[fx.Node]) -> fx.Node | None:
-        """The node outside of the leaf that this one hands on."""
-        found: fx.Node | None = node
-        while found is not None and found in inside:
-            found = given_back(found)
-        return found
-
-    def _enters(self, user: fx.Node, inside: set[fx.Node], paths: set[str]) -> list[fx.Node]:
-        return [
-            node
-            for node in user.all_input_nodes
-            if node not in inside and node.op != "get_attr" and not self.state.belongs_to(node, paths)
-        ]
-
-    @staticmethod
-    def _is_used_outside(node: fx.Node, inside: set[fx.Node], mutations: dict[str, list[str]]) -> bool:
-        for user in node.users:
-            if user in inside:
-                continue
-            if user.op != "output":
-                return True
-            results = pytree.tree_leaves(_args(user)[0])
-            if results.count(node) > len(mutations.get(node.name, [])):
-                return True
-        return False
-
-    def result_paths(self) -> dict[fx.Node, tuple[int, ...]]:
-        """Where in the result of the module's forward each leaving node is."""
-        if self.parts is not None:
-            return dict(zip(self.leaving, self.parts))
-        if self.module_type in RESULTS:
-            return {node: RESULTS[self.module_type](node) for node in self.leaving}
-        if len(self.leaving) == 1:
-            return {self.leaving[0]: ()}
-        return {node: (i,) for i, node in enumerate(self.leaving)}
-
-    def reorder(self, given: list[fx.Node]) -> None:
-        """For modules of torch.nn with arguments in an order of their own: what the nodes of the JSON that are
-        the arguments stand for."""
-        entering = {identity(node): node for node in self.entering}
-        found = [entering.pop(identity(node), None) for node in given]
-        if any(isinstance(node.meta["val"], torch.Tensor) for node in entering.values()):
-            raise RebuildError(f"{list(entering.values())} enter, but are not among the arguments {given}")
-        again = {identity(node): node for node in self.entering}
-        known = [node or again.get(identity(other)) for node, other in zip(found, given)]
-        self.entering = [node for node in known if node is not None]
-        if len(self.entering) != len(given):
-            raise RebuildError(f"of the arguments {given} only {self.entering} enter")
-        self.sizes = list(entering.values())
-
-    def has_own_operator(self) -> bool:
-        """Whether one operator computes what the module returns; False of a recurrent module, decomposed into steps."""
-        return self.module_type not in RECURRENT or any(
-            getattr(node.target, "_opname", "") in RECURRENT_OPERATORS for node in self.nodes
-        )
-
-    def build(self, call: Node) -> fx.GraphModule:
+    def build(self) -> fx.GraphModule:
         """The module, for a call of it with these arguments."""
         self._new = fx.Graph()
-        self._values: dict[fx.Node, fx.Node] = {}  # by the program's node
+        self._values: dict[fx.Node, Any] = {}  # by the program's node
         self._attributes: dict[str, Any] = {}  # by the name in the module
         self._names: dict[str, str] = {}  # of what that is in the program
-        self._bind(call)
+        self._bind()
         for node in self.nodes:
-            self._values[node] = self._new.node_copy(node, self._value)
+            if node not in self._values:
+                self._values[node] = self._new.node_copy(node, self._value)
         for node, target in self.writes:
             self._new.call_function(torch.ops.aten.copy_.default, (self._read(target), self._values[node]))
-        self._new.output(self._result())
+        results = {place.path: self._value(self.by_name[place.value]) for place in self.call.program_results}
+        self._new.output(nested(results))
         root = torch.nn.Module()
         for name in sorted(self._attributes, key=lambda name: name.count(".")):
             place_attribute(root, name, self._attributes[name])
-        module = fx.GraphModule(root, self._new, self.module_type or "Leaf")
+        name = (self.call.scope.module_type or "").split(".")[-1]
+        module = fx.GraphModule(root, self._new, name if name.isidentifier() else "Leaf")
         for name, original in self._names.items():
             if original not in self.state.persistent:
                 leave_out_of_state_dict(module, name)
         return module
 
-    def _value(self, node: fx.Node) -> fx.Node:
-        if node in self._values:
-            return self._values[node]
+    def random_arguments(self) -> tuple[Any, Any]:
+        """Values with the sizes of the program's example."""
+        places = iter(self.call.program_inputs)
+
+        def value_of(value: Any) -> Any:
+            if not isinstance(value, NodeRef):
+                return value
+            place = next(places)
+            while not isinstance(_part_of(self.call, place.path), NodeRef):  # one that an option has fixed
+                place = next(places)
+            return random_like(self.by_name[place.value].meta["val"])
+
+        args, kwargs = map_values((self.call.args, self.call.kwargs), value_of)
+        return args, kwargs
+
+    def _bind(self) -> None:
+        """Makes the placeholders, and what the program's nodes stand for among them."""
+        names = [f"arg{i}" for i in range(len(self.call.args))]
+        for place in self.call.program_inputs:
+            if len(place.path) == 1 and isinstance(place.path[0], int) and place.value not in (*names, *self.call.kwargs):
+                names[place.path[0]] = place.value
+        placeholders = {key: self._new.placeholder(name) for key, name in (*enumerate(names), *zip(self.call.kwargs, self.call.kwargs))}
+        for node, path in self.inputs.items():
+            if path[0] not in placeholders:
+                raise RebuildError(f"{node.name} enters, but is not among the arguments")
+            value = placeholders[path[0]]
+            for key in path[1:]:
+                value = self._new.call_function(operator.getitem, (value, key))
+            self._values[node] = value
+
+    def _value(self, node: fx.Node) -> Any:
+        if node not in self._values:
+            self._values[node] = self._outer(node)
+        return self._values[node]
+
+    def _outer(self, node: fx.Node) -> Any:
+        """What the leaf is not given: it has it, or computes it."""
         if node.op == "get_attr":
             name = str(node.target)
             self._attributes[name] = getattr(self.source, name)
-            made = self._new.get_attr(name)
-        else:
-            lifted = self.state.lifted(node)
-            if lifted is None:
-                raise RebuildError(f"{node.name} enters, but is not among the arguments")
-            made = self._read(lifted)
-        self._values[node] = made
-        return made
+            return self._new.get_attr(name)
+        same = given_back(node)
+        if same is not None and same in self._values:
+            return self._values[same]
+        lifted = self.state.lifted(node)
+        if lifted is not None:
+            return self._read(lifted)
+        if same is not None:
+            return self._value(same)
+        if not isinstance(node.meta["val"], torch.Tensor):
+            return self._size(node.meta["val"])
+        raise RebuildError(f"{node.name} enters, but is not among the arguments")
 
     def _read(self, original: str) -> fx.Node:
         """The parameter, buffer, constant or object of this name in the program."""
-        prefix = self.path + "." if self.path else ""
+        path = self.call.target
+        prefix = path + "." if path else ""
         if original.startswith(prefix):
             name = original.removeprefix(prefix)
         else:
@@ -345,120 +273,89 @@ class Leaf:
         self._attributes[name] = self.state.values[original]
         return self._new.get_attr(name)
 
-    def _bind(self, call: Node) -> None:
-        """Makes the placeholders, and what the program's nodes stand for among them."""
-        args, kwargs = call.args, call.kwargs
-        plain = self.signature is None and self.module_type not in ARGUMENTS
-        if plain and (kwargs or len(args) != len(self.entering)):
-            names = [node.name for node in self.entering]
-            raise RebuildError(f"{len(args)} arguments and {list(kwargs)} for {names}")
-        if self.signature is not None:
-            order = self.signature.in_spec.children()[1].context
-            if set(order) != set(kwargs):
-                raise RebuildError(f"keyword arguments {list(kwargs)}, but the call signature has {order}")
-            kwargs = {name: kwargs[name] for name in order}
-        names = [node.name for node in self.entering] if plain else [f"arg{i}" for i in range(len(args))]
-        inputs = (
-            [self._new.placeholder(name) for name in names],
-            {name: self._new.placeholder(name) for name in kwargs},
-        )
-        if plain:
-            self._values.update(zip(self.entering, inputs[0]))
-            return
-        found, spec = pytree.tree_flatten_with_path((args, kwargs))
-        if self.signature is not None:
-            if spec != self.signature.in_spec:
-                raise RebuildError(
-                    f"the arguments are nested as {spec}, the call signature says {self.signature.in_spec}"
-                )
-            for item, (path, _) in zip(self.signature.inputs, found):
-                if hasattr(item, "name") and item.name in self.by_name:
-                    self._values[self.by_name[item.name]] = self._unpack(inputs, path)
-            return
-        nodes = [path for path, value in found if isinstance(value, NodeRef)]
-        if len(nodes) != len(self.entering):
-            raise RebuildError(f"{len(nodes)} arguments for {[node.name for node in self.entering]}")
-        for node, path in zip(self.entering, nodes):
-            self._values[node] = self._unpack(inputs, path)
-        for size in self.sizes:
-            self._values[size] = self._size(size)
+    def _size(self, size: Any) -> Any:
+        """A size of what the leaf is given, or an expression of such sizes."""
+        if not isinstance(size, torch.SymInt):
+            return size
+        tracer = fx.proxy.GraphAppendingTracer(self._new)
 
-    def _unpack(self, inputs: Any, path: tuple[Any, ...]) -> fx.Node:
-        """The part of the arguments with this path in a tree of pytree."""
-        value = inputs
-        for depth, key in enumerate(path):
-            position = key.idx if isinstance(key, pytree.SequenceKey) else key.key
-            value = value[position] if depth < 2 else self._new.call_function(operator.getitem, (value, position))
-        node: fx.Node = value
-        return node
+        def find(wanted: Any) -> Any:
+            for node in self.inputs:
+                value = node.meta["val"]
+                for dim, length in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+                    if isinstance(length, torch.SymInt) and (line := _affine(wanted, length.node.expr)) is not None:
+                        factor, offset, divisor = line
+                        read = self._new.call_function(torch.ops.aten.sym_size.int, (self._values[node], dim))
+                        return read if line == (1, 0, 1) else (fx.Proxy(read, tracer) * factor + offset) // divisor
+            return None
 
-    def _size(self, size: fx.Node) -> fx.Node:
-        for node in self.entering:
-            for dim, length in enumerate(node.meta["val"].shape):
-                if str(length) == str(size.meta["val"]):
-                    return self._new.call_function(torch.ops.aten.sym_size.int, (self._values[node], dim))
-        raise RebuildError(f"{size} is no size of the arguments")
-
-    def _result(self) -> Any:
-        if self.signature is None:
-            return nested({path: self._values[node] for node, path in self.result_paths().items()})
-        results = [
-            self._value(self.by_name[item.name]) if getattr(item, "name", None) in self.by_name else item.value
-            for item in self.signature.outputs
-        ]
-        return pytree.tree_unflatten(results, self.signature.out_spec)
+        expression = size.node.expr
+        found: Any = find(expression)
+        if found is None:
+            names = {symbol: find(symbol) for symbol in sorted(expression.free_symbols, key=str)}
+            if None in names.values():
+                raise RebuildError(f"{size} is no size of the arguments")
+            proxies = {symbol: fx.Proxy(value, tracer) if isinstance(value, fx.Node) else value for symbol, value in names.items()}
+            found = sympy_interp(PythonReferenceAnalysis, proxies, expression)
+        return found.node if isinstance(found, fx.Proxy) else found
 
 
-def identity(node: fx.Node) -> fx.Node:
-    while (same := given_back(node)) is not None:
-        node = same
-    return node
+
+def _affine(size: Any, other: Any) -> tuple[int, int, int] | None:
+    """(factor, offset, divisor) where size is (factor*other + offset) / divisor, whatever the symbols in them are."""
+    if size == other:
+        return 1, 0, 1
+    symbols = sorted(size.free_symbols | other.free_symbols, key=str)
+    first, second = ({symbol: start + step * i for i, symbol in enumerate(symbols)} for start, step in ((61, 1), (127, 7)))
+    rise, run = (each.subs(second) - each.subs(first) for each in (size, other))
+    if rise == 0 or run == 0:
+        return None
+    slope = sympy.Rational(int(rise), int(run))
+    offset = sympy.expand(size * slope.q - other * slope.p)
+    return (int(slope.p), int(offset), int(slope.q)) if offset.is_Integer else None
 
 
-def behind_views(node: fx.Node) -> fx.Node:
-    """What the node is made of alone: back to the operator with several operands or results."""
-    while node.target is not operator.getitem and len(node.all_input_nodes) == 1:
-        if "softmax" in str(node.target):
-            break
-        node = node.all_input_nodes[0]
-    return node
+def _part_of(call: Node, path: tuple[int | str, ...]) -> Any:
+    value: Any = call.args if isinstance(path[0], int) else call.kwargs
+    for key in path:
+        value = value[key]
+    return value
 
 
-def nested(results: dict[tuple[int, ...], Any]) -> Any:
-    """{(0,): a, (1, 1): b} -> (a, (None, b))"""
+def random_like(value: Any) -> Any:
+    """With the sizes that the value has in the program's example; indices are 0 and 1."""
+
+    def size(number: Any) -> Any:
+        return number if not isinstance(number, torch.SymInt) else 2 if number.node.hint is None else number.node.hint
+
+    if not isinstance(value, torch.Tensor):
+        return size(value)
+    shape = [size(length) for length in value.shape]
+    if value.is_floating_point() or value.is_complex():
+        return torch.randn(shape, dtype=value.dtype)
+    return torch.randint(0, 2, shape).to(value.dtype)
+
+
+class RootLeaf(torch.nn.Module):
+    """The whole program, called with its inputs one after the other."""
+
+    def __init__(self, program: ExportedProgram):
+        super().__init__()
+        self.module = program.module()
+        self._in_spec: Any = program.call_spec.in_spec
+
+    def forward(self, *leaves: Any) -> Any:
+        args, kwargs = pytree.tree_unflatten(leaves, self._in_spec)
+        return self.module(*args, **kwargs)
+
+
+def nested(results: dict[tuple[Any, ...], Any]) -> Any:
+    """{(0,): a, (1, 1): b} -> (a, (None, b)), {("x",): a} -> {"x": a}"""
     if () in results:
         return results[()]
-    inner: dict[int, dict[tuple[int, ...], Any]] = {}
+    inner: dict[Any, dict[tuple[Any, ...], Any]] = {}
     for (first, *rest), value in results.items():
         inner.setdefault(first, {})[tuple(rest)] = value
+    if not all(isinstance(key, int) for key in inner):
+        return {key: nested(parts) for key, parts in inner.items()}
     return tuple(nested(inner[i]) if i in inner else None for i in range(max(inner, default=-1) + 1))
-
-
-def lstm_path(node: fx.Node) -> tuple[int, ...]:
-    index = _args(behind_views(node))[1]
-    return (0,) if index == 0 else (1, index - 1)
-
-
-def pool_path(node: fx.Node) -> tuple[int, ...]:
-    """Alone, the pooled tensor is the result; the indices never are."""
-    others = sum(bool(item.users) for item in _args(node)[0].users) if node.target is operator.getitem else 0
-    return () if others == 0 or (_args(node)[1] == 0 and others == 1) else (_args(node)[1],)
-
-
-# Modules of torch.nn whose results are nested, or whose arguments are in another order than that of their use.
-RESULTS: dict[str, Callable[[fx.Node], tuple[int, ...]]] = {
-    "LSTM": lstm_path,
-    "GRU": lambda node: (_args(behind_views(node))[1],),
-    "RNN": lambda node: (_args(behind_views(node))[1],),
-    "LSTMCell": lambda node: (_args(behind_views(node))[1],),
-    **{f"{kind}MaxPool{dims}d": pool_path for kind in ("", "Adaptive") for dims in (1, 2, 3)},
-    "MultiheadAttention": lambda node: (int("softmax" in str(behind_views(node).target)),),
-}
-RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell")
-RECURRENT_OPERATORS = ("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell")
-ARGUMENTS = {
-    *RESULTS,
-    *("GRUCell", "RNNCell", "Bilinear", "CosineSimilarity", "PairwiseDistance", "EmbeddingBag", "Transformer"),
-    *("TransformerEncoder", "TransformerEncoderLayer", "TransformerDecoder", "TransformerDecoderLayer"),
-    *("TripletMarginLoss", "CosineEmbeddingLoss", "MarginRankingLoss", "MSELoss", "CrossEntropyLoss"),
-}

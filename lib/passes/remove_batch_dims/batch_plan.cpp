@@ -132,14 +132,14 @@ void BatchPlan::commit(ModuleGraph& graph) {
       const bool is_around_leaf = at.op == Opcode::kCallModule && !is_leaf;
       const Shared<Scope>& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
       const auto method = at.method;  // the node moves when another is made
-      const auto program_nodes = at.program_nodes;
+      const auto program = at.program;
       made[i] = graph.graph.insert_before(
           step.at,
           {is_leaf ? at.op : Opcode::kCallFunction, std::move(step.call.target), std::move(step.call.args),
            std::move(step.call.kwargs), scope, std::move(step.meta), at.source, ""});
       if (!is_leaf) continue;
       graph.graph.set_method(made[i], method);
-      graph.graph.set_program_nodes(made[i], program_nodes);
+      graph.graph.set_program(made[i], program);
     }
   }
   for (const NodeId node : replaced_) replace_node(graph, node, real(values_.at(node.index).tensor));

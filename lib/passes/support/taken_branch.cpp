@@ -67,7 +67,7 @@ std::string TakenBranches::obstacle(const Node& call, bool condition) {
   }
   for (NodeId id = body.first(); id.valid(); id = body.next(id)) {
     const Node& node = body.node(id);
-    if (!node.program_nodes->empty()) return node.name + " stands for nodes of the branch";
+    if (!node.program->nodes.empty()) return node.name + " stands for nodes of the branch";
     std::ptrdiff_t named = 0;
     for_each_of<Argument::GraphRef>(node, [&](const auto&) { ++named; });
     if (named != std::ranges::count_if(node.args, &Argument::is<Argument::GraphRef>)) {

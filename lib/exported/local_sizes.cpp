@@ -1,0 +1,154 @@
+#include "exported/local_sizes.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "symbolic/affine.h"
+
+namespace fxtrace {
+namespace {
+
+// A size of a model is made of a few steps; a file may have more, and then the value itself enters.
+constexpr int kMaxSteps = 64;
+
+}  // namespace
+
+LocalSizes::LocalSizes(const ProgramGraph& graph, const ProgramGraph& said) : graph_(graph), said_(said) {
+  for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
+    const Operation& operation = graph.operations[i];
+    if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
+    const ValueId value = operation.outputs[0].value;
+    if (is_size(value) && effect_of(operation) == Effect::kSymbolic) makers_.emplace(value.index, i);
+  }
+}
+
+bool LocalSizes::is_size(ValueId value) const {
+  const ValueKind kind = graph_.values[value.index].meta.kind();
+  return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
+}
+
+const Operation* LocalSizes::find_maker(ValueId value) const {
+  const auto found = makers_.find(value.index);
+  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
+}
+
+const Operation* LocalSizes::find_arithmetic(ValueId value) const {
+  const Operation* maker = find_maker(value);
+  if (maker == nullptr) return nullptr;
+  bool only_sizes = true;
+  for_each_input(*maker, [&](ValueId used) { only_sizes = only_sizes && is_size(used); });
+  return only_sizes ? maker : nullptr;
+}
+
+const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
+  static const Dims kNone;
+  if (!dims_) {
+    dims_.emplace();
+    for (std::uint32_t i = 0; i < said_.values.size(); ++i) {
+      const auto& shape = said_.values[i].meta.shape;
+      if (!shape) continue;
+      for (std::size_t dim = 0; dim < shape->size(); ++dim) {
+        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(ValueId{i}, dim);
+      }
+    }
+  }
+  const auto& value = said_.values[size.index].meta.value;
+  const auto found = value ? dims_->find(value->text()) : dims_->end();
+  return found == dims_->end() ? kNone : found->second;
+}
+
+// What the shapes of some tensors tell.
+class LocalSizes::Side {
+ public:
+  // Without `evaluates` only sizes that are one of the dimensions.
+  Side(const LocalSizes& sizes, const std::vector<ValueId>& tensors, bool evaluates)
+      : sizes_(sizes), evaluates_(evaluates) {
+    std::unordered_set<std::string> seen;
+    for (const ValueId tensor : tensors) {
+      const auto& shape = sizes.said_.values[tensor.index].meta.shape;
+      if (!shape) continue;
+      for (const Expression& dim : *shape) {
+        if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second) dims_.push_back(*dim.size());
+      }
+    }
+  }
+
+  // Whether the value can be had at once.
+  bool tells(ValueId value) const {
+    const auto& meta = sizes_.said_.values[value.index].meta.value;
+    const SymInt* size = meta ? meta->size() : nullptr;
+    return size != nullptr && (evaluates_ ? find_source(*size, dims_).has_value() : size->is_number() || std::ranges::find(dims_, *size) != dims_.end());
+  }
+
+  // Whether the value can be computed, given what has() says.
+  template <class Has>
+  bool computes(ValueId value, Has&& has) {
+    steps_ = 0;
+    return follow(value, has);
+  }
+
+ private:
+  template <class Has>
+  bool follow(ValueId value, Has&& has) {
+    if (has(value) || tells(value)) return true;
+    const Operation* maker = sizes_.find_arithmetic(value);
+    if (maker == nullptr || ++steps_ > kMaxSteps) return false;
+    bool all = true;
+    for_each_input(*maker, [&](ValueId used) { all = all && follow(used, has); });
+    return all;
+  }
+
+  const LocalSizes& sizes_;
+  bool evaluates_;
+  std::vector<SymInt> dims_;
+  int steps_ = 0;
+};
+
+void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
+                        const std::function<bool(const Operation&)>& is_callers) const {
+  const auto size = [&](ValueId value) { return is_size(value); };
+  const bool any = std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
+  if (!any) return;
+  std::unordered_set<std::uint32_t> made;
+  for (const std::uint32_t index : operations) {
+    for (const auto& output : graph_.operations[index].outputs) made.insert(output.value.index);
+  }
+
+  Side inside(*this, boundary.entering, true);
+  const auto is_made = [&](ValueId value) { return made.contains(value.index); };
+  std::vector<ValueId> entering;
+  std::unordered_set<std::uint32_t> seen;
+  int steps = 0;
+  std::vector<ValueId> pending(boundary.entering.rbegin(), boundary.entering.rend());
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (is_made(value) || !seen.insert(value.index).second) continue;
+    if (!is_size(value)) {
+      entering.push_back(value);
+      continue;
+    }
+    if (inside.tells(value)) continue;
+    const Operation* maker = find_arithmetic(value);
+    const bool anew = maker != nullptr && ++steps < kMaxSteps &&
+                      (inside.computes(value, is_made) || !is_callers(*maker));
+    if (!anew) {
+      entering.push_back(value);
+      continue;
+    }
+    operations.push_back(makers_.at(value.index));
+    std::vector<ValueId> used;
+    for_each_input(*maker, [&](ValueId input) { used.push_back(input); });
+    pending.insert(pending.end(), used.rbegin(), used.rend());
+  }
+  boundary.entering = std::move(entering);
+  std::ranges::sort(operations);
+
+  std::vector<ValueId> tensors = boundary.entering;
+  tensors.insert(tensors.end(), boundary.leaving.begin(), boundary.leaving.end());
+  Side outside(*this, tensors, false);
+  const auto is_elsewhere = [&](ValueId value) { return !made.contains(value.index); };
+  std::erase_if(boundary.leaving, [&](ValueId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
+}
+
+}  // namespace fxtrace
