@@ -82,8 +82,7 @@ class ModuleGraphBuilder {
     for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
-      tracer_.set_signature(std::move(signature));
-      return;
+      return finish(env, signature);
     }
     note_outputs(graph);
     const auto steps = steps_of(env);

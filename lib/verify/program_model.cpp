@@ -153,8 +153,9 @@ class ProgramModel : public RunnableModel {
 
   // The operators of the program that the call stands for, on what it is given.
   RunValue call_module(const ModuleCall& call) override {
-    const auto known = programs_.find(&call.graph);
     const ProgramPart& part = *call.node.program;
+    if (call.node.target->empty() && part.nodes.empty()) return run_file(call.inputs);  // the root is a leaf
+    const auto known = programs_.find(&call.graph);
     if (known == programs_.end() || part.nodes.empty())
       throw RunError("the program has no call that stands for these nodes");
     const ProgramGraph& graph = *known->second;

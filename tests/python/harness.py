@@ -7,6 +7,7 @@ import importlib
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 from typing import Any
@@ -27,6 +28,17 @@ from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 __all__ = ["make_inputs"]
 
 RULES = {"default": [], "no-default-leaves": ["--no-default-leaves"], "max-depth-1": ["--max-depth", "1"]}
+
+
+def random_rules(collection: dict, chance: random.Random) -> list[str]:
+    """Options that make leaves of some of the collection's modules."""
+    options = ["--no-default-leaves"] if chance.random() < 0.6 else []
+    if chance.random() < 0.2:
+        options += ["--max-depth", str(chance.randint(1, 3))]
+    for module in collection["modules"]:
+        if chance.random() < 0.3 and module["path"]:
+            options += [chance.choice(("--leaf", "--leaf", "--no-leaf")), f"@{module['path']}"]
+    return options
 
 
 def find_program(given: str | None) -> str | None:

@@ -1,5 +1,7 @@
 """Every exported sample, under three sets of rules: the graph, rebuilt, gives the program's own results."""
 
+import random
+
 import fxtrace
 import harness
 import pytest
@@ -34,6 +36,18 @@ def test_outputs_are_the_programs_own(program, name, rules):
     assert len(collection["graphs"]) == 1 and harness.failed_modules(collection) == []
     for run in runs_of(name):
         run.compare(collection["graphs"][0])
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("name", SAMPLES)
+def test_random_rules(program, name):
+    path, several = harness.sample_path(SAMPLES[name]), options_of(SAMPLES[name])
+    modules = program.trace(path, *several)
+    chance = random.Random(name)
+    for _ in range(10):
+        rules = harness.random_rules(modules, chance)
+        for run in runs_of(name):
+            run.compare(program.trace(path, *rules, *several)["graphs"][0])
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -162,16 +162,6 @@ def program_of(name: str, form: str, folder) -> tuple:
     return programs[name, form]
 
 
-def random_rules(collection: dict, chance: random.Random) -> list[str]:
-    options = ["--no-default-leaves"] if chance.random() < 0.6 else []
-    if chance.random() < 0.2:
-        options += ["--max-depth", str(chance.randint(1, 3))]
-    for module in collection["modules"]:
-        if chance.random() < 0.3 and module["path"]:
-            options += [chance.choice(("--leaf", "--leaf", "--no-leaf")), f"@{module['path']}"]
-    return options
-
-
 def forms(name: str) -> list[str]:
     return ["plain", "strict", "decomposed"] if name != "branches" else ["plain", "strict"]
 
@@ -188,7 +178,7 @@ def test_leaves(program, tmp_path_factory, name, form, draws):
     path, runs = program_of(name, form, tmp_path_factory)
     whole = program.trace(path, "--no-default-leaves")
     chance = random.Random(f"{name} {form}")
-    for options in ([], ["--no-default-leaves"], *(random_rules(whole, chance) for _ in range(draws))):
+    for options in ([], ["--no-default-leaves"], *(harness.random_rules(whole, chance) for _ in range(draws))):
         collection = program.trace(path, *options)
         harness.check_collection(collection)
         for node in collection["graphs"][0]["nodes"]:  # a size is computed where it is used, not handed on

@@ -1,6 +1,7 @@
 """The round trip on well-known models, exported; zoo.py makes the archives.  Takes minutes the first time."""
 
 import importlib
+import random
 
 import fx_source
 import harness
@@ -49,6 +50,20 @@ def test_outputs_are_the_programs_own(program, zoo_archive, name):
             for run in runs:
                 fx_source.compare_exported(program, run, exported.module(), *options)
     assert zoo.split(name)[1] != "exported_dynamic" or collection["graphs"][0]["guards"]
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("name", zoo.exported_names())
+def test_random_rules(program, zoo_archive, name):
+    path = zoo_archive(name)
+    prepare(name)
+    inputs = torch.load(path.removesuffix(".pt2") + ".inputs.pt")
+    exported = _exported.load(path)
+    run = harness.ExportedRun(path, exported, inputs, {})
+    modules = program.trace(path)
+    chance = random.Random(name)
+    for _ in range(10):
+        run.compare(program.trace(path, *harness.random_rules(modules, chance))["graphs"][0])
 
 
 @pytest.mark.volume

@@ -399,3 +399,89 @@ def test_readers_of_the_graph_need_no_torch():
     environment = {**os.environ, "PYTHONPATH": harness.PACKAGE}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("graph_module needs torch: pip install torch"), done.stderr
+
+
+class Crossed(nn.Module):
+    """Uses its second argument first, and gives its results in another order than it makes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        made = self.first(b)
+        return self.second(a) - made * b
+
+
+class Pair(nn.Module):
+    def __init__(self, swapped: bool) -> None:
+        super().__init__()
+        self.swapped = swapped
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second = x + 1, x * 2
+        return (second, first) if self.swapped else (first, second)
+
+
+class Crossing(nn.Module):
+    def __init__(self, swapped: bool = False) -> None:
+        super().__init__()
+        self.crossed, self.pair = Crossed(), Pair(swapped)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        first, second = self.pair(self.crossed(x, y))
+        return first - second
+
+
+def test_arguments_in_the_order_of_their_use(tmp_path):
+    args = torch.rand(2, 4), torch.rand(2, 4)
+    model = Crossing().eval()
+    path = str(tmp_path / "crossing.pt2")
+    torch.export.save(torch.export.export(model, args), path)
+    collection = fxtrace.trace(path, leaf=["**.Crossed", "**.Pair"])
+    (call,) = (node for node in collection.root if node.target == "crossed")
+    assert call.arguments == "in order of use" and [place.value for place in call.program_inputs] == ["y", "x"]
+    assert torch.equal(collection.graph_module()(*args), model(*args))
+    named = {"crossed": ["b", "a"]}
+    assert torch.equal(collection.graph_module(model, arguments=named)(*args), model(*args))
+    for wrong, says in [
+        ({}, r"which parameters of crossed's forward its 2 arguments \(y, x\) are for"),
+        ({"crossed": ["a", "b"]}, "on random values crossed does not give"),
+        ({"crossed": ["b"]}, "2 different names"),
+        ({"crossed": ["b", "c"]}, "unexpected keyword argument 'c'"),
+        ({**named, "pair": ["x"]}, "no call of it has arguments in the order of use"),
+    ]:
+        with pytest.raises(fxtrace.RebuildError, match=says):
+            collection.graph_module(model, arguments=wrong)
+    swapped = Crossing(swapped=True).eval()
+    torch.export.save(torch.export.export(swapped, args), path)
+    collection = fxtrace.trace(path, leaf=["**.Crossed", "**.Pair"])
+    assert torch.equal(collection.graph_module()(*args), swapped(*args))
+    with pytest.raises(fxtrace.RebuildError, match="pair does not give"):
+        collection.graph_module(swapped, arguments=named)
+    saved = fxtrace.load(collection.to_json())
+    with pytest.raises(fxtrace.RebuildError, match="archive=PATH"):
+        saved.graph_module(swapped, arguments=named)
+
+
+@pytest.mark.parametrize("options", [{"max_depth": 0}, {"leaf": "**"}])
+def test_an_exported_root_that_is_a_leaf(tmp_path, options):
+    class Root(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x: torch.Tensor, parts: dict[str, torch.Tensor], *, scale: float = 2.0) -> dict[str, torch.Tensor]:
+            self.calls += 1
+            return {"out": self.linear(x) * scale + parts["a"]}
+
+    args = torch.rand(2, 4), {"a": torch.rand(4)}
+    path = str(tmp_path / "root.pt2")
+    torch.export.save(torch.export.export(Root().eval(), args), path)
+    program = torch.export.load(path).module()
+    module = fxtrace.trace(path, **options).graph_module()
+    assert [node.op for node in module.graph.nodes if node.op == "call_module"] == ["call_module"]
+    for _ in range(2):
+        assert torch.equal(module(*args)["out"], program(*args)["out"])
+    assert fxtrace.verify(path, **options).equal

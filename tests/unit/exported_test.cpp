@@ -13,6 +13,7 @@
 #include "exported/exported_program.h"
 #include "exported/hierarchy.h"
 #include "exported/leaf_attributes.h"
+#include "exported/local_sizes.h"
 #include "exported/program_dimensions.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
@@ -652,4 +653,51 @@ TEST_CASE("exported: a trace with other options leaves nothing behind", "[export
     ++narrowed;
   }
   CHECK(narrowed >= 3);
+}
+
+// a: x[s0, 4] -> n = size(x, 0), m = n*8, y[s0, 4];  b: y -> k = m*2, z[s0*16];  n is used behind both, and u is an input.
+TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]") {
+  ProgramGraph graph;
+  const auto value = [&](const char* name, const char* type, const char* size) {
+    Meta meta;
+    meta.type = type;
+    (std::string(type) == "Tensor" ? meta.shape.emplace({Expression::parse(size), 4}).front()
+                                   : meta.value.emplace()) = Expression::parse(size);
+    graph.values.push_back({name, meta, {}});
+    return ValueId{static_cast<std::uint32_t>(graph.values.size() - 1)};
+  };
+  const auto operation = [&](const char* target, std::vector<Operand> args, ValueId made, CallId call) {
+    Operation result;
+    result.target = target;
+    result.args = std::move(args);
+    result.outputs = {{made, {}}};
+    result.call = call;
+    result.has_stack = true;
+    graph.operations.push_back(std::move(result));
+    return made;
+  };
+  const ValueId x = value("x", "Tensor", "s0"), u = value("u", "int", "s1");
+  const ValueId n = operation("aten.sym_size.int", {x, 0}, value("n", "int", "s0"), 1);
+  const ValueId m = operation("operator.mul", {n, 8}, value("m", "int", "8*s0"), 1);
+  const ValueId p = operation("operator.add", {u, 1}, value("p", "int", "s1+1"), 1);
+  const ValueId y = operation("aten.view.default", {x, Operand::List{{m, p}}}, value("y", "Tensor", "s0"), 1);
+  const ValueId k = operation("operator.mul", {m, p}, value("k", "int", "8*s0*(s1+1)"), 2);
+  const ValueId z = operation("aten.view.default", {y, Operand::List{{k}}}, value("z", "Tensor", "16*s0"), 2);
+  graph.outputs = {z, n, p};
+  const auto uses = count_uses(graph);
+  const LocalSizes sizes(graph, graph);
+  const auto settled = [&](std::vector<std::uint32_t> operations, CallId callers) {
+    Boundary boundary = boundary_of(graph, operations, uses, [](ValueId) { return false; });
+    sizes.settle(boundary, operations, [&](const Operation& each) { return each.call == callers; });
+    std::string text;
+    for (const ValueId each : boundary.entering) text += graph.values[each.index].name + " ";
+    text += "->";
+    for (const ValueId each : boundary.leaving) text += " " + graph.values[each.index].name;
+    text += ":";
+    for (const auto each : operations) text += " " + std::to_string(each);
+    return text;
+  };
+  CHECK(settled({0, 1, 2, 3}, 0) == "x u -> y: 0 1 2 3");  // n, m and p are computed outside once more
+  CHECK(settled({4, 5}, 0) == "u y -> z: 2 4 5");          // m follows from y; p, which a has computed, from u
+  CHECK(settled({4, 5}, 1) == "p y -> z: 4 5");            // the caller has computed p
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "symbolic/affine.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
@@ -790,4 +791,39 @@ TEST_CASE("what is said of random expressions holds for all values", "[symbolic]
   // The questions are such that a good part of them can be answered.
   CHECK(decisions > 1000);
   CHECK(simpler > 500);
+}
+
+TEST_CASE("a size follows from another, or from several", "[symbolic]") {
+  struct Case {
+    const char* size;
+    std::vector<const char*> known;
+    std::vector<std::int64_t> actual;
+    std::optional<std::int64_t> value;
+  };
+  const Case cases[] = {
+      {"7", {}, {}, 7},
+      {"s", {"s"}, {5}, 5},
+      {"8*s", {"s"}, {5}, 40},
+      {"s", {"3*s"}, {15}, 5},
+      {"12*s", {"3*s"}, {15}, 60},
+      {"s", {"2*s+1"}, {11}, 5},
+      {"10-s", {"s"}, {4}, 6},
+      {"4*s*t", {"s*t"}, {6}, 24},
+      {"s*t", {"s", "t+1"}, {2, 4}, 6},
+      {"s//2", {"s"}, {7}, 3},
+      {"s//2+1", {"s//2"}, {3}, 4},
+      {"max(1,s)", {"2*s"}, {0}, 1},
+      {"s", {"s*t"}, {6}, std::nullopt},
+      {"s", {"s//2"}, {3}, std::nullopt},
+      {"s*s", {"s*s*s"}, {8}, std::nullopt},
+      {"s", {"3*s"}, {16}, std::nullopt},  // no such program gives this
+      {"s", {"t"}, {3}, std::nullopt},
+  };
+  for (const auto& [size, known, actual, value] : cases) {
+    INFO(size);
+    std::vector<SymInt> sizes;
+    for (const char* text : known) sizes.push_back(parsed(text));
+    const auto source = fxtrace::find_source(parsed(size), sizes);
+    CHECK((source ? source->value(actual) : std::nullopt) == value);
+  }
 }
