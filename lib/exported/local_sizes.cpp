@@ -104,8 +104,38 @@ class LocalSizes::Side {
   int steps_ = 0;
 };
 
+Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
+                            const IsCallers& is_callers) const {
+  const std::vector<std::uint32_t> all = operations;
+  Boundary boundary = boundary_of(operations);
+  settle(boundary, operations, is_callers);
+  const auto sizes_in = [&](const Boundary& of) {
+    return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });
+  };
+  if (sizes_in(boundary) == 0) return boundary;
+  // A size of what enters may have been computed from what the caller knows.
+  const Side inside(*this, boundary.entering, true);
+  std::vector<std::uint32_t> fewer;
+  std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
+  for (auto index = all.rbegin(); index != all.rend(); ++index) {
+    const Operation& operation = graph_.operations[*index];
+    const auto value = operation.outputs.size() == 1 ? operation.outputs[0].value : ValueId();
+    const bool goes = value.valid() && find_arithmetic(value) == &operation &&
+                      (inside.tells(value) || (was_needed.contains(value.index) && !needed.contains(value.index)));
+    for_each_input(operation, [&](ValueId used) { (goes ? was_needed : needed).insert(used.index); });
+    if (!goes) fewer.push_back(*index);
+  }
+  std::ranges::reverse(fewer);
+  if (fewer.empty() || fewer.size() == all.size()) return boundary;
+  Boundary other = boundary_of(fewer);
+  settle(other, fewer, is_callers);
+  if (sizes_in(other) >= sizes_in(boundary)) return boundary;
+  operations = std::move(fewer);
+  return other;
+}
+
 void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
-                        const std::function<bool(const Operation&)>& is_callers) const {
+                        const IsCallers& is_callers) const {
   const auto size = [&](ValueId value) { return is_size(value); };
   const bool any = std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
   if (!any) return;

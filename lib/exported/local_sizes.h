@@ -27,12 +27,14 @@ class LocalSizes {
   // outlive this.
   LocalSizes(const ProgramGraph& graph, const ProgramGraph& said);
 
-  // Takes the sizes out of the boundary of `operations` that can be computed on their side of it.  Adds the operations that
-  // compute them inside.  What remains entering are values that the sizes of the entering tensors do not tell
+  // Returns the boundary of `operations`, which `boundary_of` gives, without the sizes that can be computed on their side of it.
+  // Adds the operations that compute them inside, and takes out what only makes such a size of what enters.  What remains entering are values that the sizes of the entering tensors do not tell
   // (find_source()).  A size that another module has computed from what remains is
   // computed anew; of one that `is_callers` says the caller has computed, the value enters.
-  void settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
-              const std::function<bool(const Operation&)>& is_callers) const;
+  using BoundaryOf = std::function<Boundary(const std::vector<std::uint32_t>&)>;
+  using IsCallers = std::function<bool(const Operation&)>;
+  Boundary settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
+                  const IsCallers& is_callers) const;
 
   // Returns whether the value is none of a tensor, and the operation that makes it by arithmetic, from a tensor or from such
   // values, if one does.
@@ -45,6 +47,7 @@ class LocalSizes {
 
  private:
   class Side;
+  void settle(Boundary& boundary, std::vector<std::uint32_t>& operations, const IsCallers& is_callers) const;
   const Operation* find_arithmetic(ValueId value) const;
 
   const ProgramGraph& graph_;

@@ -443,10 +443,9 @@ class ModuleGraphBuilder {
     const auto reached = reached_modules(env.graph, operations, leaf);
     const auto is_own = [&](ValueId value) { return is_leafs_own(env, value, reached); };
     const Operation& first = env.graph.operations[operations.front()];
-    Boundary boundary = boundary_of(env.graph, operations, env.uses, is_own);
-    env.sizes.settle(boundary, operations, [&](const Operation& operation) {
-      return program_.hierarchy().is_callers(operation, leaf);
-    });
+    const Boundary boundary = env.sizes.settle(
+        operations, [&](const auto& inside) { return boundary_of(env.graph, inside, env.uses, is_own); },
+        [&](const Operation& operation) { return program_.hierarchy().is_callers(operation, leaf); });
     auto source = calling_frame(first.stack_trace, calls_[leaf].depth, calls_[first.call].depth + 1);
     if (!source) source = innermost_frame(first.stack_trace);
 

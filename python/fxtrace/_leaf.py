@@ -224,14 +224,16 @@ class Leaf:
 
     def _bind(self) -> None:
         """Makes the placeholders, and what the program's nodes stand for among them."""
+        keys = [*range(len(self.call.args)), *self.call.kwargs]
+        for place in self.call.program_inputs:
+            if place.path[0] not in keys:
+                raise RebuildError(f"{place.value} enters, but is not among the arguments")
         names = [f"arg{i}" for i in range(len(self.call.args))]
         for place in self.call.program_inputs:
             if len(place.path) == 1 and isinstance(place.path[0], int) and place.value not in (*names, *self.call.kwargs):
                 names[place.path[0]] = place.value
-        placeholders = {key: self._new.placeholder(name) for key, name in (*enumerate(names), *zip(self.call.kwargs, self.call.kwargs))}
+        placeholders = {key: self._new.placeholder(name) for key, name in zip(keys, (*names, *self.call.kwargs))}
         for node, path in self.inputs.items():
-            if path[0] not in placeholders:
-                raise RebuildError(f"{node.name} enters, but is not among the arguments")
             value = placeholders[path[0]]
             for key in path[1:]:
                 value = self._new.call_function(operator.getitem, (value, key))

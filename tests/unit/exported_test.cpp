@@ -687,8 +687,10 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
   const auto uses = count_uses(graph);
   const LocalSizes sizes(graph, graph);
   const auto settled = [&](std::vector<std::uint32_t> operations, CallId callers) {
-    Boundary boundary = boundary_of(graph, operations, uses, [](ValueId) { return false; });
-    sizes.settle(boundary, operations, [&](const Operation& each) { return each.call == callers; });
+    const Boundary boundary = sizes.settle(
+        operations,
+        [&](const auto& inside) { return boundary_of(graph, inside, uses, [](ValueId) { return false; }); },
+        [&](const Operation& each) { return each.call == callers; });
     std::string text;
     for (const ValueId each : boundary.entering) text += graph.values[each.index].name + " ";
     text += "->";
