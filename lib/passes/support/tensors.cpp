@@ -205,6 +205,12 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
     return;
   }
   if (!can_be_undone(tensor)) return refuse_all(reason_of_no_undo(tensor));
+  if (twin->schema().results.size() > 1) {  // rrelu_with_noise
+    if (!gives_one_tensor(info.schema) || !info.aliases.empty())
+      return refuse_all(*node.target + " has no functional form with its results alone");
+    write(node.id, *target, Write::Kind::kBeside);
+    return make(node.id, kNoTensor, false);
+  }
   write(node.id, *target, is_out ? Write::Kind::kOut : Write::Kind::kInPlace);
   same(node.id, *target);
 }
