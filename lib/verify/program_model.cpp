@@ -14,6 +14,7 @@
 #include "verify/functions.h"
 #include "verify/nested.h"
 #include "verify/runnable_model.h"
+#include "verify/solve.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -387,8 +388,8 @@ class ProgramModel : public RunnableModel {
   static void note_size(const Expression& said, std::int64_t actual,
                         std::map<std::string, std::int64_t>& sizes) {
     const SymInt* size = said.size();
-    const auto name = size == nullptr ? std::nullopt : size->symbol_name();
-    if (name) sizes.emplace(*name, actual);
+    const auto found = size == nullptr ? std::nullopt : solve(*size, actual, sizes);
+    if (found) sizes.insert(*found);
   }
 
   // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
