@@ -173,7 +173,7 @@ void ExportedProgram::check_version(const JsonValue& program) {
             " is not supported; fxtrace reads version " + std::to_string(kSchemaMajor),
         {major > kSchemaMajor
              ? "a newer fxtrace may read it; or export the model with a PyTorch that writes version " +
-                   std::to_string(kSchemaMajor) + ", as 2.6 to 2.14 do"
+                   std::to_string(kSchemaMajor) + ", as 2.6 to 2.15 do"
              : "export the model again with PyTorch 2.6 or newer"});
   }
   const auto minor = schema->find("minor");
