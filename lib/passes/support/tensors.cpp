@@ -378,6 +378,17 @@ void Tensors::check_dtype_of_output(const Write& write) {
 void Tensors::finish() {
   check_copies();
   check_outputs();
+  // A call is rewritten with its own result, or not at all.
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (const Write& write : writes_) {
+      if (write.kind != Write::Kind::kBeside) continue;
+      const auto refused = refused_.find(memory_.region_number(write.node));
+      if (refused == refused_.end() || refused_.contains(memory_.region_number(write.target))) continue;
+      refuse(write.target, std::string(refused->second));
+      is_new = true;
+    }
+  }
   std::vector<std::uint32_t> writers(memory_.regions());
   for (const Writer& writer : writers_) ++writers[memory_.region_number(writer.value)];
   for (const Writer& writer : writers_) {
