@@ -43,7 +43,7 @@ class RebuildError(Error):
 
 def not_loaded(loader: str, path: str, error: Exception) -> RebuildError:
     """Of a file that torch itself cannot load; the graph does not need it to."""
-    cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    cause = next((line.strip(" :") for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return RebuildError(
         f"{loader} cannot load {path}: {cause}; graph_module(MODEL) takes the model itself in place of the file, and if "
         "the file needs classes or operators of other code, import that first"

@@ -259,6 +259,18 @@ def test_names_that_are_words_of_python(program, tmp_path, kind, rules):
         assert_same(part.graph_module(model)(x), module(x))
 
 
+def test_words_that_torch_does_not_read_again(program, tmp_path):
+    """torch.jit.save writes self.class, which torch.jit.load refuses."""
+    x, path = torch.rand(2, 3), os.fspath(tmp_path / "model.pt")
+    model = Words("class", "in", "global", "is", "import", "True", "else_")
+    torch.jit.save(torch.jit.trace(model, (x,)), path)
+    for rules in ([], DOWN):
+        collection = fxtrace.Collection.from_json(program.trace(path, *rules), path)
+        assert_same(collection.graph_module(model)(x), model(x))
+        with pytest.raises(fxtrace.RebuildError, match=r"cannot load .*expected ident.*graph_module\(MODEL\)"):
+            collection.graph_module()
+
+
 class Texts(nn.Module):
     def forward(self, x, mode="sum"):
         return {"x": x * 2, "mode": mode}
