@@ -72,7 +72,7 @@ std::vector<MethodInfo> BoundExportedProgram::methods(ModuleId module) const {
   }
   for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
     const auto& entry = signature.outputs[i];
-    if (!is_user_output(entry.role)) continue;
+    if (!is_result(entry.role)) continue;
     forward.outputs.push_back(port(entry, path_text(entry.path), graph().outputs[i]));
   }
   return {std::move(forward)};

@@ -44,7 +44,6 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
   throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
 }
 
-// "L['x'].size()[0]" -> "x.size()[0]".
 // Of the operations of each call and of those inside of it: what they are, and their arguments that are no
 // values.
 std::vector<std::size_t> call_digests(const ProgramGraph& graph, const Hierarchy& hierarchy) {
@@ -64,6 +63,18 @@ std::vector<std::size_t> call_digests(const ProgramGraph& graph, const Hierarchy
   return digests;
 }
 
+constexpr std::string_view kTokenRole = "token";
+
+TokenNames token_names(const JsonValue& signature) {
+  TokenNames names;
+  for (const JsonValue spec : signature.at("input_specs").items()) {
+    const auto [role, value] = spec.alternative();
+    if (role == kTokenRole) names.insert(value.at("arg").at("name").string());
+  }
+  return names;
+}
+
+// "L['x'].size()[0]" -> "x.size()[0]".
 std::string readable_guard(std::string_view code) {
   std::string text;
   for (std::size_t i = 0; i < code.size();) {
@@ -132,8 +143,9 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
   if (module_calls) {
     for (const JsonValue entry : module_calls->items()) hierarchy_.declare(entry.at("fqn").string());
   }
-  graph_ = read_graph(module.at("graph"), hierarchy_);
-  read_signature(module.at("signature"));
+  const JsonValue signature = module.at("signature");
+  graph_ = read_graph(module.at("graph"), hierarchy_, token_names(signature));
+  read_signature(signature);
   if (module_calls) read_call_signatures(*module_calls);
 
   const auto tensors = archive_.tensors(model_);
@@ -161,7 +173,7 @@ void ExportedProgram::check_version(const JsonValue& program) {
             " is not supported; fxtrace reads version " + std::to_string(kSchemaMajor),
         {major > kSchemaMajor
              ? "a newer fxtrace may read it; or export the model with a PyTorch that writes version " +
-                   std::to_string(kSchemaMajor) + ", as 2.6 to 2.14 do"
+                   std::to_string(kSchemaMajor) + ", as 2.6 to 2.15 do"
              : "export the model again with PyTorch 2.6 or newer"});
   }
   const auto minor = schema->find("minor");
@@ -180,7 +192,6 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
                                      {"buffer", kBuffer, "buffer_name"},
                                      {"tensor_constant", kConstantTensor, "tensor_constant_name"},
                                      {"custom_obj", kCustomObject, "custom_obj_name"},
-                                     {"token", kToken, ""},
                                      {"constant_input", kUserInput, ""}};
   static constexpr Role kOutputs[] = {{"user_output", kUserOutput, ""},
                                       {"loss_output", kLossOutput, ""},
@@ -188,8 +199,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
                                       {"parameter_mutation", kParameterMutation, "parameter_name"},
                                       {"gradient_to_parameter", kGradientToParameter, "parameter_name"},
                                       {"gradient_to_user_input", kGradientToUserInput, "user_input_name"},
-                                      {"user_input_mutation", kUserInputMutation, "user_input_name"},
-                                      {"token", kToken, ""}};
+                                      {"user_input_mutation", kUserInputMutation, "user_input_name"}};
   const auto read = [](const JsonValue& spec, const auto& roles) {
     const auto [key, value] = spec.alternative();
     const auto role = std::find_if(std::begin(roles), std::end(roles),
@@ -214,7 +224,13 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     return entry;
   };
   const JsonValue inputs = signature.at("input_specs");
+  // Tokens are no values (graph_reader.h).
+  const auto is_token = [](const JsonValue& spec) {
+    const auto [role, value] = spec.alternative();
+    return role == kTokenRole;
+  };
   for (const JsonValue spec : inputs.items()) {
+    if (is_token(spec)) continue;
     auto entry = read(spec, kInputs);
     if (const auto buffer = spec.find("buffer")) {
       const auto persistent = buffer->find("persistent");
@@ -223,7 +239,9 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     signature_.inputs.push_back(std::move(entry));
   }
   const JsonValue outputs = signature.at("output_specs");
-  for (const JsonValue spec : outputs.items()) signature_.outputs.push_back(read(spec, kOutputs));
+  for (const JsonValue spec : outputs.items()) {
+    if (!is_token(spec)) signature_.outputs.push_back(read(spec, kOutputs));
+  }
   if (signature_.inputs.size() != graph_.inputs.size()) {
     inputs.fail("there are " + std::to_string(signature_.inputs.size()) + " of them, and the graph has " +
                 std::to_string(graph_.inputs.size()) + " inputs");
@@ -303,8 +321,15 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
     }
   }
   std::vector<GraphSignature::Entry*> user_outputs;
+  std::vector<GraphSignature::Entry*> results;
   for (auto& entry : signature_.outputs) {
     if (is_user_output(entry.role)) user_outputs.push_back(&entry);
+    if (is_result(entry.role)) results.push_back(&entry);
+  }
+  if (results.size() != user_outputs.size()) {
+    // A joint graph: the nesting is that of forward, and has no gradients.
+    for (std::size_t i = 0; i < results.size(); ++i) results[i]->path = {static_cast<std::int64_t>(i)};
+    return;
   }
   const auto out_spec = signature.find("out_spec");
   if (!out_spec || out_spec->string().empty()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -83,17 +84,23 @@ bool is_python_keyword(std::string_view name) {
 }
 
 // Reads one graph.
+//
+// Functional programs order effects by tokens: with_effects(token, operator, ...) calls the operator, and
+// gives a new token before its results.  Here the order of operations says the same, so tokens are left out,
+// as torch's ExportedProgram.module() leaves them out.
 class Reading {
  public:
   explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
 
-  ProgramGraph run(const JsonValue& graph) {
+  // `tokens`: names of inputs that are tokens.  Of subgraphs their use tells.
+  ProgramGraph run(const JsonValue& graph, const TokenNames& tokens) {
     reserve(graph);
-    for (const JsonValue input : graph.at("inputs").items()) read_input(input);
+    for (const JsonValue input : graph.at("inputs").items()) read_input(input, tokens);
     for (const JsonValue node : graph.at("nodes").items()) read_node(node);
     for (const JsonValue output : graph.at("outputs").items()) {
       graph_.outputs.push_back(read_argument(output, nullptr));
     }
+    if (!tokens_.empty()) drop_tokens(graph);
     if (const auto single = graph.find("is_single_tensor_return")) {
       graph_.single_output = single->boolean() && graph_.outputs.size() == 1;
     }
@@ -128,13 +135,74 @@ class Reading {
     return found->second;
   }
 
-  void read_input(const JsonValue& input) {
+  void read_input(const JsonValue& input, const TokenNames& tokens) {
     const auto name = value_name(input);
     if (name.empty()) {
       graph_.inputs.push_back({define({}, input), constant_argument(read_constant(input))});
     } else {
       graph_.inputs.push_back({define(name, input), std::nullopt});
+      if (tokens.contains(name)) tokens_.insert(graph_.inputs.back().value);
     }
+  }
+
+  // --- tokens ---
+
+  bool is_token(const Operand& operand) const {
+    const auto* value = operand.get_if<ValueId>();
+    return value != nullptr && tokens_.contains(*value);
+  }
+
+  // Removes inputs and outputs that are tokens.
+  void drop_tokens(const JsonValue& graph) {
+    std::erase_if(graph_.inputs, [&](const auto& input) { return tokens_.contains(input.value); });
+    std::erase_if(graph_.outputs, [&](const Operand& output) { return is_token(output); });
+    const auto check = [&](ValueId value) {
+      if (tokens_.contains(value))
+        graph.fail(quoted(graph_.values[value.index].name) + " is a token of effects, and used as a value");
+    };
+    for (const Operation& operation : graph_.operations) for_each_input(operation, check);
+    for (const Operand& output : graph_.outputs) for_each_reference(output, check);
+  }
+
+  // with_effects(token, operator, ...): `results` are the token and those of the operator, which may be None.
+  void call_directly(const JsonValue& node, std::size_t results, Operation& operation) {
+    auto& args = operation.args;
+    const auto* token = args.empty() ? nullptr : args[0].get_if<ValueId>();
+    const auto* called = args.size() < 2 ? nullptr : args[1].get_if<argument::Function>();
+    if (token == nullptr || called == nullptr || called->name.empty())
+      node.fail("with_effects is given no token or no operator");
+    tokens_.insert(*token);
+    operation.has_effect = true;
+    operation.target = called->name;
+    if (operation.name.empty() && !operation.outputs.empty())
+      operation.name = graph_.values[operation.outputs.front().value.index].name;
+    args.erase(args.begin(), args.begin() + 2);
+    drop_first_result(operation);
+    if (results > 2) return;
+    for (auto& output : operation.outputs) {
+      if (!output.path.empty()) output.path.erase(output.path.begin());
+    }
+  }
+
+  void drop_first_result(Operation& operation) {
+    std::erase_if(operation.outputs, [&](const Operation::Output& output) {
+      if (output.path.empty() || output.path.front() != 0) return false;
+      tokens_.insert(output.value);
+      return true;
+    });
+    for (auto& output : operation.outputs) {
+      if (!output.path.empty()) --output.path.front();
+    }
+  }
+
+  // A subgraph whose first input and output were a token, behind which invoke_subgraph has its operands.
+  void call_without_token(Operation& operation) {
+    const auto token = std::ranges::find_if(
+        operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
+    if (token == operation.args.end()) return;
+    tokens_.insert(*token->get_if<ValueId>());
+    operation.args.erase(token);
+    drop_first_result(operation);
   }
 
   // An integer, number or boolean, or the value that holds one.
@@ -159,7 +227,7 @@ class Reading {
     if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
     const auto tensor = [&](const JsonValue& item) -> Operand { return use(item.at("name").string(), item); };
-    if (kind == "as_tensor") return tensor(value);
+    if (kind == "as_tensor" || kind == "as_token") return tensor(value);
     if (kind == "as_tensors") return list(value, tensor);
     if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
     if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") {
@@ -204,8 +272,14 @@ class Reading {
     if (depth_ == kMaxSubgraphs) {
       value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
     }
-    ProgramSubgraph subgraph{std::string(value.at("name").string()),
-                             Reading(hierarchy_, depth_ + 1).run(value.at("graph"))};
+    Reading reading(hierarchy_, depth_ + 1);
+    ProgramSubgraph subgraph{std::string(value.at("name").string()), reading.run(value.at("graph"), {})};
+    if (!reading.tokens_.empty()) {
+      if (operation.target != "higher_order.invoke_subgraph")
+        value.fail("the subgraph takes a token of effects, and " + quoted(operation.target.text()) +
+                   " gives none");
+      operation.has_effect = true;
+    }
     Operand argument = Operand::GraphRef{subgraph.name};
     operation.subgraphs.push_back(std::move(subgraph));
     return argument;
@@ -227,10 +301,15 @@ class Reading {
       if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = trace->string();
     }
     for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
+    const std::size_t results = read_outputs(node, operation);
+    if (operation.target == "higher_order.with_effects") {
+      call_directly(node, results, operation);
+    } else if (operation.has_effect) {
+      call_without_token(operation);
+    }
     if (!operation.subgraphs.empty() && operation.target.parts().kind != TargetKind::kHigherOrder) {
       target.fail(quoted(operation.target.text()) + " takes a graph and is no higher-order operator");
     }
-    read_outputs(node, operation);
     if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
       operation.name = graph_.values[operation.outputs[0].value.index].name;
     }
@@ -256,8 +335,8 @@ class Reading {
     }
   }
 
-  // See deserialize_outputs() of torch's deserializer.
-  void read_outputs(const JsonValue& node, Operation& operation) {
+  // Returns how many results the file lists.  See deserialize_outputs() of torch's deserializer.
+  std::size_t read_outputs(const JsonValue& node, Operation& operation) {
     const JsonValue outputs = node.at("outputs");
     std::size_t count = 0;
     for (const JsonValue output : outputs.items()) {
@@ -277,6 +356,7 @@ class Reading {
       read_output(output, path, operation);
       ++index;
     }
+    return count;
   }
 
   void read_output(const JsonValue& output, std::vector<std::int64_t>& path, Operation& operation) {
@@ -453,6 +533,7 @@ class Reading {
   int depth_;  // of subgraphs around this graph
   ProgramGraph graph_;
   std::unordered_map<std::string_view, ValueId> by_name_;
+  std::set<ValueId> tokens_;
   std::unordered_map<std::string_view, Expression> expressions_;  // by the texts that the JSON has
 };
 
@@ -514,8 +595,8 @@ Operand read_constant(const JsonValue& argument) {
   argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
 }
 
-ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy) {
-  return Reading(hierarchy).run(graph);
+ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens) {
+  return Reading(hierarchy).run(graph, tokens);
 }
 
 }  // namespace fxtrace

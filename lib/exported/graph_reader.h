@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "exported/hierarchy.h"
 #include "exported/program_graph.h"
@@ -13,9 +14,12 @@
 
 namespace fxtrace {
 
-// Reads a graph and adds its module calls to `hierarchy`.  The text of the JSON must outlive the result.
-// Throws Error(kInput).
-ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy);
+using TokenNames = std::unordered_set<std::string_view>;
+
+// Reads a graph and adds its module calls to `hierarchy`.  `tokens`: names of inputs that only order effects;
+// the result has neither these nor the outputs that they become.  The text of the JSON must outlive the
+// result.  Throws Error(kInput).
+ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
 Operand read_constant(const JsonValue& argument);

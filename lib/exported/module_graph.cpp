@@ -357,9 +357,11 @@ class ModuleGraphBuilder {
 
     const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
     const Meta meta = is_single ? env.graph.values[operation.outputs[0].value.index].meta : Meta{};
-    const NodeId node =
-        tracer_.call_with_subgraphs(operation.target.text(), std::move(args), std::move(kwargs), meta, source,
-                                    operation.name, for_subgraphs);
+    // The program has named what called the operator.
+    const bool has_other_name = operation.has_effect && operation.subgraphs.empty();
+    const std::string name = has_other_name ? "" : operation.name;
+    const NodeId node = tracer_.call_with_subgraphs(operation.target.text(), std::move(args),
+                                                    std::move(kwargs), meta, source, name, for_subgraphs);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
@@ -431,7 +433,7 @@ class ModuleGraphBuilder {
     std::vector<ValueId> results;
     for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
       const auto* value = graph.outputs[i].get_if<ValueId>();
-      if (value != nullptr && is_user_output(program_.signature().outputs[i].role)) results.push_back(*value);
+      if (value != nullptr && is_result(program_.signature().outputs[i].role)) results.push_back(*value);
     }
     note(ModuleId{0}, results);
   }
@@ -754,14 +756,15 @@ class ModuleGraphBuilder {
 
   void record_output(Environment& env, const GraphSignature& signature) {
     std::vector<Argument> leaves;
-    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
-      if (is_user_output(signature.outputs[i].role)) leaves.push_back(with_nodes(env, env.graph.outputs[i]));
-    }
     const auto& spec = program_.out_spec();
     Meta meta;
-    if (spec && spec->kind == TreeSpec::Kind::kLeaf) {
-      const auto* value = env.graph.outputs.back().get_if<ValueId>();
-      if (value != nullptr) meta = env.graph.values[value->index].meta;
+    for (std::size_t i = 0; i < signature.outputs.size(); ++i) {
+      if (!is_result(signature.outputs[i].role)) continue;
+      const Operand& output = env.graph.outputs[i];
+      leaves.push_back(with_nodes(env, output));
+      const auto* value = output.get_if<ValueId>();
+      if (value != nullptr && spec && spec->kind == TreeSpec::Kind::kLeaf)
+        meta = env.graph.values[value->index].meta;
     }
     tracer_.output(spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{std::move(leaves)}),
                    std::move(meta));

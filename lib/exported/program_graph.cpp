@@ -74,6 +74,11 @@ bool is_user_output(SignatureRole role) {
   return role == SignatureRole::kUserOutput || role == SignatureRole::kLossOutput;
 }
 
+bool is_result(SignatureRole role) {
+  return is_user_output(role) || role == SignatureRole::kGradientToParameter ||
+         role == SignatureRole::kGradientToUserInput;
+}
+
 std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
   std::vector<std::int64_t> shape;
   for (const Expression& size : value.meta.shape.value_or(std::vector<Expression>())) {
@@ -158,6 +163,7 @@ Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>
 }
 
 Effect effect_of(const Operation& operation) {
+  if (operation.has_effect) return Effect::kWrites;
   const TargetParts parts = operation.target.parts();
   const bool is_python =
       parts.kind == TargetKind::kPython && (parts.space == "operator" || parts.space == "math" ||

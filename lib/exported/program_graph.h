@@ -63,6 +63,7 @@ struct Operation {
   bool has_stack = false;                  // false when the program names no module that runs the operation
   std::string_view stack_trace;            // Python's frames, outermost first; points into the program's JSON
   std::vector<ProgramSubgraph> subgraphs;  // graphs among the arguments
+  bool has_effect = false;                 // the program orders its effect by a token
   bool holds = false;                      // an assert that always holds, given the dimensions
   // Results that are an argument itself, as for `to` a dtype that the tensor already has, or dropout with
   // nothing to drop.
@@ -95,8 +96,11 @@ inline std::string input_name(const std::string& name, std::size_t position) {
 
 // Returns the program's name of the node.  Older files have none for nodes with several results.
 std::string name_of_node(const ProgramGraph& graph, const Operation& operation);
-// Returns whether the role is that of an output of forward, or of the loss.
+// Returns whether the role is that of an output of the model's own forward, the loss included.
 bool is_user_output(SignatureRole role);
+// Returns whether the program gives this output to its caller: those of forward, and the gradients of a joint
+// graph.
+bool is_result(SignatureRole role);
 
 // Returns, by value, the number of its uses by operations and the graph's outputs.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);

@@ -9,7 +9,7 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 constexpr OperatorRow kQuestionsRows[] = {
     {"_add_batch_dim _debug_has_internal_overlap _dimI _dimV _functional_sym_constrain_range "
      "_functional_sym_constrain_range_for_size _has_compatible_shallow_copy_type "
-     "_has_same_storage_numel _is_zerotensor _linalg_check_errors _nnz _remove_batch_dim "
+     "_has_same_storage_numel _is_zerotensor _nnz _remove_batch_dim "
      "_tensor_to_list _unpack_dual _version cudnn_is_acceptable dense_dim is_coalesced is_conj "
      "is_distributed is_inference is_leaf is_neg is_pinned is_same_size is_set_to output_nr "
      "prim::AutogradAdd prim::AutogradAllNonZero prim::AutogradAllZero "
@@ -23,10 +23,11 @@ constexpr OperatorRow kQuestionsRows[] = {
      "retain_grad retains_grad set_data sparse_dim wait",
      {.traits = kNoMacs}},
     {"_assert_async _assert_scalar _functional_assert_async _functional_assert_scalar "
-     "prim::RaiseException sym_constrain_range sym_constrain_range_for_size",
+     "_linalg_check_errors prim::RaiseException sym_constrain_range sym_constrain_range_for_size",
      {.traits = kAsserts}},
     {"_assert_tensor_metadata",
      {.traits = kAsserts, .batch = {.form = BatchForm::kLeading, .fixed = {"size", "stride"}}}},
+    {"_print", {.traits = kSideEffect | kNoMacs}},
     {"dim", {.traits = kSmallTensors | kTensorMethod | kGivesSize, .asks = Facet::kRank}},
     {"element_size is_signed", {.traits = kNoMacs, .asks = Facet::kDtype}},
     {"get_device", {.traits = kNoMacs, .asks = Facet::kDevice}},

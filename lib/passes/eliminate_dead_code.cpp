@@ -48,7 +48,6 @@ class DeadCode {
     const auto* id = node.args.front().get_if<NodeId>();
     if (id == nullptr) return node.args.front() == Argument(true);
     const Meta& meta = graph_.graph.node(*id).meta;
-    if (info->op->name == "aten::_assert_tensor_metadata") return is_as_said(node, *info, meta);
     if (!meta.value) return false;
     if (meta.kind() == ValueKind::kBool) return is_guard(*meta.value);
     return is_bounded(node, *info, *meta.value);
@@ -67,26 +66,6 @@ class DeadCode {
       return number != nullptr && is_guard(Expression::comparison(relation, size, Expression(*number)));
     };
     return holds("min", Relation::kGreaterEqual) && holds("max", Relation::kLessEqual);
-  }
-
-  // Of a check of dtype and device, where what is known of the tensor says the same.
-  static bool is_as_said(const Node& node, const OperatorInfo& info, const Meta& meta) {
-    const auto agrees = [&](std::string_view name, const auto& same) {
-      const Argument* argument = find_argument(node, info.schema, name);
-      return argument == nullptr || argument->is<Argument::None>() || same(*argument);
-    };
-    const auto never = [](const Argument&) { return false; };
-    return meta.shape && agrees("size", never) && agrees("stride", never) &&
-           agrees("dtype",
-                  [&](const Argument& value) {
-                    return value == Argument(Argument::Dtype{meta.dtype.value_or("")});
-                  }) &&
-           agrees("device",
-                  [&](const Argument& value) {
-                    return value == Argument(Argument::Device{meta.device.value_or("cpu")});
-                  }) &&
-           agrees("layout",
-                  [](const Argument& value) { return value == Argument(Argument::Layout{"strided"}); });
   }
 
   // --- control flow ---

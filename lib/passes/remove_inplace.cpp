@@ -143,10 +143,28 @@ class RemoveInPlace {
       const TensorNumber view = tensors_.tensor_of(id);
       set_value(view, insert(id, view_again(view, states_[target].value)));
       states_[target].became = view;
+    } else if (write.kind == Write::Kind::kBeside) {
+      rewrite_beside(write, target);
     } else {
       assign(target, id, write.kind == Write::Kind::kOption ? without_option(id) : functional(write, target));
     }
     written_.push_back(id);
+  }
+
+  // The twin gives the result of the call, and behind it what the call writes.
+  void rewrite_beside(const Write& write, TensorNumber target) {
+    const NodeId id = write.node;
+    Graph::NodeSpec spec = spec_of(node(id));
+    spec.target = twin_of(write).target();
+    spec.meta = {};
+    const NodeId both = insert(id, std::move(spec));
+    const auto part = [&](std::int64_t index, const Meta& meta) {
+      return insert(id, call_at(node(id), "operator.getitem", {both, index}, meta));
+    };
+    const Meta own = node(id).meta;
+    const Meta written = node(states_[target].value).meta;
+    set_value(tensors_.tensor_of(id), part(0, own));
+    assign(target, id, part(1, written));
   }
 
   // relu(x, inplace=False)

@@ -93,10 +93,17 @@ TokenKind operator_of(TokenKind assignment) {
   return row != std::end(kAssigning) ? row->sign : TokenKind::kEnd;
 }
 
+bool is_word(TokenKind kind) {
+  return kind >= TokenKind::kAnd && kind <= TokenKind::kWith && kind != TokenKind::kEllipsis &&
+         kind != TokenKind::kIsNot && kind != TokenKind::kNotIn;
+}
+
 class Parser {
  public:
   explicit Parser(SyntaxFile& file)
-      : file_(file), text_(file.source().text()), tokens_(tokenize(file.source())) {}
+      : file_(file), text_(file.source().text()), tokens_(tokenize(file.source())) {
+    find_names();
+  }
 
   ParsedFile code() {
     ParsedFile result;
@@ -134,6 +141,20 @@ class Parser {
   }
 
  private:
+  // A module may have any name, and torch.jit.save writes `self.class` and, in the body of a class, `class : T`,
+  // which LibTorch does not read again.
+  void find_names() {
+    for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
+      if (!script::is_word(tokens_[i].kind)) continue;
+      const TokenKind before = tokens_[i - 1].kind;
+      const bool begins =
+          before == TokenKind::kNewline || before == TokenKind::kIndent || before == TokenKind::kDedent;
+      const bool is_declared =
+          begins && tokens_[i + 1].kind == TokenKind::kColon && tokens_[i].kind != TokenKind::kElse;
+      if (before == TokenKind::kDot || is_declared) tokens_[i].kind = TokenKind::kIdentifier;
+    }
+  }
+
   using Parts = std::vector<const Tree*>;
 
   // Counts levels of what is open in the parser.

@@ -8,6 +8,7 @@
 #include "trace/input_spec.h"
 #include "verify/graph_run.h"
 #include "verify/guard_evaluator.h"
+#include "verify/solve.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -107,11 +108,13 @@ bool InputMaker::gives_all() const {
 void InputMaker::bind(const Expression& said, std::int64_t actual, Sizes& sizes) const {
   const SymInt* size = said.size();
   if (size == nullptr) return;
-  if (const auto name = size->symbol_name(); name && sizes.emplace(*name, actual).second) {
-    const auto range = ranges_.find(*name);
-    const bool fits = range == ranges_.end() || (actual >= range->second.low.value_or(actual) &&
-                                                 actual <= range->second.high.value_or(actual));
-    if (!fits) throw RunError(*name + " is " + std::to_string(actual) + ", which is out of its range");
+  if (const auto found = solve(*size, actual, sizes)) {
+    const auto& [name, value] = *found;
+    sizes.emplace(name, value);
+    const auto range = ranges_.find(name);
+    const bool fits = range == ranges_.end() || (value >= range->second.low.value_or(value) &&
+                                                 value <= range->second.high.value_or(value));
+    if (!fits) throw RunError(name + " is " + std::to_string(value) + ", which is out of its range");
     return;
   }
   const auto number = size->evaluate(sizes);
@@ -123,6 +126,12 @@ void InputMaker::bind(const Expression& said, std::int64_t actual, Sizes& sizes)
 
 Sizes InputMaker::given_sizes() const {
   Sizes sizes;
+  bind_given(sizes);
+  bind_given(sizes);  // s*t, where another input has told s
+  return sizes;
+}
+
+void InputMaker::bind_given(Sizes& sizes) const {
   for_each_placeholder(graph_.graph, [&](const Node& node) {
     const auto given = given_.values.find(*node.target);
     if (given == given_.values.end()) return;
@@ -145,7 +154,6 @@ Sizes InputMaker::given_sizes() const {
       throw RunError("the input " + *node.target + ": " + error.what());
     }
   });
-  return sizes;
 }
 
 Sizes InputMaker::draw(std::uint64_t seed, int tries) const {

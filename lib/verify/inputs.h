@@ -53,6 +53,7 @@ class InputMaker {
  private:
   bool gives_all() const;
   Sizes given_sizes() const;
+  void bind_given(Sizes& sizes) const;
   void bind(const Expression& said, std::int64_t actual, Sizes& sizes) const;
   Sizes draw(std::uint64_t seed, int tries) const;  // `tries`: failed attempts so far
   bool fits(const Sizes& sizes) const;

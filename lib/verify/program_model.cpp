@@ -119,7 +119,7 @@ class ProgramModel : public RunnableModel {
     std::vector<RunValue> results;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const GraphSignature::Entry& entry = signature.outputs[i];
-      if (is_user_output(entry.role)) {
+      if (is_result(entry.role)) {
         leaves.emplace_back(NodeId{static_cast<std::uint32_t>(results.size())});
         results.push_back(outputs[i]);
       } else if (entry.role == SignatureRole::kBufferMutation ||

@@ -8,6 +8,7 @@
 #include "support/words.h"
 #include "verify/guard_evaluator.h"
 #include "verify/inputs.h"
+#include "verify/solve.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -200,7 +201,7 @@ class Verifier {
     const SymInt* size = said.size();
     if (size == nullptr) return true;
     if (const auto number = size->evaluate(sizes_)) return *number == actual;
-    if (const auto name = size->symbol_name(); name && binds) sizes_.emplace(*name, actual);
+    if (const auto found = solve(*size, actual, sizes_); found && binds) sizes_.insert(*found);
     return true;
   }
 

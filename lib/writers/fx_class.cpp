@@ -105,8 +105,9 @@ class ClassWriter {
   static std::optional<std::string> place_in_model(const std::string& path, FxFile& file) {
     if (path.empty()) return "model";
     const std::vector<std::string> parts = path_parts(path);
-    for (const std::string& part : parts) {
-      if (part.starts_with("__")) return std::nullopt;
+    for (const std::string& part : parts) {  // what every object of Python has
+      const bool is_magic = part.starts_with("__") && part.ends_with("__");
+      if (is_magic && !file.modules.contains(path)) return std::nullopt;
     }
     file.helpers.insert("_find");
     file.helpers.insert("_value");

@@ -53,6 +53,8 @@ def _check(value, fixed, guard):
      R"py(
 def _value(holder, name):
     """An attribute that a graph reads: no function, class or module of Python."""
+    if name.startswith("__"):
+        raise AttributeError(name)
     value = getattr(holder, name)
     own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
     if isinstance(value, type(torch)) or (callable(value) and not isinstance(value, own)):
@@ -66,8 +68,9 @@ def _find(model, path, separator="."):
     """The module, parameter, buffer or other value of the model with this qualified name."""
     value = model
     for name in path.split(separator):
-        children = getattr(value, "_modules", {})
-        value = children[name] if name in children else _value(value, name)
+        tables = (value._modules, value._parameters, value._buffers) if isinstance(value, torch.nn.Module) else ()
+        found = [table[name] for table in tables if name in table]
+        value = found[0] if found else _value(value, name)
     return value
 )py"},
     {"_method",

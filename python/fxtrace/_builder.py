@@ -18,7 +18,7 @@ from . import _torchscript
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
-from ._signature import model_signature
+from ._signature import AnyNames, model_signature
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -64,8 +64,7 @@ class Builder:
     def _set_signature(self) -> None:
         placeholders = {name: str(node.target) for name, node in self._nodes.items() if node.op == "placeholder"}
         signature = model_signature(self.graph, placeholders, self.out_spec())
-        if signature is not None:
-            self._new.set_codegen(signature)
+        self._new.set_codegen(AnyNames() if signature is None else signature)
 
     def out_spec(self) -> pytree.TreeSpec | None:
         """The structure of the model's result, where classes belong into it."""

@@ -41,6 +41,15 @@ class RebuildError(Error):
     """The graph cannot be made a torch.fx.GraphModule with this model."""
 
 
+def not_loaded(loader: str, path: str, error: Exception) -> RebuildError:
+    """Of a file that torch itself cannot load; the graph does not need it to."""
+    cause = next((line.strip(" :") for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return RebuildError(
+        f"{loader} cannot load {path}: {cause}; graph_module(MODEL) takes the model itself in place of the file, and if "
+        "the file needs classes or operators of other code, import that first"
+    )
+
+
 class GuardError(Error, ValueError):
     """The inputs are not what the graph was traced for; the message has the guard that does not hold."""
 

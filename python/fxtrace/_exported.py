@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from ._builder import Builder, ModelBuilder
 from ._data import Constant, GraphData, Node
-from ._errors import RebuildError
+from ._errors import RebuildError, not_loaded
 from ._functions import ModelFunctions
 from ._leaf import Leaf, RootLeaf, State
 from ._tree import add_state, resolve_attribute, tensor_of_constant
@@ -29,11 +29,20 @@ from ._values import NodeRef
 def load(path: str | os.PathLike[str], model: str = "") -> ExportedProgram:
     """The program in the archive at `path`; `model` is its name where there are several."""
     with _quiet("torch.export", "torch._export"):  # they warn of old layouts, and of classes in sample inputs
-        if not model:
-            return torch.export.load(path)
-        from torch.export.pt2_archive._package import load_pt2
+        try:
+            return torch.export.load(path) if not model else _load_pt2(path).exported_programs[model]
+        except Exception as error:
+            try:  # torch.export.load keeps the cause to itself
+                _load_pt2(path)
+            except Exception as cause:
+                error = cause
+            raise not_loaded("torch.export.load", os.fspath(path), error) from error
 
-        return load_pt2(os.fspath(path)).exported_programs[model]
+
+def _load_pt2(path: str | os.PathLike[str]) -> Any:
+    from torch.export.pt2_archive._package import load_pt2
+
+    return load_pt2(os.fspath(path))
 
 
 @contextlib.contextmanager
@@ -80,6 +89,49 @@ class Archive:
         return content
 
 
+def without_tokens(source: fx.GraphModule) -> fx.GraphModule:
+    """The graph without tokens of effects, which graphs of fxtrace do not have: nodes stand in the order of effects.
+    with_effects(token, operator, ...) is a call of the operator."""
+    bodies = {name: body for name, body in source.named_children() if isinstance(body, fx.GraphModule)}
+    changed = {name: new for name, body in bodies.items() if (new := without_tokens(body)) is not body}
+    if not changed and not source.graph.find_nodes(op="call_function", target=torch.ops.higher_order.with_effects):
+        return source
+    result = fx.GraphModule(source, copy.deepcopy(source.graph))
+    for name, new in changed.items():
+        setattr(result, name, new)
+    nodes: Any = list(result.graph.nodes)
+    tokens: set[fx.Node] = set()
+    for node in nodes:
+        if node.target is torch.ops.higher_order.with_effects:
+            token, node.target, *args = node.args
+            is_single = len(node.meta["val"]) == 2
+        elif node.target is torch.ops.higher_order.invoke_subgraph and node.args[0].target in changed:
+            body, called, token, *operands = node.args
+            args, is_single = [body, called, *operands], False
+        else:
+            continue
+        node.args = tuple(args)
+        node.meta["val"] = node.meta["val"][1] if is_single else node.meta["val"][1:]
+        tokens.add(token)
+        results = sorted(node.users, key=lambda item: item.args[1])
+        node.meta[RESULTS_KEY] = [item.name for item in results]
+        for item in results:
+            index = item.args[1]
+            if index == 0:
+                tokens.add(item)
+            elif is_single:
+                item.replace_all_uses_with(node)
+                result.graph.erase_node(item)
+            else:
+                item.args = (node, index - 1)
+    output = nodes[-1]
+    output.args = (type(output.args[0])(value for value in output.args[0] if value not in tokens),)
+    for node in reversed(nodes):
+        if node in tokens:
+            result.graph.erase_node(node)
+    return result
+
+
 class ProgramBuilder(Builder):
     """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
@@ -94,7 +146,7 @@ class ProgramBuilder(Builder):
         """`body`: of control flow, with what its inputs stand for; the program's own graph when left out."""
         self._program = program
         self._archive = archive
-        self._source = body or program.graph_module
+        self._source = body or without_tokens(program.graph_module)
         self._is_body = body is not None
         self._state = state or State.of_program(program)
         self.functions = functions or ModelFunctions(None)
@@ -225,7 +277,8 @@ class OwnModulesBuilder(ModelBuilder):
         for name, value in self._model.state_dict(keep_vars=True).items():
             if name in state.values:
                 state.values[name] = value
-        source: Any = getattr(program.graph_module, self._body) if self._body else program.graph_module
+        source: Any = without_tokens(program.graph_module)
+        source = getattr(source, self._body) if self._body else source
         leaf = Leaf(node, source, state, {})
         own = resolve_attribute(self._model, node.target)
         with torch.random.fork_rng(devices=[]), torch.no_grad():

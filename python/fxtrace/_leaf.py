@@ -21,9 +21,11 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from ._data import Node
 from ._errors import RebuildError
+from ._signature import AnyNames
 from ._tree import leave_out_of_state_dict, place_attribute
 from ._values import NodeRef, map_values
 
+RESULTS_KEY = "fxtrace.results"  # meta of a node: names of its results that are no nodes any more
 LIFTED = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR, InputKind.CUSTOM_OBJ)
 
 
@@ -148,6 +150,7 @@ def nodes_by_name(graph_module: fx.GraphModule) -> dict[str, fx.Node]:
         if node.op == "call_function" and node.target is not operator.getitem:
             overload = getattr(node.target, "_overloadname", "unused").lower()
             other[re.sub(rf"_({overload}|unused)(?=(_\d+)?$)", "", name)] = node
+        other.update(dict.fromkeys(node.meta.get(RESULTS_KEY, ()), node))
     return other | nodes
 
 
@@ -201,6 +204,7 @@ class Leaf:
         for name in sorted(self._attributes, key=lambda name: name.count(".")):
             place_attribute(root, name, self._attributes[name])
         name = (self.call.scope.module_type or "").split(".")[-1]
+        self._new.set_codegen(AnyNames())
         module = fx.GraphModule(root, self._new, name if name.isidentifier() else "Leaf")
         for name, original in self._names.items():
             if original not in self.state.persistent:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import io
 import keyword
 import math
+import tokenize
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import fx
-from torch.fx.graph import _PyTreeCodeGen, _PyTreeInfo
+from torch.fx.graph import _format_target, _PyTreeCodeGen, _PyTreeInfo
 from torch.utils import _pytree as pytree
 
 from ._data import GraphData
@@ -102,7 +104,57 @@ def _is_same(value: Any, fixed: Any) -> bool:
     return value is None if fixed is None else value is not None and bool(value == fixed)
 
 
-class ModelSignature(_PyTreeCodeGen):
+class AnyNames(fx.graph.CodeGen):
+    """Writes attributes whose names are Python's words as getattr(self.heads, "class"), where torch.fx writes
+    self.heads.class."""
+
+    def _gen_python_code(self, nodes: Any, *args: Any, **options: Any) -> Any:
+        code = super()._gen_python_code(nodes, *args, **options)
+        targets = {node.target for node in nodes if node.op in ("call_module", "get_attr")}
+        texts = {_words(_format_target("self", path)): _attribute(path) for path in targets if _has_keyword(path)}
+        if texts:
+            code.src = "".join(_with_texts(line, texts) for line in code.src.splitlines(keepends=True))
+        return code
+
+
+def _has_keyword(path: str) -> bool:
+    return any(map(keyword.iskeyword, path.split(".")))
+
+
+def _attribute(path: str) -> str:
+    text = "self"
+    for name in path.split("."):
+        text = f"{text}.{name}" if name.isidentifier() and not keyword.iskeyword(name) else f'getattr({text}, "{name}")'
+    return text
+
+
+def _words(line: str) -> tuple[str, ...]:
+    return tuple(token.string for token in _tokens(line))
+
+
+def _tokens(line: str) -> list[tokenize.TokenInfo]:
+    """Of one line, whatever stands before and behind it."""
+    found = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(line.strip("\n")).readline):
+            found.append(token)
+    except (tokenize.TokenError, IndentationError):
+        pass
+    return [token for token in found if token.string.strip()]
+
+
+def _with_texts(line: str, texts: dict[tuple[str, ...], str]) -> str:
+    tokens = _tokens(line)
+    for start in reversed(range(len(tokens))):
+        for words, text in texts.items():
+            end = start + len(words)
+            if tuple(token.string for token in tokens[start:end]) != words or [token.string for token in tokens[end : end + 1]] == ["."]:
+                continue
+            line = line[: tokens[start].start[1]] + text + line[tokens[end - 1].end[1] :]
+    return line
+
+
+class ModelSignature(AnyNames, _PyTreeCodeGen):
     """Writes the forward of a graph module with the parameters of the model's own."""
 
     def __init__(self, parameters: list[Parameter], placeholders: dict[str, str], out_spec: pytree.TreeSpec | None):

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ._data import Constant
-from ._errors import RebuildError
+from ._errors import RebuildError, not_loaded
 from ._functions import own_method
 from ._tree import tensor_of_constant
 
@@ -20,7 +20,10 @@ _load: Any = torch.jit.load
 
 def load(path: str | os.PathLike[str]) -> torch.jit.ScriptModule:
     """The archive at `path`, on the CPU."""
-    model: torch.jit.ScriptModule = _load(os.fspath(path), map_location="cpu")
+    try:
+        model: torch.jit.ScriptModule = _load(os.fspath(path), map_location="cpu")
+    except Exception as error:
+        raise not_loaded("torch.jit.load", os.fspath(path), error) from error
     modules: Iterable[Any] = model.modules()
     for module in modules:
         # TorchScript makes overloads of torch.nn.LSTM's forward: no name is left to call the module by.

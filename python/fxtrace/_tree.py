@@ -18,11 +18,22 @@ def resolve_attribute(model: torch.nn.Module, path: str) -> Any:
     """A module, parameter, buffer or attribute by its qualified name; "" is the model."""
     value: Any = model
     for name in parts_of(path) if path else []:
-        if name.startswith("__"):
+        registered = find_registered(value, name) if isinstance(value, torch.nn.Module) else None
+        if registered is not None:
+            value = registered
+        elif name.startswith("__"):  # what every object of Python has
             raise AttributeError(name)
-        children = getattr(value, "_modules", {})
-        value = children[name] if name in children else read_value(value, name)
+        else:
+            value = read_value(value, name)
     return value
+
+
+def find_registered(module: torch.nn.Module, name: str) -> Any:
+    """A submodule, parameter or buffer: these may have any name."""
+    for table in (module._modules, module._parameters, module._buffers):
+        if name in table:
+            return table[name]
+    return None
 
 
 def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
@@ -50,8 +61,12 @@ def place_attribute(root: torch.nn.Module, path: str, value: Any) -> str:
 
 def _set(module: torch.nn.Module, name: str, value: Any) -> None:
     try:
-        if isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter):
+        if isinstance(value, torch.nn.Parameter):
+            module.register_parameter(name, value)
+        elif isinstance(value, torch.Tensor):
             module.register_buffer(name, value)
+        elif isinstance(value, torch.nn.Module):
+            module.add_module(name, value)
         elif name.startswith("__"):
             raise KeyError
         else:
@@ -62,10 +77,8 @@ def _set(module: torch.nn.Module, name: str, value: Any) -> None:
 
 def _own(module: torch.nn.Module, name: str) -> Any:
     """What the module has by this name, its class left out."""
-    for table in (module._modules, module._parameters, module._buffers, module.__dict__):
-        if name in table:
-            return table[name]
-    return None
+    registered = find_registered(module, name)
+    return module.__dict__.get(name) if registered is None else registered
 
 
 def add_state(root: torch.nn.Module, path: str, value: torch.Tensor) -> None:

@@ -707,6 +707,68 @@ def references() -> Iterator[Case]:
         yield program_case(f"names_{label}", rename)
 
 
+def tokens() -> Iterator[Case]:
+    """Effects that the program orders: with_effects(token, operator, ...)."""
+
+    def effect(output: str, *inputs: Json, results: int = 1, target: str = "with_effects") -> Json:
+        made = node(f"torch.ops.higher_order.{target}", {}, output)
+        made["inputs"] = [{"name": "", "arg": argument, "kind": 1} for argument in inputs]
+        made["outputs"] = [value(f"token_{output}"), *(value(f"{output}_{i}" if i else output) for i in range(results))]
+        made["is_hop_single_tensor_return"] = False
+        return made
+
+    relu_of = {"as_operator": "torch.ops.aten.relu.default"}
+
+    def made(*nodes: Json, output: str = "y", token: str | None = "token_y", change: Callable[[Json], None] | None = None) -> Json:
+        result = program([relu("x", "first"), *nodes], output)
+        module = result["graph_module"]
+        module["graph"]["inputs"].insert(0, value("token"))
+        module["signature"]["input_specs"].insert(0, {"token": {"arg": {"name": "token"}}})
+        module["graph"]["tensor_values"] |= {name: meta(0) for name in ("token", "token_y")}
+        if token is not None:
+            module["graph"]["outputs"].insert(0, value(token))
+            module["signature"]["output_specs"].insert(0, {"token": {"arg": {"name": token}}})
+        if change is not None:
+            change(result)
+        return result
+
+    sound = effect("y", value("token"), relu_of, value("first"))
+    yield program_case("tokens", lambda: made(sound), "traced")
+    yield program_case("tokens_unused", lambda: made(relu("first", "y"), token="token"), "traced")
+    yield program_case("tokens_no_output", lambda: made(sound, token=None), "traced")
+    yield program_case("tokens_two_results", lambda: made(effect("y", value("token"), relu_of, value("first"), results=2)), "any")
+    wrong = {
+        "no_arguments": effect("y"),
+        "no_operator": effect("y", value("token"), value("first")),
+        "operator_text": effect("y", value("token"), {"as_string": "aten.relu.default"}, value("first")),
+        "operator_empty": effect("y", value("token"), {"as_operator": ""}, value("first")),
+        "operator_prefix": effect("y", value("token"), {"as_operator": "torch.ops."}, value("first")),
+        "number": effect("y", {"as_int": 3}, relu_of, value("first")),
+        "unknown": effect("y", value("nowhere"), relu_of, value("first")),
+        "itself": effect("y", value("token_y"), relu_of, value("first")),
+        "no_results": effect("y", value("token"), relu_of, value("first"), results=0),
+    }
+    for label, bad in wrong.items():
+        yield program_case(f"tokens_{label}", lambda bad=bad: made(bad), "error")
+    yield program_case("tokens_user_input", lambda: made(effect("y", value("x"), relu_of, value("first"))), "error")
+    yield program_case("tokens_as_value", lambda: made(sound, relu("token_y", "z"), output="z"), "error", says=("token",))
+    yield program_case("tokens_as_argument", lambda: made(effect("y", value("token"), relu_of, value("token"))), "error")
+    yield program_case("tokens_as_result", lambda: made(sound, output="token_y"), "error")
+    yield program_case("tokens_called_again", lambda: made(effect("y", value("token"), {"as_operator": "torch.ops.higher_order.with_effects"})))
+    inner = body(effect("b", value("a"), relu_of, value("a")))
+    inner["outputs"] = [value("token_b"), value("b")]
+    inner["inputs"] = [value("a"), value("c")]
+    inner["nodes"][0]["inputs"][2]["arg"] = value("c")
+    graph = {"as_graph": {"name": "body_0", "graph": inner}}
+    invoked = effect("y", graph, {"as_string": "body_0"}, value("token"), value("first"), target="invoke_subgraph")
+    yield program_case("tokens_in_body", lambda: made(invoked), "traced")
+    alone = effect("y", graph, {"as_string": "body_0"}, target="invoke_subgraph")
+    yield program_case("tokens_in_body_not_given", lambda: made(alone))
+    in_cond = cond("first", "y", inner, inner)
+    yield program_case("tokens_in_cond", lambda: made(in_cond), "error", says=("token",))
+    yield program_case("tokens_in_relu", lambda: made(effect("y", value("token"), relu_of, graph)), "error")
+
+
 def stacks() -> Iterator[Case]:
     stack = "graph_module.graph.nodes.0.metadata.nn_module_stack"
     for label, text in (
@@ -1290,6 +1352,7 @@ def cases() -> list[Case]:
         records,
         constants,
         references,
+        tokens,
         stacks,
         many_calls,
         signatures,

@@ -225,3 +225,55 @@ def test_views_are_undone(table):
             assert same(result, written), (row["name"], args, kwargs)
             seen.add(row["name"])
     assert seen == {name for name, row in table.items() if has_inverse(row)}
+
+
+def _schema(name):
+    base, _, overload = name.partition(".")
+    try:
+        return torch._C._get_schema(base, overload)
+    except (RuntimeError, IndexError):  # none, or of another library
+        return None
+
+
+def test_twins_give_the_results_and_then_what_is_written(table):
+    """Of an operator that writes: what its twin gives is its own results in their order, those that are what it writes
+    among them, and behind these what else it writes.  functionalization of a call takes its results so."""
+    wrong, seen = [], 0
+    for name, row in table.items():
+        own, twin = _schema(name), _schema(row["functional"] or "")
+        if name == row["functional"] or own is None or twin is None:
+            continue
+        written = {frozenset(a.alias_info.before_set): a for a in own.arguments if a.alias_info and a.alias_info.is_write}
+        if any(argument.type.kind() == "ListType" for argument in written.values()):
+            continue  # _foreach_add_, which the passes leave: a list is no tensor
+        expected = [str(result.type) for result in own.returns]
+        for result in own.returns:
+            written.pop(frozenset(result.alias_info.before_set) if result.alias_info else None, None)
+        expected += [str(argument.type) for argument in written.values()]
+        seen += 1
+        if expected != [str(result.type) for result in twin.returns]:
+            wrong.append(f"{own} -> {twin}")
+    assert seen > 1200
+    assert not wrong, "\n".join(wrong)
+
+
+# Operators on packed weights: they compute, and torch keeps whatever takes an object of a C++ class.
+COMPUTE_ONLY = {"mkldnn_prepacked::conv2d_run", "sparse::qlinear", "sparse::qlinear_dynamic", "sparse::qlinear_relu"} | {
+    "sparse::qlinear_relu_dynamic",
+    "sparse::qlinear_unpack",
+}
+
+
+def test_what_torch_keeps_is_not_pure(table):
+    """torch.fx's eliminate_dead_code keeps what is_impure() says; so does the pass, unless a guard says what an assert does."""
+    from torch._library.utils import is_impure
+
+    kept = set()
+    for name in table:
+        space, _, rest = name.partition("::")
+        base, _, overload = rest.partition(".")
+        found = getattr(getattr(getattr(torch.ops, space), base, None), overload or "default", None)
+        if found is not None and is_impure(found):
+            kept.add(name)
+    assert {"aten::_print", "aten::_linalg_check_errors", "aten::_assert_tensor_metadata", "aten::bernoulli"} <= kept
+    assert {name for name in kept if table[name]["pure"]} == COMPUTE_ONLY

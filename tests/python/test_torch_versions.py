@@ -1,5 +1,5 @@
-"""Files of torch 2.14 (tests/fixtures/torch_2_14), which no other version writes in quite this way; read by whatever
-torch is installed, which is none."""
+"""Files of torch 2.14 and 2.15 (tests/fixtures/torch_2_14, torch_2_15), which no other version writes in quite this way;
+read by whatever torch is installed, which is none."""
 
 import os
 import re
@@ -8,14 +8,20 @@ import zipfile
 import harness
 import pytest
 
-FOLDER = os.path.join(harness.ROOT, "tests", "fixtures", "torch_2_14")
-FILES = sorted(name for name in os.listdir(FOLDER) if name.endswith((".pt", ".pt2")))
+FOLDER = os.path.join(harness.ROOT, "tests", "fixtures")
+VERSIONS = ("torch_2_14", "torch_2_15")
+FILES = sorted(
+    f"{version}/{name}"
+    for version in VERSIONS
+    for name in os.listdir(os.path.join(FOLDER, version))
+    if name.endswith((".pt", ".pt2"))
+)
 SAMPLES = {sample["file"]: sample for sample in [*harness.samples(), *harness.samples("exported_program")]}
-SAME = [name for name in FILES if name in SAMPLES]
+SAME = [name for name in FILES if os.path.basename(name) in SAMPLES]
 
 
 def path_of(name: str) -> str:
-    return os.path.join(FOLDER, name)
+    return os.path.join(FOLDER, name if "/" in name else f"torch_2_14/{name}")
 
 
 def without_lines_of_torch(value):
@@ -29,16 +35,18 @@ def without_lines_of_torch(value):
 
 @pytest.mark.parametrize("name", SAME)
 def test_the_same_graphs_as_of_2_13(program, name):
-    sample = SAMPLES[name]
+    sample = SAMPLES[os.path.basename(name)]
     options = ["--model", sample["model"]] if "model" in sample else []
     collections = [program.trace(path, *options) for path in (harness.sample_path(sample), path_of(name))]
     earlier, later = map(without_lines_of_torch, collections)
     assert earlier == later
 
 
-def test_there_are_both_kinds():
-    assert {os.path.splitext(name)[1] for name in SAME} == {".pt", ".pt2"}
-    assert len(FILES) > len(SAME)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_there_are_both_kinds(version):
+    same = [name for name in SAME if name.startswith(version)]
+    assert {os.path.splitext(name)[1] for name in same} == {".pt", ".pt2"}
+    assert len([name for name in FILES if name.startswith(version)]) > len(same)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -82,3 +90,23 @@ def test_several_models_and_a_compiled_one(program):
     assert [len(nodes_of(program, "everything.pt2", "--model", name)) for name in ("first", "second")] == [5, 11]
     done = program.run("trace", path_of("everything.pt2"), "--model", "compiled")
     assert done.returncode == 2 and b"compiled by AOTInductor" in done.stderr
+
+
+def test_effects_of_2_15(program):
+    """The calls in their order, and no token among inputs and outputs."""
+    (graph,) = program.trace(path_of("torch_2_15/effects.pt2"), "--no-default-leaves")["graphs"]
+    calls = [(node["target"], node["scope"]["module_path"]) for node in graph["nodes"] if node["target"].startswith("aten._")]
+    check, printed = "aten._linalg_check_errors.default", "aten._print.default"
+    assert calls == [(check, "first")] * 2 + [(check, "second")] * 2 + [(printed, "")] + [(check, "first")] * 2
+    assert [node["name"] for node in graph["nodes"] if node["op"] == "placeholder"] == ["x"]
+    assert [entry["role"] for entry in graph["graph_signature"]["outputs"]] == ["user_output"]
+
+
+def test_joint_graph_of_2_15(program):
+    (graph,) = program.trace(path_of("torch_2_15/joint.pt2"))["graphs"]
+    given = [entry for entry in graph["graph_signature"]["outputs"] if entry["role"] != "buffer_mutation"]
+    assert [(entry["role"], entry.get("target")) for entry in given] == [
+        ("loss_output", None),
+        *(("gradient_to_parameter", name) for name in ("first.weight", "first.bias", "norm.weight", "norm.bias")),
+    ]
+    assert graph["nodes"][-1]["args"] == [{"tuple": [{"node": entry["node"]} for entry in given]}]

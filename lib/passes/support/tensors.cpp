@@ -205,6 +205,12 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
     return;
   }
   if (!can_be_undone(tensor)) return refuse_all(reason_of_no_undo(tensor));
+  if (twin->schema().results.size() > 1) {  // rrelu_with_noise
+    if (!gives_one_tensor(info.schema) || !info.aliases.empty())
+      return refuse_all(*node.target + " has no functional form with its results alone");
+    write(node.id, *target, Write::Kind::kBeside);
+    return make(node.id, kNoTensor, false);
+  }
   write(node.id, *target, is_out ? Write::Kind::kOut : Write::Kind::kInPlace);
   same(node.id, *target);
 }
@@ -372,6 +378,17 @@ void Tensors::check_dtype_of_output(const Write& write) {
 void Tensors::finish() {
   check_copies();
   check_outputs();
+  // A call is rewritten with its own result, or not at all.
+  for (bool is_new = true; is_new;) {
+    is_new = false;
+    for (const Write& write : writes_) {
+      if (write.kind != Write::Kind::kBeside) continue;
+      const auto refused = refused_.find(memory_.region_number(write.node));
+      if (refused == refused_.end() || refused_.contains(memory_.region_number(write.target))) continue;
+      refuse(write.target, std::string(refused->second));
+      is_new = true;
+    }
+  }
   std::vector<std::uint32_t> writers(memory_.regions());
   for (const Writer& writer : writers_) ++writers[memory_.region_number(writer.value)];
   for (const Writer& writer : writers_) {

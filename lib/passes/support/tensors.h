@@ -35,6 +35,7 @@ struct Write {
   enum class Kind : std::uint8_t {
     kInPlace,  // an operator with a functional variant: add_
     kOut,      // likewise, writing to its argument `out`
+    kBeside,   // likewise, giving a result of its own: the variant gives that, and what is written behind it
     kReshape,  // changes sizes or strides in place: transpose_
     kOption,   // a function whose `inplace` is True
     kConsumes  // a leaf that writes to a value without later uses
