@@ -34,10 +34,14 @@ const Operation* LocalSizes::find_maker(ValueId value) const {
 
 const Operation* LocalSizes::find_arithmetic(ValueId value) const {
   const Operation* maker = find_maker(value);
-  if (maker == nullptr) return nullptr;
+  return maker != nullptr && is_arithmetic(*maker) ? maker : nullptr;
+}
+
+bool LocalSizes::is_arithmetic(const Operation& operation) const {
+  if (operation.outputs.size() != 1 || find_maker(operation.outputs[0].value) != &operation) return false;
   bool only_sizes = true;
-  for_each_input(*maker, [&](ValueId used) { only_sizes = only_sizes && is_size(used); });
-  return only_sizes ? maker : nullptr;
+  for_each_input(operation, [&](ValueId used) { only_sizes = only_sizes && is_size(used); });
+  return only_sizes;
 }
 
 const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
@@ -104,8 +108,48 @@ class LocalSizes::Side {
   int steps_ = 0;
 };
 
+// Returns the operations without those for which goes() holds, and without arithmetic that only these need.
+std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>& operations,
+                                               const std::function<bool(const Operation&)>& goes) const {
+  std::vector<std::uint32_t> left;
+  std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
+  for (auto index = operations.rbegin(); index != operations.rend(); ++index) {
+    const Operation& operation = graph_.operations[*index];
+    const bool is_unneeded = std::ranges::any_of(operation.outputs, [&](const auto& output) {
+      return is_arithmetic(operation) && was_needed.contains(output.value.index) &&
+             !needed.contains(output.value.index);
+    });
+    const bool leaves = is_unneeded || goes(operation);
+    for_each_input(operation, [&](ValueId used) { (leaves ? was_needed : needed).insert(used.index); });
+    if (!leaves) left.push_back(*index);
+  }
+  std::ranges::reverse(left);
+  return left;
+}
+
 Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
                             const IsCallers& is_callers) const {
+  // The exporter puts checks of any sizes where it happens to be.
+  std::unordered_set<std::uint32_t> others;  // sizes that are made of what the caller knows
+  for (const ValueId value : boundary_of(operations).entering) {
+    if (is_size(value)) others.insert(value.index);
+  }
+  const auto is_others = [&](const Operation& operation) {
+    bool found = false;
+    for_each_input(operation, [&](ValueId used) { found = found || others.contains(used.index); });
+    return found;
+  };
+  if (!others.empty()) {
+    for (const std::uint32_t index : operations) {
+      const Operation& operation = graph_.operations[index];
+      if (is_arithmetic(operation) && is_others(operation)) others.insert(operation.outputs[0].value.index);
+    }
+    auto own = without(operations, [&](const Operation& operation) {
+      return operation.outputs.empty() && effect_of(operation) == Effect::kSymbolic && is_others(operation);
+    });
+    if (!own.empty()) operations = std::move(own);
+  }
+
   const std::vector<std::uint32_t> all = operations;
   Boundary boundary = boundary_of(operations);
   settle(boundary, operations, is_callers);
@@ -115,17 +159,9 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
   if (sizes_in(boundary) == 0) return boundary;
   // A size of what enters may have been computed from what the caller knows.
   const Side inside(*this, boundary.entering, true);
-  std::vector<std::uint32_t> fewer;
-  std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
-  for (auto index = all.rbegin(); index != all.rend(); ++index) {
-    const Operation& operation = graph_.operations[*index];
-    const auto value = operation.outputs.size() == 1 ? operation.outputs[0].value : ValueId();
-    const bool goes = value.valid() && find_arithmetic(value) == &operation &&
-                      (inside.tells(value) || (was_needed.contains(value.index) && !needed.contains(value.index)));
-    for_each_input(operation, [&](ValueId used) { (goes ? was_needed : needed).insert(used.index); });
-    if (!goes) fewer.push_back(*index);
-  }
-  std::ranges::reverse(fewer);
+  auto fewer = without(all, [&](const Operation& operation) {
+    return is_arithmetic(operation) && inside.tells(operation.outputs[0].value);
+  });
   if (fewer.empty() || fewer.size() == all.size()) return boundary;
   Boundary other = boundary_of(fewer);
   settle(other, fewer, is_callers);

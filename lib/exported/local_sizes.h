@@ -28,7 +28,8 @@ class LocalSizes {
   LocalSizes(const ProgramGraph& graph, const ProgramGraph& said);
 
   // Returns the boundary of `operations`, which `boundary_of` gives, without the sizes that can be computed on their side of it.
-  // Adds the operations that compute them inside, and takes out what only makes such a size of what enters.  What remains entering are values that the sizes of the entering tensors do not tell
+  // Adds the operations that compute them inside, and takes out what only makes such a size of what enters, and checks of
+  // sizes that the caller knows.  What remains entering are values that the sizes of the entering tensors do not tell
   // (find_source()).  A size that another module has computed from what remains is
   // computed anew; of one that `is_callers` says the caller has computed, the value enters.
   using BoundaryOf = std::function<Boundary(const std::vector<std::uint32_t>&)>;
@@ -49,6 +50,9 @@ class LocalSizes {
   class Side;
   void settle(Boundary& boundary, std::vector<std::uint32_t>& operations, const IsCallers& is_callers) const;
   const Operation* find_arithmetic(ValueId value) const;
+  bool is_arithmetic(const Operation& operation) const;
+  std::vector<std::uint32_t> without(const std::vector<std::uint32_t>& operations,
+                                     const std::function<bool(const Operation&)>& goes) const;
 
   const ProgramGraph& graph_;
   const ProgramGraph& said_;

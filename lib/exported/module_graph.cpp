@@ -326,6 +326,9 @@ class ModuleGraphBuilder {
   void record_operation(Environment& env, const Operation& operation) {
     // What belongs to no module stands where the operation before it does.
     if (operation.has_stack) go_to(operation.call);
+    record_here(env, operation);
+  }
+  void record_here(Environment& env, const Operation& operation) {
     if (is_decided(env, operation)) return;
     std::vector<Argument> args;
     for (const auto& argument : operation.args) args.push_back(with_nodes(env, argument));
@@ -440,11 +443,12 @@ class ModuleGraphBuilder {
 
   // --- leaves ---
 
-  void record_leaf(Environment& env, CallId leaf, std::vector<std::uint32_t> operations) {
+  void record_leaf(Environment& env, CallId leaf, const std::vector<std::uint32_t>& all) {
+    std::vector<std::uint32_t> operations = all;
     go_to(calls_[leaf].parent);
     const auto reached = reached_modules(env.graph, operations, leaf);
     const auto is_own = [&](ValueId value) { return is_leafs_own(env, value, reached); };
-    const Operation& first = env.graph.operations[operations.front()];
+    const Operation& first = env.graph.operations[all.front()];
     const Boundary boundary = env.sizes.settle(
         operations, [&](const auto& inside) { return boundary_of(env.graph, inside, env.uses, is_own); },
         [&](const Operation& operation) { return program_.hierarchy().is_callers(operation, leaf); });
@@ -490,6 +494,10 @@ class ModuleGraphBuilder {
       env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
     }
     for (const auto& [value, same] : call->handed_on) env.nodes[value.index] = env.nodes[same.index];
+    for (const std::uint32_t index : all) {  // checks that are not the leaf's
+      const Operation& check = env.graph.operations[index];
+      if (check.outputs.empty() && !std::ranges::binary_search(operations, index)) record_here(env, check);
+    }
   }
 
   static ProgramPart part_of(const Environment& env, const std::vector<std::uint32_t>& operations,
