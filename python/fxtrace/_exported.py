@@ -17,11 +17,12 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import OutputKind
 from torch.utils import _pytree as pytree
 
+from . import _builder
 from ._builder import Builder, ModelBuilder
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError, not_loaded
 from ._functions import ModelFunctions
-from ._leaf import Leaf, RootLeaf, State
+from ._leaf import RESULTS_KEY, Leaf, RootLeaf, State
 from ._tree import add_state, resolve_attribute, tensor_of_constant
 from ._values import NodeRef
 
@@ -233,7 +234,7 @@ class OwnModulesBuilder(ModelBuilder):
     def __init__(
         self,
         model: torch.nn.Module,
-        archive: Archive | None,
+        archive: _builder.Archive | None,
         functions: ModelFunctions,
         load: Callable[[], ExportedProgram] | None,
         arguments: Mapping[str, Sequence[str]],
@@ -245,7 +246,8 @@ class OwnModulesBuilder(ModelBuilder):
         self._body = body
 
     def build(self, graph: GraphData) -> fx.GraphModule:
-        unordered = {node.target for each in (graph, *graph.subgraphs.values()) for node in each if node.arguments is not None}
+        graphs: list[GraphData] = [graph, *graph.subgraphs.values()]
+        unordered = {node.target for each in graphs for node in each if node.arguments is not None}
         unused = [path for path in self._arguments if path not in unordered] if not self._body else []
         if unused:
             raise RebuildError(f"arguments={{{unused[0]!r}: ...}}: no call of it has arguments in the order of use")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,6 +53,8 @@ def _rebuilt(
     kind = collection.model.kind if collection is not None else None
     if model is None and kind == "exported_program":
         model = _exported.load(str(path), _model_name(collection))
+    if arguments and (kind != "exported_program" or not isinstance(model, torch.nn.Module)):
+        raise RebuildError("arguments= is for modules of yours in the graph of an exported program: graph_module(MODEL, arguments=...)")
     if isinstance(model, torch.export.ExportedProgram):
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
@@ -62,7 +65,7 @@ def _rebuilt(
     if not isinstance(model, torch.nn.Module):
         raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
     if kind == "exported_program":
-        load = None if path is None else (lambda: _exported.load(str(path), _model_name(collection)))
+        load = None if path is None else functools.cache(lambda: _exported.load(path, _model_name(collection)))
         constants = None if path is None else _exported.Archive(path)
         return _exported.OwnModulesBuilder(model, constants, functions, load, arguments).build(graph)
     return ModelBuilder(model, _torchscript.Archive(path) if path else None, functions).build(graph)

@@ -10,7 +10,7 @@ import operator
 import re
 from typing import Any
 
-import sympy
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch import fx
 from torch.export import ExportedProgram
