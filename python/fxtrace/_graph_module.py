@@ -9,7 +9,7 @@ import torch
 from torch import fx
 
 from . import _exported, _torchscript
-from ._builder import Archive, ModelBuilder
+from ._builder import Archive, Builder, ModelBuilder
 from ._data import GraphData
 from ._errors import InputError, RebuildError
 from ._functions import Functions, ModelFunctions
@@ -24,7 +24,7 @@ def graph_module(
     functions: Functions | None,
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module = _rebuilt(graph, model, archive, ModelFunctions(functions))
+    module = _rebuilt(graph, model, archive, ModelFunctions(functions), check)
     if check and (guards := GuardCheck(graph)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
@@ -35,6 +35,7 @@ def _rebuilt(
     model: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram | None,
     archive: str | os.PathLike[str] | None,
     functions: ModelFunctions,
+    check: bool,
 ) -> fx.GraphModule:
     collection = graph.collection
     if isinstance(model, (str, os.PathLike)):
@@ -54,10 +55,15 @@ def _rebuilt(
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
         program_archive = _exported.Archive(path) if path else None
-        return _exported.ProgramBuilder(model, program_archive, functions=functions).build(graph)
+        return _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
         raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
     archives: Callable[[str], Archive] = _exported.Archive if kind == "exported_program" else _torchscript.Archive
-    return ModelBuilder(model, archives(path) if path else None, functions).build(graph)
+    return _checking(ModelBuilder(model, archives(path) if path else None, functions), check).build(graph)
+
+
+def _checking(builder: Builder, check: bool) -> Builder:
+    builder.check = check
+    return builder

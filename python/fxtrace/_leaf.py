@@ -387,6 +387,9 @@ class Leaf:
         """The part of the arguments with this path in a tree of pytree."""
         value = inputs
         for depth, key in enumerate(path):
+            if isinstance(key, pytree.GetAttrKey):  # a field of a named tuple
+                value = self._new.call_function(getattr, (value, key.name))
+                continue
             position = key.idx if isinstance(key, pytree.SequenceKey) else key.key
             value = value[position] if depth < 2 else self._new.call_function(operator.getitem, (value, position))
         node: fx.Node = value
