@@ -12,7 +12,8 @@ from typing import Any
 @functools.lru_cache(maxsize=None)
 def named_tuple_class(type_name: str, fields: tuple[str, ...]) -> Any:
     """A class of that name with these fields; its `_type` is the qualified name."""
-    made: Any = collections.namedtuple(type_name.rpartition(".")[2], fields, module=__name__)  # type: ignore[misc]
+    make: Any = collections.namedtuple
+    made = make(type_name.rpartition(".")[2], fields, module=__name__)
     made._type = type_name
     made.__qualname__ = "T" + json.dumps([type_name, fields]).encode().hex()  # what pickle asks this module for
     return made

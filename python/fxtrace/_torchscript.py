@@ -79,7 +79,8 @@ def without_hooks(module: torch.nn.Module) -> torch.nn.Module:
     if not (module._forward_hooks or module._forward_pre_hooks):
         return module
     if isinstance(module, torch.jit.ScriptModule):
-        bare: Any = torch.jit._recursive.wrap_cpp_module(module._c)
+        wrap: Any = torch.jit._recursive.wrap_cpp_module
+        bare: Any = wrap(module._c)
         if "forward" in module.__dict__:
             bare.__dict__["forward"] = module.__dict__["forward"]
     else:
