@@ -21,7 +21,7 @@ struct Nested {
   std::size_t first = 0;  // of its leaves among the user inputs
 };
 
-std::string text_of(const Argument& key) {
+std::string key_text(const Argument& key) {
   const auto* text = key.get_if<std::string>();
   return text != nullptr ? *text : print_argument(key);
 }
@@ -40,7 +40,7 @@ std::vector<Nested> arguments_of(const ExportedProgram& program) {
   }
   for (std::size_t i = 0; i < by_name.children.size(); ++i) {
     const TreeSpec& spec = by_name.children[i];
-    if (by_name.kind == TreeSpec::Kind::kDict) found.push_back({text_of(by_name.keys[i]), &spec, next});
+    if (by_name.kind == TreeSpec::Kind::kDict) found.push_back({key_text(by_name.keys[i]), &spec, next});
     next += spec.leaves;
   }
   return found;
@@ -51,7 +51,7 @@ std::vector<std::string> part_names(const TreeSpec& spec) {
   if (spec.names != nullptr) return spec.names->fields;
   std::vector<std::string> names;
   if (spec.kind == TreeSpec::Kind::kDict) {
-    for (const Argument& key : spec.keys) names.push_back(text_of(key));
+    for (const Argument& key : spec.keys) names.push_back(key_text(key));
   }
   return names;
 }

@@ -39,8 +39,9 @@ class HookSearch {
     std::size_t count = 0;
     for (const auto& [type, hooks] : hooks_) {
       const auto is_called = [&hooks = hooks](const auto& hook) { return hooks.contains(hook.function); };
-      count += types_[type] * static_cast<std::size_t>(std::ranges::count_if(type->forward_pre_hooks(), is_called) +
-                                                       std::ranges::count_if(type->forward_hooks(), is_called));
+      count += types_[type] *
+               static_cast<std::size_t>(std::ranges::count_if(type->forward_pre_hooks(), is_called) +
+                                        std::ranges::count_if(type->forward_hooks(), is_called));
     }
     return count;
   }

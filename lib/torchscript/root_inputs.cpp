@@ -340,8 +340,10 @@ BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
     narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
-  const bool keeps_default = place.keys.size() == 1 && formal_->default_value && !formal_->default_value->is_none();
-  return add_entry(place, make_placeholder(place, narrower, keeps_default ? formal_ : nullptr, std::move(info)));
+  const bool keeps_default =
+      place.keys.size() == 1 && formal_->default_value && !formal_->default_value->is_none();
+  return add_entry(place,
+                   make_placeholder(place, narrower, keeps_default ? formal_ : nullptr, std::move(info)));
 }
 
 BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {

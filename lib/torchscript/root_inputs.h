@@ -95,7 +95,7 @@ class RootInputs {
   const FunctionSchema& schema_;
   const TraceOptions& options_;
   const std::map<std::string, Value>& plain_;
-  std::vector<std::string> names_;             // of the inputs
+  std::vector<std::string> names_;            // of the inputs
   const FunctionArgument* formal_ = nullptr;  // that bind() is at
   std::vector<Dummy> dummies_;
   std::set<std::string> unasked_;

@@ -452,9 +452,9 @@ class ClassWriter {
     };
     std::vector<Parameter> parameters;
     const auto add_placeholder = [&](const Node& node) {
-      parameters.push_back(
-          {nodes_.at(node.id), input_comment(graph, node), node.args.empty() ? nullptr : &node.args[0],
-           node.args.empty() && !is_given(node)});
+      parameters.push_back({nodes_.at(node.id), input_comment(graph, node),
+                            node.args.empty() ? nullptr : &node.args[0],
+                            node.args.empty() && !is_given(node)});
     };
     for (const InputGroup& group : groups_) {
       if (group.is_whole()) {
