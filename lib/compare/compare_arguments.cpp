@@ -105,8 +105,16 @@ bool Comparer::is_same_value(Current& now, const Argument& a, const Argument& b)
   }
   if (const auto* list = a.get_if<Argument::List>())
     return all(list->items, b.get_if<Argument::List>()->items);
-  if (const auto* tuple = a.get_if<Argument::Tuple>())
-    return all(tuple->items, b.get_if<Argument::Tuple>()->items);
+  if (const auto* tuple = a.get_if<Argument::Tuple>()) {
+    const auto& other = *b.get_if<Argument::Tuple>();
+    // A program is exported with whatever name its class was registered by.
+    const auto* names = tuple->names.get();
+    const auto* others = other.names.get();
+    const bool same_names =
+        names == others || (names != nullptr && others != nullptr && names->fields == others->fields &&
+                            (two_kinds_ || names->type == others->type));
+    return all(tuple->items, other.items) && same_names;
+  }
   if (const auto* slice = a.get_if<Argument::Slice>())
     return all(slice->parts, b.get_if<Argument::Slice>()->parts);
   if (const auto* dict = a.get_if<Argument::Dict>()) {

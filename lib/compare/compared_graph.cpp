@@ -247,8 +247,13 @@ std::uint64_t ComparedGraph::add_value(const Argument& value, std::uint64_t slot
           return mix(mix(kind, real(held.real())), real(held.imag()));
         } else if constexpr (std::is_same_v<Held, std::string>) {
           return mix(kind, text_hash(held));
-        } else if constexpr (std::is_same_v<Held, Argument::List> || std::is_same_v<Held, Argument::Tuple>) {
+        } else if constexpr (std::is_same_v<Held, Argument::List>) {
           return all(held.items);
+        } else if constexpr (std::is_same_v<Held, Argument::Tuple>) {
+          std::uint64_t hash = all(held.items);
+          if (held.names == nullptr) return hash;
+          for (const std::string& field : held.names->fields) hash = mix(hash, text_hash(field));
+          return hash;
         } else if constexpr (std::is_same_v<Held, Argument::Slice>) {
           return all(held.parts);
         } else if constexpr (std::is_same_v<Held, Argument::Dict>) {

@@ -2,13 +2,14 @@
 
 #include "exported/leaf_attributes.h"
 #include "exported/module_graph.h"
+#include "exported/nested_inputs.h"
 #include "graph/text_form.h"
 #include "support/error.h"
 
 namespace fxtrace {
 
 BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options)
-    : program_(program), options_(options), dimensions_(program.dimensions()) {
+    : program_(program), options_(by_own_inputs(options, program)), dimensions_(program.dimensions()) {
   if (!options.inputs.empty()) {
     const std::string dimensions = dimensions_.list();
     throw usage_error(
@@ -16,7 +17,7 @@ BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const
         {dimensions.empty() ? "all sizes are fixed"
                             : "to narrow a dimension, use --dim; the dimensions are " + dimensions});
   }
-  dimensions_.narrow(options, program.graph(), program.signature());
+  dimensions_.narrow(options_, program.graph(), program.signature());
   if (!dimensions_.are_narrowed()) return;
   narrowed_ = program.graph();
   dimensions_.apply(*narrowed_);

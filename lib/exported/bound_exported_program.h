@@ -35,7 +35,7 @@ class BoundExportedProgram : public BoundProgram {
 
  private:
   const ExportedProgram& program_;
-  const TraceOptions& options_;
+  const TraceOptions options_;  // over the program's own inputs
   ProgramDimensions dimensions_;
   std::optional<ProgramGraph> narrowed_;      // absent: use the program's own
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use

@@ -146,6 +146,12 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
   const JsonValue signature = module.at("signature");
   graph_ = read_graph(module.at("graph"), hierarchy_, token_names(signature));
   read_signature(signature);
+  if (const auto named_tuples = module.find("treespec_namedtuple_fields")) {
+    for (const JsonValue type : named_tuples->fields()) {
+      auto& fields = named_tuples_[std::string(type.key())];
+      for (const JsonValue name : type.at("field_names").items()) fields.emplace_back(name.string());
+    }
+  }
   if (module_calls) read_call_signatures(*module_calls);
 
   const auto tensors = archive_.tensors(model_);
@@ -283,8 +289,10 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
       return complete;
     };
     if (!read("inputs", call.inputs) || !read("outputs", call.outputs)) continue;
-    call.in_spec = TreeSpec::parse(signature->at("in_spec").string(), "in_spec of " + std::string(path));
-    call.out_spec = TreeSpec::parse(signature->at("out_spec").string(), "out_spec of " + std::string(path));
+    call.in_spec =
+        TreeSpec::parse(signature->at("in_spec").string(), "in_spec of " + std::string(path), named_tuples_);
+    call.out_spec = TreeSpec::parse(signature->at("out_spec").string(), "out_spec of " + std::string(path),
+                                    named_tuples_);
     const bool fits = call.in_spec.leaves == call.inputs.size() &&
                       call.out_spec.leaves == call.outputs.size() && call.in_spec.children.size() == 2 &&
                       call.in_spec.children[1].kind == TreeSpec::Kind::kDict;
@@ -300,7 +308,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   }
   const auto in_spec = signature.find("in_spec");
   if (in_spec && !in_spec->string().empty()) {
-    const TreeSpec spec = TreeSpec::parse(in_spec->string(), "in_spec");
+    TreeSpec spec = TreeSpec::parse(in_spec->string(), "in_spec", named_tuples_);
     if (const auto list = signature.find("forward_arg_names")) {
       for (const JsonValue name : list->items()) argument_names_.emplace_back(name.string());
     }
@@ -319,6 +327,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
       path.erase(path.begin());
       user_inputs[i]->path = std::move(path);
     }
+    if (has_kwargs) in_spec_ = std::move(spec);
   }
   std::vector<GraphSignature::Entry*> user_outputs;
   std::vector<GraphSignature::Entry*> results;
@@ -333,7 +342,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
   }
   const auto out_spec = signature.find("out_spec");
   if (!out_spec || out_spec->string().empty()) return;
-  TreeSpec spec = TreeSpec::parse(out_spec->string(), "out_spec");
+  TreeSpec spec = TreeSpec::parse(out_spec->string(), "out_spec", named_tuples_);
   if (spec.leaves != user_outputs.size()) return;
   auto paths = spec.paths();
   for (std::size_t i = 0; i < paths.size(); ++i) user_outputs[i]->path = std::move(paths[i]);

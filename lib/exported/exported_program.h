@@ -63,6 +63,8 @@ class ExportedProgram : public Program {
   // Names of forward's positional parameters, when the file has them.
   const std::vector<std::string>& argument_names() const { return argument_names_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
+  // Returns how the user inputs are nested: a tuple of the positional and the keyword arguments.
+  const std::optional<TreeSpec>& in_spec() const { return in_spec_; }
   // What the program requires of its inputs besides the ranges of their dimensions.
   const std::vector<Expression>& conditions() const { return conditions_; }
   const ProgramDimensions& dimensions() const { return *dimensions_; }
@@ -87,6 +89,8 @@ class ExportedProgram : public Program {
   std::vector<std::string> argument_names_;
   std::unordered_map<std::uint32_t, LiftedInput> lifted_;
   std::unordered_map<std::string, CallSignature> call_signatures_;  // by path, "path@1"
+  TreeSpec::NamedTuples named_tuples_;
+  std::optional<TreeSpec> in_spec_;
   std::optional<TreeSpec> out_spec_;
   std::vector<ParameterRecord> parameters_;
   std::optional<ProgramDimensions> dimensions_;

@@ -69,7 +69,18 @@ std::optional<std::vector<Argument>> keys_of_node(const JsonValue& node, std::si
   return keys_of(document.root(), count);
 }
 
-TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
+// Fields that the program lists for another number of values are not those of this tuple.
+std::shared_ptr<const argument::TupleNames> names_of(const JsonValue& node, std::size_t count,
+                                                     const TreeSpec::NamedTuples& named_tuples) {
+  const auto context = node.find("context");
+  if (!context || !context->is_string()) return nullptr;
+  const auto known = named_tuples.find(context->string());
+  if (known == named_tuples.end() || known->second.size() != count) return nullptr;
+  return std::make_shared<argument::TupleNames>(known->first, known->second);
+}
+
+TreeSpec read(const JsonValue& node, const std::string& what, const TreeSpec::NamedTuples& named_tuples,
+              int depth) {
   if (depth > kMaxTreeDepth)
     node.fail("the tree is more than " + std::to_string(kMaxTreeDepth) + " levels deep");
   TreeSpec spec;
@@ -77,7 +88,7 @@ TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
   if (!type) return spec;  // a leaf
   spec.leaves = 0;
   for (const JsonValue child : node.at("children_spec").items()) {
-    spec.children.push_back(read(child, what, depth + 1));
+    spec.children.push_back(read(child, what, named_tuples, depth + 1));
     spec.leaves += spec.children.back().leaves;
   }
   const auto name = type->string();
@@ -87,7 +98,9 @@ TreeSpec read(const JsonValue& node, const std::string& what, int depth) {
     spec.kind = TreeSpec::Kind::kList;
   } else {
     spec.kind = TreeSpec::Kind::kTuple;
-    const bool is_tuple = name == "builtins.tuple" || name == "collections.namedtuple";
+    const bool is_named = name == "collections.namedtuple";
+    if (is_named) spec.names = names_of(node, spec.children.size(), named_tuples);
+    const bool is_tuple = is_named || name == "builtins.tuple";
     auto keys = is_tuple ? std::nullopt : keys_of_node(node, spec.children.size(), what);
     if (keys) {
       spec.kind = TreeSpec::Kind::kDict;
@@ -118,7 +131,7 @@ class Unflattening {
     std::vector<Value> items;
     for (const TreeSpec& child : spec.children) items.push_back(build(child));
     if (spec.kind == TreeSpec::Kind::kList) return typename Value::List{std::move(items)};
-    return typename Value::Tuple{std::move(items)};
+    return typename Value::Tuple{std::move(items), spec.names};
   }
 
  private:
@@ -143,14 +156,14 @@ void collect(const TreeSpec& spec, std::vector<Argument>& path, std::vector<std:
 
 }  // namespace
 
-TreeSpec TreeSpec::parse(std::string_view text, const std::string& what) {
+TreeSpec TreeSpec::parse(std::string_view text, const std::string& what, const NamedTuples& named_tuples) {
   const JsonDocument document(text, what);
   // [protocol, tree]
   const JsonValue root = document.root();
   std::optional<JsonValue> tree;
   for (const JsonValue item : root.items()) tree = item;
   if (!tree) root.fail("expected a tree");
-  return read(*tree, what, 0);
+  return read(*tree, what, named_tuples, 0);
 }
 
 template <class Reference>

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +17,15 @@ namespace fxtrace {
 struct TreeSpec {
   enum class Kind { kLeaf, kNone, kTuple, kList, kDict };
   Kind kind = Kind::kLeaf;
-  std::vector<Argument> keys;  // keys of a dict, one for each child
+  std::vector<Argument> keys;                         // keys of a dict, one for each child
+  std::shared_ptr<const argument::TupleNames> names;  // of a named tuple whose fields are known
   std::vector<TreeSpec> children;
   std::size_t leaves = 1;  // below this one
 
+  // The fields of named tuples, by type.
+  using NamedTuples = std::map<std::string, std::vector<std::string>, std::less<>>;
   // Parses a specification.  Throws Error(kInput); `what` names the text in the message.
-  static TreeSpec parse(std::string_view text, const std::string& what);
+  static TreeSpec parse(std::string_view text, const std::string& what, const NamedTuples& named_tuples = {});
 
   // Builds the structure from the values of its leaves, in order; there must be `leaves` of them.  Defined
   // for Argument and Operand.

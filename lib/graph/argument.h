@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -44,6 +45,12 @@ struct Function {
   std::string name;  // written as the target of a call_function: aten.sin.default
   bool operator==(const Function&) const = default;
 };
+// What makes a tuple a named one.
+struct TupleNames {
+  std::string type;                 // qualified: pkg.Point
+  std::vector<std::string> fields;  // one for each item
+  bool operator==(const TupleNames&) const = default;
+};
 }  // namespace argument
 
 // An argument.  `Reference` is the id of a value that is made elsewhere, such as NodeId.
@@ -62,7 +69,11 @@ struct BasicArgument {
   };
   struct Tuple {
     std::vector<BasicArgument> items;
-    bool operator==(const Tuple& other) const { return items == other.items; }
+    std::shared_ptr<const argument::TupleNames> names = nullptr;  // of a named tuple; null for others
+    bool operator==(const Tuple& other) const {
+      return items == other.items &&
+             (names == other.names || (names && other.names && *names == *other.names));
+    }
   };
   struct DictItem;  // key and value
   struct Dict {
@@ -185,7 +196,7 @@ BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
         } else if constexpr (std::is_same_v<Value, typename Any::List>) {
           return typename Result::List{each(value.items)};
         } else if constexpr (std::is_same_v<Value, typename Any::Tuple>) {
-          return typename Result::Tuple{each(value.items)};
+          return typename Result::Tuple{each(value.items), value.names};
         } else if constexpr (std::is_same_v<Value, typename Any::Slice>) {
           return typename Result::Slice{each(value.parts)};
         } else if constexpr (std::is_same_v<Value, typename Any::Dict>) {

@@ -57,6 +57,7 @@ class Printer {
   void operator()(const std::string& value) const { out_ += quoted(value); }
   void operator()(const Argument::List& list) const { items("[", list.items, "]"); }
   void operator()(const Argument::Tuple& tuple) const {
+    if (tuple.names != nullptr) return named_tuple(tuple);
     items("(", tuple.items, tuple.items.size() == 1 ? ",)" : ")");
   }
   void operator()(const Argument::Dict& dict) const {
@@ -98,6 +99,14 @@ class Printer {
       (*this)(items[i]);
     }
     out_ += close;
+  }
+  void named_tuple(const Argument::Tuple& tuple) const {
+    out_ += "namedtuple(" + quoted(tuple.names->type);
+    for (std::size_t i = 0; i < tuple.items.size(); ++i) {
+      out_ += ", " + tuple.names->fields.at(i) + "=";
+      (*this)(tuple.items[i]);
+    }
+    out_ += ')';
   }
   void call(const char* name, const std::string& text) const { out_ += name + ("(" + quoted(text) + ")"); }
 

@@ -45,7 +45,13 @@ class Key {
   void add_value(NodeId value) { add_number(value.index); }
   void add_value(const Argument::None&) {}
   void add_value(const Argument::List& list) { add_number(list.items.size()); }
-  void add_value(const Argument::Tuple& tuple) { add_number(tuple.items.size()); }
+  void add_value(const Argument::Tuple& tuple) {
+    add_number(tuple.items.size());
+    if (tuple.names == nullptr) return add_number(0);
+    add_number(1);
+    add_text(tuple.names->type);
+    for (const std::string& field : tuple.names->fields) add_text(field);
+  }
   void add_value(const Argument::Dict& dict) { add_number(dict.items.size()); }
   void add_value(const Argument::Slice&) {}
   void add_value(const auto& named) { add_text(named.name); }  // a dtype, a device, a graph, ...

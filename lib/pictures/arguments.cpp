@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "operators/operators.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -58,12 +59,15 @@ void Arguments::add(const ModuleGraph& graph, const Argument& argument, std::vec
     return;
   }
   const std::vector<Argument>& inner = list != nullptr ? list->items : tuple->items;
+  const argument::TupleNames* names = tuple != nullptr ? tuple->names.get() : nullptr;
+  if (names != nullptr) add_text(pieces, QualifiedName(names->type).last());
   add_text(pieces, list != nullptr ? "[" : "(");
   for (std::size_t i = 0; i < inner.size(); ++i) {
     if (i > 0) add_text(pieces, ", ");
+    if (names != nullptr) add_text(pieces, names->fields.at(i) + "=");
     add(graph, inner[i], pieces);
   }
-  add_text(pieces, list != nullptr ? "]" : inner.size() == 1 ? ",)" : ")");
+  add_text(pieces, list != nullptr ? "]" : inner.size() == 1 && names == nullptr ? ",)" : ")");
 }
 
 std::vector<ArgumentText> Arguments::arguments(Outline::Index index) const {

@@ -204,7 +204,14 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
     return is_shown(node) ? node.name : "?";
   }
   if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
-  if (const auto* tuple = argument.get_if<Argument::Tuple>()) return sequence(tuple->items, "(", ")");
+  if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
+    if (tuple->names == nullptr) return sequence(tuple->items, "(", ")");
+    std::string text = std::string(QualifiedName(tuple->names->type).last()) + "(";
+    for (std::size_t i = 0; i < tuple->items.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + tuple->names->fields.at(i) + "=" + argument_text(graph, tuple->items[i]);
+    }
+    return text + ")";
+  }
   if (const auto* slice = argument.get_if<Argument::Slice>()) return sequence(slice->parts, "slice(", ")");
   if (const auto* dict = argument.get_if<Argument::Dict>()) {
     std::string text = "{";

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -137,6 +138,16 @@ Argument tuple(const JsonValue& value, const Nodes& nodes) {
   return Argument::Tuple{arguments(value, nodes)};
 }
 
+Argument named_tuple(const JsonValue& value, const Nodes& nodes) {
+  Fields fields(value);
+  argument::TupleNames names{fields.text("type"), fields.texts("fields")};
+  Argument::Tuple tuple{arguments(fields.at("values"), nodes)};
+  fields.no_others();
+  if (names.fields.size() != tuple.items.size()) value.fail("expected a value for each field");
+  tuple.names = std::make_shared<argument::TupleNames>(std::move(names));
+  return tuple;
+}
+
 Argument dict(const JsonValue& value, const Nodes& nodes) {
   Argument::Dict dict;
   for (const JsonValue entry : value.items()) {
@@ -171,6 +182,7 @@ struct Tag {
 constexpr Tag kTags[] = {
     {"node", [](const JsonValue& value, const Nodes& nodes) { return Argument(node_named(value, nodes)); }},
     {"tuple", tuple},
+    {"namedtuple", named_tuple},
     {"dict", dict},
     {"slice", slice},
     {"float", [](const JsonValue& value, const Nodes&) { return Argument(float_named(value)); }},

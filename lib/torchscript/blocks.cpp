@@ -9,14 +9,10 @@ constexpr std::int64_t kMaxAbstractNodes = 2'000'000;
 
 }  // namespace
 
-Values Blocks::run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
-                         const std::vector<bool>& is_concrete) {
+Values Blocks::run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) {
   frames_.push({function});
   const auto& formals = graph.inputs();
-  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) {
-    frames_.set(formals[i], inputs[i]);
-    if (i < is_concrete.size() && is_concrete[i]) frames_.top().concrete.insert(formals[i]);
-  }
+  for (std::size_t i = 0; i < formals.size() && i < inputs.size(); ++i) frames_.set(formals[i], inputs[i]);
   run_block(*graph.block());
   Values result = frames_.outputs(*graph.block());
   frames_.pop();

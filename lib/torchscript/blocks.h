@@ -14,8 +14,7 @@ class Blocks : Part {
   using Part::Part;
 
   // Runs the graph in a new activation, which is left on the stack when the run fails.
-  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function,
-                   const std::vector<bool>& is_concrete = {});
+  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function);
   void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {});
   void run_node(const IrNode* node);
 

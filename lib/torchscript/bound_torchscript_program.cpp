@@ -1,5 +1,7 @@
 #include "torchscript/bound_torchscript_program.h"
 
+#include "support/words.h"
+#include "torchscript/hooks.h"
 #include "torchscript/interpreter.h"
 
 namespace fxtrace::torchscript {
@@ -15,9 +17,21 @@ void BoundTorchScriptProgram::report_invalid(ModuleId module, const IrNode* node
   invalid_.emplace(module, node);
 }
 
+namespace {
+
+bool has_hooks(const TorchScriptProgram& program) {
+  for (std::uint32_t i = 0; i < program.modules().size(); ++i) {
+    const ClassType& type = class_of(*program.object(ModuleId{i}));
+    if (!type.forward_hooks().empty() || !type.forward_pre_hooks().empty()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<std::string> BoundTorchScriptProgram::warnings() const {
   std::vector<std::string> warnings;
-  if (options_.hooks == Hooks::kSkip && !has_skipped_hooks_) {
+  if (options_.hooks == Hooks::kSkip && !has_hooks(program_)) {
     warnings.emplace_back(
         "--hooks skip left out nothing: what was traced has no hooks apart from its code; torch.jit.trace makes them part of that");
   }
@@ -28,6 +42,20 @@ std::vector<std::string> BoundTorchScriptProgram::warnings() const {
   }
   warnings.push_back(std::move(text));
   return warnings;
+}
+
+std::vector<std::string> BoundTorchScriptProgram::undone(const Leaves& leaves) const {
+  std::vector<std::string> undone;
+  if (options_.hooks != Hooks::kSkip) return undone;
+  for (const auto& [module, method] : leaves) {
+    const std::size_t count = count_hooks_inside(program_, module, method);
+    if (count == 0) continue;
+    const std::string& path = program_.modules()[module.index].path;
+    undone.push_back("--hooks skip cannot leave out " + std::to_string(count) +
+                     (count == 1 ? " hook" : " hooks") + " inside of " +
+                     (path.empty() ? "the root" : "'" + path + "'") + ", which stays one call");
+  }
+  return undone;
 }
 
 }  // namespace fxtrace::torchscript

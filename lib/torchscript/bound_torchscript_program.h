@@ -23,10 +23,10 @@ class BoundTorchScriptProgram : public BoundProgram {
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
   bool inputs_changed(ModuleId root) const override { return calls_.changed(root); }
   std::vector<std::string> warnings() const override;
+  std::vector<std::string> undone(const Leaves& leaves) const override;
 
   // --- for the interpreter ---
   SeenCalls& calls() { return calls_; }
-  void report_skipped_hook() { has_skipped_hooks_ = true; }
   // Warns, once for each node, of an operator that torch would reject for what is known of its arguments.
   void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
 
@@ -37,7 +37,6 @@ class BoundTorchScriptProgram : public BoundProgram {
   SeenCalls calls_;
   std::set<std::pair<ModuleId, const IrNode*>> invalid_;
   std::string first_invalid_;
-  bool has_skipped_hooks_ = false;
 };
 
 }  // namespace fxtrace::torchscript

@@ -7,6 +7,7 @@
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
+#include "torchscript/hooks.h"
 #include "torchscript/run.h"
 
 namespace fxtrace::torchscript {
@@ -51,8 +52,7 @@ Value Calls::follow(Function& function, const Values& arguments, const IrNode* n
     throw TraceFailure(std::move(failure));
   }
   const Values results =
-      run_.blocks.run_graph(code_of(function, run_.program), arguments, std::string(function.name()),
-                            frames_.concrete_arguments(node, arguments.size()));
+      run_.blocks.run_graph(code_of(function, run_.program), arguments, std::string(function.name()));
   return results.empty() ? Value() : results[0];
 }
 
@@ -88,8 +88,15 @@ void Calls::call_method(const IrNode* node) {
   if (is_call && run_.mode != Mode::kState) {
     constexpr std::size_t kUnitsOfKnown = 16;
     for (const Value& argument : values) run_.budget.spend(kUnitsOfKnown * extent_of(argument).looked);
-    run_.bound->calls().remember(run_.root, *module, {values.begin() + 1, values.end()},
-                                 frames_.concrete_arguments(node, values.size() - 1));
+    const Values given(values.begin() + 1, values.end());
+    if (run_.inputs_are_open) {
+      run_.bound->calls().remember_open(*module, given);
+    } else {
+      std::vector<bool> may_be_roots;
+      for (std::size_t i = 1; run_.has_concrete && i < node->inputs().size(); ++i)
+        may_be_roots.push_back(!node->input(i)->node()->is(Symbol::kPrimConstant));
+      run_.bound->calls().remember(run_.root, *module, given, std::move(may_be_roots));
+    }
   }
   const ModuleId caller = run_.module;
   if (module) run_.module = *module;
@@ -138,7 +145,7 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   auto [known, cost, inner] = run_.abstract_calls.result_of(forward, arguments, run_.type_of(module));
   // Hooks may change what forward gives.
-  if (!class_of(*run_.program.object(module)).forward_hooks().empty()) {
+  if (run_.options.hooks == Hooks::kRun && !class_of(*run_.program.object(module)).forward_hooks().empty()) {
     known = AbstractValue{};
     if (cost) cost->unknown[run_.type_of(module)] = 1;
   }
@@ -154,23 +161,6 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
 }
 
 namespace {
-
-bool is_hook_of(const ClassType& type, const Function& function) {
-  return function.qualified_name() == type.name() + "." + std::string(function.name()) &&
-         type.find_method(function.name()) != &function;
-}
-
-// The module whose hook the node calls, as a value of the code; null for any other node.
-const IrValue* hooked_module(const IrNode* node) {
-  constexpr std::size_t kPreHook = 3;  // inputs: the function, the module, its inputs
-  constexpr std::size_t kHook = 4;     // and its output
-  if (node->kind() != Symbol::kPrimCallFunction) return nullptr;
-  if (node->inputs().size() != kPreHook && node->inputs().size() != kHook) return nullptr;
-  const auto* type = node->input(1)->type()->as<ClassType>();
-  const auto* function = node->input(0)->type()->as<FunctionType>();
-  if (type == nullptr || function == nullptr || !type->is_module()) return nullptr;
-  return is_hook_of(*type, *function->function()) ? node->input(1) : nullptr;
-}
 
 // A hook is called around the module's forward by the code that calls it.  The last node of such a call that
 // begins with `first`, and its forward; null when `first` begins none.
@@ -234,11 +224,10 @@ bool Calls::skip_hook(Function& function, const Values& arguments, const IrNode*
   if (arguments.size() < 2 || arguments.size() > 3 || !arguments[0].is_object()) return false;
   const ClassType& type = class_of(arguments[0].to_object());
   if (!type.is_module() || !is_hook_of(type, function)) return false;
-  // A leaf runs its own hooks, as in torch.fx.
+  if (!run_.records()) return false;  // inside of a leaf, whose code calls it
+  // Who calls a leaf runs its own hooks or leaves them out, as in torch.fx.
   const auto module = run_.program.find_module(&arguments[0].to_object());
-  const bool leaf = module && run_.records() && run_.tracer->is_leaf(*module);
-  if (run_.options.hooks == Hooks::kRun && !leaf) return false;
-  if (!leaf && run_.bound != nullptr) run_.bound->report_skipped_hook();
+  if (run_.options.hooks == Hooks::kRun && !(module && run_.tracer->is_leaf(*module))) return false;
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
   const TypePtr& type_of_result = node->output()->type();
   Value untouched = arguments.back();
@@ -287,8 +276,6 @@ void Calls::call_function(const IrNode* node) {
 // The root's own hooks are no part of its forward's code: whoever calls the module runs them.
 Value Calls::run_root(Function& function, Values arguments) {
   const ClassType& type = class_of(*run_.program.object(run_.root));
-  const bool has_hooks = !type.forward_pre_hooks().empty() || !type.forward_hooks().empty();
-  if (has_hooks && run_.options.hooks == Hooks::kSkip) run_.bound->report_skipped_hook();
   if (run_.options.hooks != Hooks::kRun || function.name() != "forward")
     return follow(function, arguments, nullptr);
   const Value self = arguments[0];

@@ -67,9 +67,11 @@ struct Context {
   ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
-  CostLog* costs = nullptr;  // of what Mode::kAbstract follows; null when not wanted
-  bool both_ways = false;    // both branches of an `if` are run, so one of them may be unreachable
-  bool shapes;               // whether shapes are propagated through values that depend on inputs
+  CostLog* costs = nullptr;      // of what Mode::kAbstract follows; null when not wanted
+  bool has_concrete = false;     // options give values to inputs of the graph's root
+  bool inputs_are_open = false;  // these inputs are unknown in this run, which is abstract
+  bool both_ways = false;        // both branches of an `if` are run, so one of them may be unreachable
+  bool shapes;                   // whether shapes are propagated through values that depend on inputs
   ShapeEnv dimensions;
   TensorNames names;
 };

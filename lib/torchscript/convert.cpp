@@ -92,6 +92,12 @@ std::string type_name(const Type& type) {
   }
 }
 
+std::shared_ptr<const argument::TupleNames> tuple_names(const Type* type) {
+  const auto* tuple = type != nullptr ? type->as<TupleType>() : nullptr;
+  if (tuple == nullptr || !tuple->is_named()) return nullptr;
+  return std::make_shared<argument::TupleNames>(demangle(tuple->name()), tuple->fields());
+}
+
 bool may_hold_tensor(const Type& type) {
   switch (type.kind()) {
     case TypeKind::kTensor:

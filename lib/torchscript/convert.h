@@ -1,6 +1,7 @@
 // Converts values, types and names of TorchScript to those of fxtrace.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ std::optional<std::string> find_layout_name(std::int64_t number);         // "st
 std::string demangle(std::string_view qualified_name);
 // Returns Python's spelling of a type: "Tensor", "Optional[int]", "List[Tensor]", "pkg.Net".
 std::string type_name(const Type& type);
+// Returns the type and fields of a NamedTuple; null for any other type, and for none.
+std::shared_ptr<const argument::TupleNames> tuple_names(const Type* type);
 
 // Returns T for Optional[T], other types as they are; null stays null.
 const Type* without_optional(const Type* type);

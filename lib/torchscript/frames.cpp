@@ -38,16 +38,6 @@ bool Frames::holds_around(const Value& container, const IrNode* node, std::size_
   });
 }
 
-std::vector<bool> Frames::concrete_arguments(const IrNode* node, std::size_t count) const {
-  if (frames_.empty()) return concrete_;
-  const auto& concrete = frames_.back().concrete;
-  if (node == nullptr || concrete.empty() || node->inputs().size() < count) return {};
-  std::vector<bool> result;
-  const std::size_t first = node->inputs().size() - count;
-  for (std::size_t i = 0; i < count; ++i) result.push_back(concrete.contains(node->input(first + i)));
-  return result;
-}
-
 void Frames::replace(const Value& container, Value proxy) {
   made_[container.identity()] = {container, std::move(proxy)};
 }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,6 @@ struct Attempt;
 struct Activation {
   std::string function;
   std::unordered_map<const IrValue*, Value> values = {};
-  std::unordered_set<const IrValue*> concrete = {};  // inputs that hold a --concrete value of the root
   // By loop: the state before its condition is computed.
   std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
 };
@@ -47,10 +45,6 @@ class Frames {
   Values values_around(const IrNode* node, std::size_t frame) const;
   // Returns whether the container itself is one of these values that activation `frame` has.
   bool holds_around(const Value& container, const IrNode* node, std::size_t frame) const;
-  // Returns, for the last `count` inputs of the call, whether each is a --concrete value of the root, passed
-  // on unchanged.  For a call of the root, set_concrete() says so.
-  std::vector<bool> concrete_arguments(const IrNode* node, std::size_t count) const;
-  void set_concrete(std::vector<bool> arguments_of_root) { concrete_ = std::move(arguments_of_root); }
 
   // Replaces a list or dict that was made while tracing by `proxy`, under every name that refers to it.
   void replace(const Value& container, Value proxy);
@@ -76,7 +70,6 @@ class Frames {
 
   const TorchScriptProgram& program_;
   std::vector<Activation> frames_;
-  std::vector<bool> concrete_;
   std::unordered_map<const void*, Replaced> made_;  // by identity
 };
 

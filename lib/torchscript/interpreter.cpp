@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/error.h"
+#include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 
@@ -24,6 +25,13 @@ void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
   }
 }
 
+// Whether nothing but shapes is known.
+bool is_of_tensors(const AbstractValue& known) {
+  if (const auto* items = known.sequence()) return std::ranges::all_of(*items, is_of_tensors);
+  if (const auto* dict = known.dict()) return std::ranges::all_of(dict->values, is_of_tensors);
+  return known.is_unknown() || known.tensor() != nullptr;
+}
+
 }  // namespace
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
@@ -38,31 +46,27 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const std::map<std::string, Value> plain = plain_inputs(function);
   RootInputs inputs(run_, run_.recording, schema, plain);
   std::vector<BoundInput> bound = inputs.bind();
-  std::vector<bool> concrete{false};  // self
-  for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
-    const auto& given = run_.options.concrete;
-    const bool is_given =
-        std::ranges::find(given, schema.arguments[i].name, &ConcreteArg::name) != given.end();
-    concrete.push_back(root.index == 0 && is_given);
-  }
-  run_.frames.set_concrete(std::move(concrete));
+  run_.has_concrete = inputs.options_give_values();
   find_fixable(schema, inputs, plain, bound);
   if (root.index != 0 && is_forward(method)) use_call(bound);
   for (auto& [value, given] : bound) {
     arguments.push_back(given ? std::move(*given) : run_.recording.argument(value, nullptr));
     values.push_back(std::move(value));
   }
-  if (root.index == 0) set_signature(inputs.entries(), schema, values, arguments);
+  set_signature(inputs.entries(), schema, values, arguments);
+  const Values open = run_.has_concrete ? open_values(inputs, schema, values) : Values();
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
     auto [known, cost, inner] = run_.abstract_calls.result_of(function, values, run_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
     if (!run_.shapes && run_.tracer->has_failed(root)) run_.abstract_calls.run(function, values);
-    const NodeId call = run_.tracer->call_root(std::move(arguments), result_meta);
+    const NodeId call =
+        run_.tracer->call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
     if (cost) run_.tracer->set_cost(call, *std::move(cost));
     if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(root, tensors_in(known));
     run_.tracer->output(call, result_meta);
+    run_open(function, open);
     return;
   }
   run_.stacks.begin();
@@ -77,6 +81,34 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     throw;
   }
   run_.changes.undo_to(0);  // the next graph starts from the archive's own state
+  run_open(function, open);
+}
+
+// The inputs, with those unknown that options give values to.
+Values Interpreter::open_values(const RootInputs& inputs, const FunctionSchema& schema,
+                                const Values& values) {
+  Values open = values;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const FunctionArgument& formal = schema.arguments[i];
+    const Proxy* proxy = find_proxy(values[i]);
+    if (inputs.is_given_a_value(formal.name)) {
+      open[i] = make_proxy(NodeRef{}, formal.type);
+    } else if (proxy != nullptr) {
+      open[i] = make_proxy(NodeRef{}, proxy->static_type, known_of_value(values[i]));
+    }
+  }
+  return open;
+}
+
+// What options give to the root is no business of the graphs of submodules: what reaches their inputs without
+// it is seen by a run that does not know it.
+void Interpreter::run_open(Function& function, const Values& open) {
+  if (run_.root.index != 0) return;
+  run_.bound->calls().forget_open();
+  if (open.empty() || !run_.tracer->has_failures()) return;
+  const Restore restore([&] { run_.inputs_are_open = false; });
+  run_.inputs_are_open = true;
+  run_.abstract_calls.run(function, open);
 }
 
 // Where the inputs of the root's graph are not the method's own, one by one.
@@ -107,9 +139,7 @@ std::map<std::string, Value> Interpreter::plain_inputs(const Function& function)
     const auto& formal = formals[i + 1];
     const bool is_default = run_.options.defaults == Defaults::kNeeded && formal.default_value && plain[i] &&
                             are_equal(run_.program.archive().value_of(*formal.default_value), *plain[i]);
-    // A concrete argument is the root's: what has a default of its own takes that.
-    const bool is_roots = formal.default_value && i < use.is_concrete.size() && use.is_concrete[i];
-    if (plain[i] && !is_default && !is_roots) inputs.emplace(formal.name, deep_copy(*plain[i]));
+    if (plain[i] && !is_default && !use.is_roots.at(i)) inputs.emplace(formal.name, deep_copy(*plain[i]));
   }
   return inputs;
 }
@@ -146,8 +176,8 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
   const std::vector<AbstractValue>& known = use.known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
-    if (proxy == nullptr || known[i].is_unknown() || (i < use.is_concrete.size() && use.is_concrete[i]))
-      continue;
+    if (proxy == nullptr || known[i].is_unknown()) continue;
+    if (use.is_roots.at(i) && !is_of_tensors(known[i])) continue;
     AbstractValue input = known[i];
     reserve_names(input, run_.dimensions);
     run_.tracer->set_meta(proxy->ref.node, meta_of(proxy->static_type, input));

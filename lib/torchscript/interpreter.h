@@ -28,6 +28,8 @@ class Interpreter {
   void find_fixable(const FunctionSchema& schema, const RootInputs& inputs,
                     const std::map<std::string, Value>& plain, std::vector<BoundInput>& bound);
   void use_call(std::vector<BoundInput>& inputs);
+  static Values open_values(const RootInputs& inputs, const FunctionSchema& schema, const Values& values);
+  void run_open(Function& function, const Values& open);
   void set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
                      const Values& values, const std::vector<Argument>& arguments);
 

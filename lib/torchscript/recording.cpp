@@ -179,6 +179,7 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   }
   if (value.is_tuple()) {
     Argument::Tuple tuple;
+    tuple.names = tuple_names(value.to_tuple().type.get());
     for (const auto& item : value.items())
       tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
     return tuple;

@@ -1,6 +1,7 @@
 #include "torchscript/root_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <sstream>
 #include <string_view>
@@ -80,8 +81,36 @@ std::string python_text(const Value& value, const TorchScriptArchive* archive) {
   }
 }
 
+namespace {
+
+bool holds_nan(const Value& value) {
+  if (value.is_double()) return std::isnan(value.to_double());
+  if (value.is_list()) return std::ranges::any_of(value.items(), holds_nan);
+  if (value.is_tuple()) return std::ranges::any_of(value.items(), holds_nan);
+  return value.is_dict() && std::ranges::any_of(value.to_dict().entries(),
+                                                [](const auto& entry) { return holds_nan(entry.value); });
+}
+
+// NaN is equal to nothing: what holds it is compared part by part.
+std::string equality_of_parts(const std::string& expr, const Value& value) {
+  if (value.is_double()) return "math.isnan(" + expr + ")";
+  std::vector<std::string> parts;
+  const auto part = [&](const std::string& key, const Value& item) {
+    parts.push_back(python_equality(expr + "[" + key + "]", item));
+  };
+  if (value.is_dict()) {
+    for (const auto& entry : value.to_dict().entries()) part(python_text(entry.key), entry.value);
+  } else {
+    for (std::size_t i = 0; i < value.items().size(); ++i) part(std::to_string(i), value.items()[i]);
+  }
+  return "len(" + expr + ") == " + std::to_string(parts.size()) + " and " + joined(parts, {}, " and ");
+}
+
+}  // namespace
+
 std::string python_equality(const std::string& expr, const Value& value, const TorchScriptArchive* archive) {
   if (value.is_none()) return expr + " is None";
+  if (holds_nan(value)) return equality_of_parts(expr, value);
   if (value.is_tensor()) return "torch.equal(" + expr + ", " + python_text(value, archive) + ")";
   return expr + " == " + python_text(value);
 }
@@ -105,6 +134,12 @@ RootInputs::RootInputs(Context& context, Recording& recording, const FunctionSch
       options_(options_of(context)),
       plain_(plain) {
   for (std::size_t i = 1; i < schema.arguments.size(); ++i) names_.push_back(schema.arguments[i].name);
+}
+
+bool RootInputs::is_given_a_value(const std::string& name) const {
+  const auto decision =
+      InputChoice(options_, names_, [this](const std::string& what) { fail(what); }).decide(name);
+  return decision.kind != InputChoice::Decision::Kind::kRemains;
 }
 
 void RootInputs::fail(const std::string& what) const {
@@ -230,6 +265,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
   using Kind = InputChoice::Decision::Kind;
   const std::string& name = formal.name;
   const Place place{name, name, name, {name}};
+  formal_ = &formal;
   if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.type, place);
   if (has_dummy(name)) {
     return bind_value(structure(formal.type, name), formal.type, place);
@@ -304,7 +340,10 @@ BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
     narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
-  return add_entry(place, make_placeholder(place, narrower, nullptr, std::move(info)));
+  const bool keeps_default =
+      place.keys.size() == 1 && formal_->default_value && !formal_->default_value->is_none();
+  return add_entry(place,
+                   make_placeholder(place, narrower, keeps_default ? formal_ : nullptr, std::move(info)));
 }
 
 BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
@@ -322,14 +361,10 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
     return bind_value(value, optional->element(), place);
   }
   const auto* integer = value.get_if<std::int64_t>();
-  const auto* number = value.get_if<double>();
+  const std::optional<double> number = find_float(value);
   switch (type->kind()) {
     case TypeKind::kTensor:
-      if (value.is<Argument::None>()) wrong();
-      // Values of tensors are never fixed.
-      context_.tracer->misfit("--concrete gives '" + expr +
-                              "' a value, but it is a Tensor and stays an input; '\"$PH\"' says so");
-      return present(type, place);
+      fail("'" + expr + "' is a Tensor, which stays an input and has no value: '\"$PH\"' says so");
     case TypeKind::kNone:
       if (!value.is<Argument::None>()) wrong();
       return fixed(Value(), Argument::None{});
@@ -339,14 +374,15 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
     case TypeKind::kInt:
       if (integer == nullptr) wrong();
       return fixed(*integer, value);
-    case TypeKind::kFloat:
-      if (integer == nullptr && number == nullptr) wrong();
-      return fixed(number != nullptr ? *number : static_cast<double>(*integer),
-                   number != nullptr ? value : Argument(static_cast<double>(*integer)));
+    case TypeKind::kFloat: {
+      if (integer == nullptr && !number) wrong();
+      const double given = number ? *number : static_cast<double>(*integer);
+      return fixed(given, given);
+    }
     case TypeKind::kNumber:
       if (integer != nullptr) return fixed(*integer, value);
-      if (number == nullptr) wrong();
-      return fixed(*number, value);
+      if (!number) wrong();
+      return fixed(*number, *number);
     case TypeKind::kString:
       if (!value.is<std::string>()) wrong();
       return fixed(*value.get_if<std::string>(), value);
@@ -446,6 +482,7 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, co
   }
   std::vector<Value> values;
   Argument::Tuple arguments;
+  arguments.names = tuple_names(type.get());
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string part = i < fields.size() ? fields[i] : std::to_string(i);

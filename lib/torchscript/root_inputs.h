@@ -42,6 +42,9 @@ class RootInputs {
   // Returns what bind() made of each input and each of its parts, in order: a placeholder, or a fixed value,
   // or neither for an input that takes its default.
   const std::vector<GraphSignature::Entry>& entries() const { return entries_; }
+  // Returns whether --concrete or --input-names give the input, or a part of it, a value.
+  bool is_given_a_value(const std::string& name) const;
+  bool options_give_values() const { return !options_.concrete.empty() || options_.input_names; }
   // Returns whether bind() left the input whole though no option mentions it.
   bool remains_unasked(const std::string& name) const { return unasked_.contains(name); }
 
@@ -65,7 +68,7 @@ class RootInputs {
   };
 
   // Records the placeholder of an input that remains, with what its dummy input says.  `formal` is the
-  // parameter when the input remains as a whole.
+  // parameter whose default it keeps.
   BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
                               AbstractValue known);
   // Records the guard `expr`: "flag == True".
@@ -92,7 +95,8 @@ class RootInputs {
   const FunctionSchema& schema_;
   const TraceOptions& options_;
   const std::map<std::string, Value>& plain_;
-  std::vector<std::string> names_;  // of the inputs
+  std::vector<std::string> names_;            // of the inputs
+  const FunctionArgument* formal_ = nullptr;  // that bind() is at
   std::vector<Dummy> dummies_;
   std::set<std::string> unasked_;
   std::vector<GraphSignature::Entry> entries_;

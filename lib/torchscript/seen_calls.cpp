@@ -34,24 +34,42 @@ bool is_flag(const Value& value) {
   return value.is_none() || value.is_bool() || value.is_int() || value.is_string();
 }
 
+bool is_same(const std::optional<Value>& first, const std::optional<Value>& second) {
+  return first.has_value() == second.has_value() && (!first || are_equal(*first, *second));
+}
+
 }  // namespace
 
 bool SeenCalls::Arguments::operator==(const Arguments& other) const {
-  return known == other.known && is_concrete == other.is_concrete && plain.size() == other.plain.size() &&
-         std::equal(plain.begin(), plain.end(), other.plain.begin(), [](const auto& a, const auto& b) {
-           return a.has_value() == b.has_value() && (!a || are_equal(*a, *b));
-         });
+  return known == other.known && is_roots == other.is_roots &&
+         std::ranges::equal(plain, other.plain, is_same);
 }
 
-void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
-                         std::vector<bool> is_concrete) {
+SeenCalls::Arguments SeenCalls::seen(const std::vector<Value>& arguments) {
   Arguments seen;
-  seen.is_concrete = std::move(is_concrete);
   for (const Value& argument : arguments) {
     seen.known.push_back(known_of_value(argument));
     forget_contents(seen.known.back());  // what tensors hold depends on the call
     seen.plain.push_back(is_flag(argument) ? std::optional(deep_copy(argument)) : std::nullopt);
   }
+  return seen;
+}
+
+void SeenCalls::join(Arguments& common_of, const Arguments& other) {
+  common_of.known = common(common_of.known, other.known);
+  for (std::size_t i = 0; i < common_of.plain.size(); ++i) {
+    auto& argument = common_of.plain[i];
+    if (argument && !(i < other.plain.size() && is_same(argument, other.plain[i]))) argument.reset();
+  }
+  for (std::size_t i = 0; i < common_of.is_roots.size() && i < other.is_roots.size(); ++i) {
+    if (other.is_roots[i]) common_of.is_roots[i] = true;
+  }
+}
+
+void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
+                         std::vector<bool> may_be_roots) {
+  Arguments seen = SeenCalls::seen(arguments);
+  seen.is_roots = std::move(may_be_roots);
   std::vector<Call>& calls = calls_[caller];
   // In a loop.
   const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == seen;
@@ -60,27 +78,34 @@ void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Val
   calls.push_back({module, std::move(seen)});
 }
 
+void SeenCalls::remember_open(ModuleId module, const std::vector<Value>& arguments) {
+  Arguments seen = SeenCalls::seen(arguments);
+  const auto [known, is_new] = open_.try_emplace(module, seen);
+  if (!is_new) join(known->second, seen);
+}
+
 SeenCalls::Arguments SeenCalls::common_arguments(ModuleId module) const {
   const auto places = places_.find(module);
   if (places == places_.end()) return {};
   std::optional<Arguments> result;
   for (const auto& [caller, index] : places->second) {
     const Arguments& arguments = calls_.at(caller)[index].arguments;
-    if (!result) {
+    if (result) {
+      join(*result, arguments);
+    } else {
       result = arguments;
-      continue;
-    }
-    result->known = common(result->known, arguments.known);
-    for (std::size_t i = 0; i < result->is_concrete.size() && i < arguments.is_concrete.size(); ++i) {
-      if (arguments.is_concrete[i]) result->is_concrete[i] = true;
-    }
-    for (std::size_t i = 0; i < result->plain.size(); ++i) {
-      auto& argument = result->plain[i];
-      const auto& other = arguments.plain;
-      if (argument && !(i < other.size() && other[i] && are_equal(*argument, *other[i]))) argument.reset();
+      result->is_roots.resize(arguments.plain.size());
     }
   }
-  return result.value_or(Arguments());
+  if (!result) return {};
+  if (const auto open = open_.find(module); open != open_.end()) {
+    const Arguments& other = open->second;
+    for (std::size_t i = 0; i < result->is_roots.size() && i < other.plain.size(); ++i) {
+      if (is_same(result->plain[i], other.plain[i]) && result->known[i] == other.known[i])
+        result->is_roots[i] = false;
+    }
+  }
+  return std::move(*result);
 }
 
 const SeenCalls::Arguments& SeenCalls::use(ModuleId module) {

@@ -22,12 +22,17 @@ class SeenCalls {
   struct Arguments {
     std::vector<AbstractValue> known;
     std::vector<std::optional<Value>> plain;  // flags, numbers and strings; few
-    std::vector<bool> is_concrete;            // a --concrete value of the root, passed on in some call
+    std::vector<bool> is_roots;               // would be another if --concrete gave the root another value
     bool operator==(const Arguments& other) const;
   };
 
+  // `may_be_roots` says which arguments --concrete may have decided; remember_open() takes that back for
+  // those that are the same without it.
   void remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
-                std::vector<bool> is_concrete);
+                std::vector<bool> may_be_roots);
+  // Notes a call of a run in which the values that options give to the root's inputs are open.
+  void remember_open(ModuleId module, const std::vector<Value>& arguments);
+  void forget_open() { open_.clear(); }
   std::size_t count(ModuleId caller) const;
   void forget(ModuleId caller, std::size_t from);
 
@@ -41,11 +46,14 @@ class SeenCalls {
     ModuleId module;
     Arguments arguments;
   };
+  static Arguments seen(const std::vector<Value>& arguments);
+  static void join(Arguments& common_of, const Arguments& other);
   Arguments common_arguments(ModuleId module) const;
 
   std::map<ModuleId, std::vector<Call>> calls_;                            // by caller
   std::map<ModuleId, std::set<std::pair<ModuleId, std::size_t>>> places_;  // by module: where calls_ has it
-  std::map<ModuleId, Arguments> used_;                                     // last results of use()
+  std::map<ModuleId, Arguments> open_;  // by module: what open calls have in common
+  std::map<ModuleId, Arguments> used_;  // last results of use()
 };
 
 }  // namespace fxtrace::torchscript

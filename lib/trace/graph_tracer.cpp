@@ -424,17 +424,19 @@ NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwarg
   return call;
 }
 
-NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta) {
+NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta, std::string method) {
   use_all_parameters(root_);
   const ModuleInfo& info = facts_.info(root_);
-  return append({Opcode::kCallModule,
-                 info.path,
-                 std::move(args),
-                 {},
-                 scope_of(root_, 1),
-                 std::move(meta),
-                 std::nullopt,
-                 info.path.empty() ? "root" : ""});
+  const NodeId call = append({Opcode::kCallModule,
+                              info.path,
+                              std::move(args),
+                              {},
+                              scope_of(root_, 1),
+                              std::move(meta),
+                              std::nullopt,
+                              info.path.empty() ? "root" : ""});
+  if (!method.empty()) builder().graph().set_method(call, std::move(method));
+  return call;
 }
 
 std::int64_t GraphTracer::enter_call(ModuleId module) {

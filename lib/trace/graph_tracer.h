@@ -135,6 +135,7 @@ class GraphTracer {
   // --- modules ---
   bool is_leaf(ModuleId module) const;
   bool has_failed(ModuleId module) const { return failed_.contains(module); }
+  bool has_failures() const { return !failed_.order().empty(); }
   // Returns whether this graph calls the module, or one that contains it, as a leaf, which may change its
   // attributes.
   bool runs_in_leaf(ModuleId module) const;
@@ -171,8 +172,9 @@ class GraphTracer {
   ModuleOutputs take_module_outputs() { return std::move(module_outputs_); }
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
-  // Records one call of the root, the stub graph of a root that cannot be followed.
-  NodeId call_root(std::vector<Argument> args, Meta meta);
+  // Records one call of the root, the stub graph of a root that cannot be followed; `method` is as
+  // Node::method.
+  NodeId call_root(std::vector<Argument> args, Meta meta, std::string method = "");
 
   // --- the end ---
   // True when a module was found to fail after a call of it had been inlined in this graph.

@@ -1,6 +1,7 @@
 #include "trace/input_choice.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/nearest.h"
 
@@ -9,6 +10,17 @@ namespace fxtrace {
 bool is_concrete_placeholder(const Argument& value) {
   const auto* text = value.get_if<std::string>();
   return text != nullptr && *text == kConcretePlaceholder;
+}
+
+std::optional<double> find_float(const Argument& value) {
+  if (const auto* number = value.get_if<double>()) return *number;
+  const auto* dict = value.get_if<Argument::Dict>();
+  if (dict == nullptr || dict->items.size() != 1 || dict->items[0].key != Argument("float"))
+    return std::nullopt;
+  const Argument& name = dict->items[0].value;
+  if (name == Argument("inf")) return HUGE_VAL;
+  if (name == Argument("-inf")) return -HUGE_VAL;
+  return name == Argument("nan") ? std::optional(std::nan("")) : std::nullopt;
 }
 
 void check_input_name(const std::string& name, const std::vector<std::string>& names,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace fxtrace {
 
 // Returns whether the value is kConcretePlaceholder, for an input that remains.
 bool is_concrete_placeholder(const Argument& value);
+
+// Returns the number that a value of --concrete is: {"float": "inf"} where JSON has none.
+std::optional<double> find_float(const Argument& value);
 
 // Calls fail(what), which must throw, when there is no input of this name.
 void check_input_name(const std::string& name, const std::vector<std::string>& names,

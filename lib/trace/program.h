@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +103,10 @@ class BoundProgram {
   virtual bool inputs_changed(ModuleId /*root*/) const { return false; }
   // Returns warnings for the user, in the order in which the runs found them.
   virtual std::vector<std::string> warnings() const { return {}; }
+  // A module that a graph calls as one node, and the method as Node::method.
+  using Leaves = std::set<std::pair<ModuleId, std::string>>;
+  // Returns what the options ask for and cannot be done where these leaves are called, a line for each.
+  virtual std::vector<std::string> undone(const Leaves& /*leaves*/) const { return {}; }
 };
 
 // A model file as read; no trace changes it.

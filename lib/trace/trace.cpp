@@ -1,6 +1,7 @@
 #include "trace/trace.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -248,6 +249,21 @@ class RecursiveTrace {
     return notes;
   }
 
+  BoundProgram::Leaves leaves_of(const GraphCollection& collection) const {
+    std::unordered_map<std::string_view, ModuleId> ids;
+    for (std::uint32_t i = 0; i < facts_.size(); ++i) ids.emplace(facts_.info(ModuleId{i}).path, ModuleId{i});
+    BoundProgram::Leaves leaves;
+    const std::function<void(const ModuleGraph&)> look = [&](const ModuleGraph& graph) {
+      for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+        const Node& node = graph.graph.node(id);
+        if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(*node.target), *node.method);
+      }
+      for (const Subgraph& body : graph.subgraphs) look(body.graph);
+    };
+    for (const ModuleGraph& graph : collection.graphs) look(graph);
+    return leaves;
+  }
+
   TraceResult finish(bool described) {
     TraceResult result;
     GraphCollection& collection = result.collection;
@@ -302,6 +318,8 @@ class RecursiveTrace {
     result.notes = notes();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
+    result.undone = bound_->undone(leaves_of(collection));
+    result.warnings.insert(result.warnings.end(), result.undone.begin(), result.undone.end());
     if (described) {
       result.description.producer = program_.producer();
       result.description.constants = program_.constants();

@@ -33,6 +33,7 @@ struct TraceResult {
   GraphCollection collection;  // model.file and options_json are the caller's to fill
   ModelDescription description;
   std::vector<std::string> warnings;
+  std::vector<std::string> undone;   // what options ask for and could not be done, as some module failed to
   std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
   std::vector<std::string> notes;    // what was assumed of inputs
   std::optional<Hint> hint;

@@ -11,6 +11,7 @@
 #include "operators/python_functions.h"
 #include "operators/torch_functions.h"
 #include "shapes/scalar_type.h"
+#include "support/json_document.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
@@ -323,6 +324,7 @@ class ClassWriter {
     name_nodes(graph);
     methods_ += "\n    def " + name + signature(graph) + ":\n";
     const std::size_t start = methods_.size();
+    take_late_inputs();
     for (const InputGroup& group : groups_) take_apart(graph, group);
     for (const Guard& guard : graph.guards) line("# Assumed: " + printable(guard.expr.text()));
     body(graph);
@@ -363,6 +365,7 @@ class ClassWriter {
     file_.helpers.insert("_assume");
     methods_ += "\n    def check" + signature(graph) + ":\n";
     line(R"("""Raises ValueError for inputs that the graph was not traced for.""")");
+    take_late_inputs();
     for (const auto& [symbol, size] : sizes) {
       if (used.contains(symbol)) line(symbol + " = " + size);
     }
@@ -440,11 +443,19 @@ class ClassWriter {
     struct Parameter {
       std::string text, comment;
       const Argument* default_value = nullptr;
+      bool is_required = false;
+    };
+    // What options give may have a default that they overrule: None.
+    const auto is_given = [&](const Node& node) {
+      return std::ranges::any_of(graph.guards, [&](const Guard& guard) {
+        return guard.expr.text() == *node.target + " is not None";
+      });
     };
     std::vector<Parameter> parameters;
     const auto add_placeholder = [&](const Node& node) {
-      parameters.push_back(
-          {nodes_.at(node.id), input_comment(graph, node), node.args.empty() ? nullptr : &node.args[0]});
+      parameters.push_back({nodes_.at(node.id), input_comment(graph, node),
+                            node.args.empty() ? nullptr : &node.args[0],
+                            node.args.empty() && !is_given(node)});
     };
     for (const InputGroup& group : groups_) {
       if (group.is_whole()) {
@@ -460,15 +471,20 @@ class ClassWriter {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kPlaceholder && groups_.empty()) add_placeholder(node);
     }
-    std::size_t required = 0;  // up to here Python wants no default
+    // Up to here the model itself has no defaults.
+    std::size_t required = 0;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].default_value == nullptr) required = i + 1;
+      if (parameters[i].is_required) required = i + 1;
     }
-    std::size_t i = 0;
+    bool has_default = false;  // one before
     bool has_comments = false;
     std::vector<std::string> texts{"self"};
+    late_.clear();
     for (Parameter& parameter : parameters) {
-      if (++i > required) {
+      const bool is_before = required != 0;
+      if (is_before) --required;
+      if (parameter.default_value != nullptr && !is_before) {
+        has_default = true;
         std::string value = argument(graph, *parameter.default_value);
         if (problem_) {
           parameter.comment += (parameter.comment.empty() ? "" : ", ") + ("default left out: " + *problem_);
@@ -479,6 +495,10 @@ class ClassWriter {
       } else if (parameter.default_value != nullptr) {
         parameter.comment += (parameter.comment.empty() ? "" : ", ") +
                              ("default " + print_argument(graph.graph, *parameter.default_value));
+      } else if (has_default) {
+        file_.helpers.insert("_given");
+        late_.push_back(parameter.text);
+        parameter.text += "=_MISSING";
       }
       texts.push_back(parameter.text);
       has_comments = has_comments || !parameter.comment.empty();
@@ -489,6 +509,10 @@ class ClassWriter {
       text += "        " + parameter.text + "," + comment(parameter.comment) + "\n";
     }
     return text + "    )";
+  }
+
+  void take_late_inputs() {
+    for (const std::string& name : late_) line("_given(" + name + ", " + python_string(name) + ")");
   }
 
   // What is known of an input; its name where Python has no such, and its place where it is a part of one.
@@ -619,7 +643,11 @@ class ClassWriter {
         return attribute(graph, *node.target);
       case Opcode::kCallModule: {
         const std::string module = "self." + module_attribute(node);
-        if (node.method->empty()) return call(graph, module, node.args, node.kwargs);
+        if (node.method->empty()) {
+          // Hooks stand around the forward of a module.
+          return call(graph, file_.skips_hooks && !is_overloaded(node) ? module + ".forward" : module,
+                      node.args, node.kwargs);
+        }
         if (!is_python_name(*node.method)) problem_ = python_string(*node.method) + " is no name of a method";
         return call(graph, checked("_method", module, *node.method), node.args, node.kwargs);
       }
@@ -802,6 +830,14 @@ class ClassWriter {
           } else if constexpr (std::is_same_v<Value, Argument::List>) {
             all("[", value.items, "]");
           } else if constexpr (std::is_same_v<Value, Argument::Tuple>) {
+            if (value.names != nullptr) {
+              const auto named = file_.named_tuples.find({value.names->type, value.names->fields});
+              if (named == file_.named_tuples.end()) {
+                problem_ = python_string(value.names->type) + " is no named tuple that Python can make";
+                return;
+              }
+              out += named->second;
+            }
             all("(", value.items, value.items.size() == 1 ? ",)" : ")");
           } else if constexpr (std::is_same_v<Value, Argument::Slice>) {
             all("slice(", value.parts, ")");
@@ -857,6 +893,7 @@ class ClassWriter {
   std::map<const ModuleGraph*, std::string> bodies_;  // the method of each
   std::map<NodeId, std::string> nodes_;               // of the method at hand
   std::vector<InputGroup> groups_;                    // likewise
+  std::vector<std::string> late_;                     // inputs without a default behind one that has one
   std::vector<std::string> init_;
   std::string methods_;
   std::string scope_;  // of the node before, and which call of it
@@ -873,6 +910,9 @@ FxFile::FxFile(const GraphCollection& collection) : model(collection.model) {
     modules.emplace(module.path, &module);
     if (module.alias_of) aliases.push_back(&module);
   }
+  const JsonDocument options(collection.options_json, "options");
+  const auto hooks = options.root().find("hooks");
+  skips_hooks = model.is_torchscript() && hooks && hooks->is_string() && hooks->string() == "skip";
 }
 
 std::string write_fx_class(const std::string& name, const ModuleGraph& graph, FxFile& file) {

@@ -21,6 +21,7 @@ struct FxFile {
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
   std::vector<const ModuleRecord*> aliases;
+  bool skips_hooks = false;  // those of modules that are called, too
 
   // Computed before the classes are written:
   PythonNames names;                                       // names of the whole file
@@ -29,6 +30,9 @@ struct FxFile {
   std::vector<std::pair<std::string, std::string>> missing;
   // Functions of the model's own, by qualified name, with the parameter of __init__ that provides each.
   std::map<std::string, std::string> model_functions;
+
+  // Classes of named tuples, by type and fields, with the name of each.
+  std::map<std::pair<std::string, std::vector<std::string>>, std::string> named_tuples;
 
   // Collected while classes are written: Python modules, and helpers that the file defines.
   std::set<std::string> imports{"torch"};

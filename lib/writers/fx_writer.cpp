@@ -1,5 +1,6 @@
 #include "writers/fx_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <set>
@@ -24,7 +25,18 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 11> kHelpers{{
+constexpr std::array<Helper, 12> kHelpers{{
+    {"_given",
+     {},
+     R"py(
+_MISSING = object()
+
+
+def _given(value, name):
+    """An input without a default behind one that has one, where Python wants some."""
+    if value is _MISSING:
+        raise TypeError(f"forward() is missing the argument {name!r}")
+)py"},
     {"_part",
      {},
      R"py(
@@ -45,6 +57,7 @@ def _check(value, fixed, guard):
             _check(one, other, guard)
     else:
         same = value is None if fixed is None else value is not None and bool(value == fixed)
+        same = same or (isinstance(value, float) and value != value and fixed != fixed)
     if not same:
         raise ValueError(f"the graph was traced with {guard}, which does not hold")
 )py"},
@@ -160,7 +173,7 @@ class _Overloaded(torch.nn.Module):
 
 // What the class and the helpers name.
 constexpr std::string_view kUsed =
-    "NotImplementedError TypeError ValueError bool bytearray callable complex float getattr hasattr io "
+    "NotImplementedError TypeError ValueError bool bytearray callable collections complex float getattr hasattr io "
     "isinstance len list math operator slice str super torch tuple type vars zip zipfile";
 
 class FileWriter {
@@ -171,8 +184,11 @@ class FileWriter {
   void write() {
     for_each_word(kUsed, [&](std::string_view name) { file_.names.reserve(name); });
     for (const Helper& helper : kHelpers) file_.names.reserve(helper.name);
+    file_.names.reserve("_MISSING");
     for (const ModuleGraph& graph : collection_.graphs) find_functions(graph);
     for (auto& [target, name] : file_.missing) name = file_.names.create(target);
+    for (auto& [names, name] : file_.named_tuples)
+      name = file_.names.create("_" + std::string(QualifiedName(names.first).last()));
     PythonNames parameters(&file_.names);  // of __init__
     for (const char* name : {"self", "model", "archive"}) parameters.reserve(name);
     for (auto& [target, name] : file_.model_functions) {
@@ -204,6 +220,12 @@ class FileWriter {
            << python_string(target + " is no function that torch.fx finds: put the model's own in its place")
            << ")\n";
     }
+    for (const auto& [names, name] : file_.named_tuples) {
+      const std::string_view type = QualifiedName(names.first).last();
+      out_ << "\n\n# " << printable(names.first) << '\n'
+           << name << " = collections.namedtuple(" << python_string(type) << ", ["
+           << joined(names.second, [](const std::string& field) { return python_string(field); }) << "])\n";
+    }
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const ModuleGraph& graph = collection_.graphs[i];
       out_ << "\n\n# " << printable(path_text(graph.module) + (graph.type.empty() ? "" : ": " + graph.type))
@@ -222,11 +244,33 @@ class FileWriter {
         find_function(node.target);
       }
       if (node.op == Opcode::kCallModule) calls_modules_ = true;
+      for_each_of<Argument::Tuple>(node, [&](const Argument::Tuple& tuple) { find_named_tuple(tuple); });
       for_each_of<Argument::Function>(node, [&](const Argument::Function& function) {
         if (fx_function(function.name)) find_function(function.name);  // no other is handed on
       });
     }
     for (const Subgraph& body : graph.subgraphs) find_functions(body.graph);
+    if (!graph.signature) return;
+    for (const auto& entry : graph.signature->inputs) {
+      if (!entry.value) continue;
+      for_each_value(*entry.value, [&](const Argument& value) {
+        if (const auto* tuple = value.get_if<Argument::Tuple>()) find_named_tuple(*tuple);
+      });
+    }
+  }
+
+  void find_named_tuple(const Argument::Tuple& tuple) {
+    if (tuple.names == nullptr) return;
+    // Names of another kind are no class that Python can make; the node that has them raises.
+    const auto& fields = tuple.names->fields;
+    const auto is_field = [](const std::string& name) {
+      return is_python_name(name) && !name.starts_with('_');
+    };
+    if (!is_python_name(QualifiedName(tuple.names->type).last()) || !std::ranges::all_of(fields, is_field) ||
+        std::set<std::string_view>(fields.begin(), fields.end()).size() != fields.size())
+      return;
+    file_.named_tuples.try_emplace({tuple.names->type, tuple.names->fields});
+    file_.imports.insert("collections");
   }
 
   void find_function(const std::string& target) {

@@ -295,7 +295,15 @@ class CollectionWriter {
   void value(const Graph&, const std::string& value) { json_.string(value); }
   void value(const Graph& graph, const Argument::List& list) { items(graph, list.items); }
   void value(const Graph& graph, const Argument::Tuple& tuple) {
-    tagged("tuple", [&] { items(graph, tuple.items); });
+    if (tuple.names == nullptr) return tagged("tuple", [&] { items(graph, tuple.items); });
+    tagged("namedtuple", [&] {
+      json_.object([&] {
+        json_.field("type", tuple.names->type);
+        json_.field("fields", tuple.names->fields);
+        json_.key("values");
+        items(graph, tuple.items);
+      });
+    });
   }
   void value(const Graph& graph, const Argument::Dict& dict) {
     tagged("dict", [&] {

@@ -18,7 +18,8 @@ from . import _torchscript
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
-from ._signature import AnyNames, model_signature
+from ._named_tuples import classes_by_name
+from ._signature import GraphCode, model_signature
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -36,6 +37,8 @@ class Builder:
 
     graph: GraphData
     functions: ModelFunctions
+
+    check = True  # of what options fix
 
     def build(self, graph: GraphData) -> fx.GraphModule:
         self.graph = graph
@@ -63,8 +66,13 @@ class Builder:
 
     def _set_signature(self) -> None:
         placeholders = {name: str(node.target) for name, node in self._nodes.items() if node.op == "placeholder"}
-        signature = model_signature(self.graph, placeholders, self.out_spec())
-        self._new.set_codegen(AnyNames() if signature is None else signature)
+        try:
+            classes = classes_by_name([[node.args, node.kwargs] for node in self._new.nodes])
+        except ValueError as error:
+            raise RebuildError(str(error)) from None
+        code = model_signature(self.graph, placeholders, self.out_spec(), self.check) or GraphCode()
+        code.classes = classes
+        self._new.set_codegen(code)
 
     def out_spec(self) -> pytree.TreeSpec | None:
         """The structure of the model's result, where classes belong into it."""
@@ -230,6 +238,9 @@ class ModelBuilder(Builder):
                 value = self._with_code(value, target)
         if op == "call_module" and not isinstance(value, torch.nn.Module):
             raise RebuildError(f"{target!r} is no module")
+        collection = self.graph.collection
+        if op == "call_module" and collection is not None and collection.options.get("hooks") == "skip":
+            value = _torchscript.without_hooks(value)
         # torch.fx has no name for the root, and none with a dot inside.
         seen = target.replace("\\.", "_") if target else "root_module"
         if node.method is not None:

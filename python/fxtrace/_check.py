@@ -92,7 +92,7 @@ def check(
     """
     check_keywords("check", options)
     name, content = input_argument(path)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
         words += [f"--{key.replace('_', '-')}" for key, given in (("no_failed", no_failed), ("security", security)) if given]
         limits = {"params": max_params, "macs": max_macs, "activations": max_activations, "peak": max_peak}
         words += [f"--max-{key}={limit}" for key, limit in limits.items() if limit is not None]

@@ -31,7 +31,7 @@ def extract(
     """
     check_keywords("extract", options)
     name, content = input_argument(model)
-    with option_words(options) as words:
+    with option_words(options, name if content is None else content) as words:
         for option, value in (("--module", module), ("--call", call), ("--graph", graph)):
             if value is not None:
                 words += [option, str(value)]

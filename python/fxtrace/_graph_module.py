@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from . import _exported, _torchscript
-from ._builder import ModelBuilder
+from ._builder import Builder, ModelBuilder
 from ._data import CollectionData, GraphData
 from ._errors import InputError, RebuildError
 from ._functions import Functions, ModelFunctions
@@ -27,7 +27,7 @@ def graph_module(
     arguments: Mapping[str, Sequence[str]],
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments)
+    module = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments, check)
     if check and (guards := GuardCheck(graph)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
@@ -39,6 +39,7 @@ def _rebuilt(
     archive: str | os.PathLike[str] | None,
     functions: ModelFunctions,
     arguments: Mapping[str, Sequence[str]],
+    check: bool,
 ) -> fx.GraphModule:
     collection = graph.collection
     if isinstance(model, (str, os.PathLike)):
@@ -59,7 +60,7 @@ def _rebuilt(
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
         program_archive = _exported.Archive(path) if path else None
-        return _exported.ProgramBuilder(model, program_archive, functions=functions).build(graph)
+        return _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
@@ -67,9 +68,14 @@ def _rebuilt(
     if kind == "exported_program":
         load = None if path is None else functools.cache(lambda: _exported.load(path, _model_name(collection)))
         constants = None if path is None else _exported.Archive(path)
-        return _exported.OwnModulesBuilder(model, constants, functions, load, arguments).build(graph)
-    return ModelBuilder(model, _torchscript.Archive(path) if path else None, functions).build(graph)
+        return _checking(_exported.OwnModulesBuilder(model, constants, functions, load, arguments), check).build(graph)
+    return _checking(ModelBuilder(model, _torchscript.Archive(path) if path else None, functions), check).build(graph)
 
 
 def _model_name(collection: CollectionData[Any] | None) -> str:
     return "" if collection is None else str(collection.options.get("model", ""))
+
+
+def _checking(builder: Builder, check: bool) -> Builder:
+    builder.check = check
+    return builder

@@ -97,7 +97,7 @@ def order(
     """
     check_keywords("order", options)
     name, content = input_argument(model)
-    with option_words(options) as words:
+    with option_words(options, name if content is None else content) as words:
         if buckets is not None:
             words.append(f"--buckets={buckets}")
         output = run("order", "--json", *words, name, stdin=content)

@@ -8,7 +8,7 @@ import io
 import keyword
 import math
 import tokenize
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -21,7 +21,7 @@ from ._errors import GuardError, RebuildError
 from ._values import Device, Dtype, Layout, MemoryFormat, map_values
 
 _NOTHING: Any = object()
-_PLAIN = (type(None), bool, int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+_PLAIN = (type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
 # What a graph's own output is made of.
 _USUAL = (tuple, list, dict)
 
@@ -37,8 +37,10 @@ class Input(NamedTuple):
         return parameter + "".join(f"[{key!r}]" for key in self.path)
 
     def guard(self, parameter: str) -> str:
-        test = " is None" if self.value is None else f" == {self.value!r}"
-        return self.expression(parameter) + test
+        place = self.expression(parameter)
+        if isinstance(self.value, float) and math.isnan(self.value):
+            return f"math.isnan({place})"
+        return place + (" is None" if self.value is None else f" == {self.value!r}")
 
 
 class Parameter(NamedTuple):
@@ -52,6 +54,28 @@ class Parameter(NamedTuple):
     @property
     def is_fixed(self) -> bool:
         return self.is_whole and self.inputs[0].node is None
+
+
+class _Missing:
+    """The default of an input that has none, behind one that has: Python wants one there."""
+
+    __name__ = "missing"  # by which pickle finds it
+
+    def __repr__(self) -> str:
+        return "<no default>"
+
+    def __reduce__(self) -> str:
+        return "missing"
+
+
+missing = _Missing()
+
+
+def given(value: Any, name: str) -> Any:
+    """Raises where the input was left out."""
+    if value is missing:
+        raise TypeError(f"forward() is missing the argument {name!r}")
+    return value
 
 
 def part(value: Any, key: Any, of: str) -> Any:
@@ -101,17 +125,23 @@ def _is_same(value: Any, fixed: Any) -> bool:
     if isinstance(fixed, (list, tuple)):
         same_size = isinstance(value, (list, tuple)) and len(value) == len(fixed)
         return same_size and all(map(_is_same, value, fixed))
+    if isinstance(fixed, float) and math.isnan(fixed):
+        return isinstance(value, float) and math.isnan(value)
     return value is None if fixed is None else value is not None and bool(value == fixed)
 
 
-class AnyNames(fx.graph.CodeGen):
-    """Writes attributes whose names are Python's words as getattr(self.heads, "class"), where torch.fx writes
-    self.heads.class."""
+class GraphCode(fx.graph.CodeGen):
+    """The usual code; attributes whose names are Python's words are written as getattr(self.heads, "class"), where torch.fx
+    writes self.heads.class, and it knows the classes of named tuples, which torch.fx writes by their bare names."""
+
+    classes: dict[str, Any] = {}
 
     def _gen_python_code(self, nodes: Any, *args: Any, **options: Any) -> Any:
         code = super()._gen_python_code(nodes, *args, **options)
         targets = {node.target for node in nodes if node.op in ("call_module", "get_attr")}
         texts = {_words(_format_target("self", path)): _attribute(path) for path in targets if _has_keyword(path)}
+        for name, named_tuple in self.classes.items():
+            code.globals.setdefault(name, named_tuple)
         if texts:
             code.src = "".join(_with_texts(line, texts) for line in code.src.splitlines(keepends=True))
         return code
@@ -154,35 +184,47 @@ def _with_texts(line: str, texts: dict[tuple[str, ...], str]) -> str:
     return line
 
 
-class ModelSignature(AnyNames, _PyTreeCodeGen):
+class ModelSignature(GraphCode, _PyTreeCodeGen):
     """Writes the forward of a graph module with the parameters of the model's own."""
 
-    def __init__(self, parameters: list[Parameter], placeholders: dict[str, str], out_spec: pytree.TreeSpec | None):
-        """`placeholders`: their variables, by node."""
+    def __init__(
+        self,
+        parameters: list[Parameter],
+        placeholders: dict[str, str],
+        out_spec: pytree.TreeSpec | None,
+        required: int,
+        check: bool,
+    ):
+        """`placeholders`: their variables, by node; `required`: up to where the model itself has no defaults."""
         # torch.fx puts both into the module; what enters is not read from it.
-        super().__init__(_PyTreeInfo([each.name for each in parameters], None, out_spec))  # type: ignore[arg-type]
+        _PyTreeCodeGen.__init__(self, _PyTreeInfo([each.name for each in parameters], None, out_spec))  # type: ignore[arg-type]
         self._parameters = parameters
+        self._required = required
+        self._check = check
         self.placeholders = placeholders
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, **options: Any) -> str:
         texts = {text.split(":")[0].split("=")[0].split("#")[0].strip(): text for text in free_vars if text != "self"}
         lines: list[str] = []
         written: list[str] = []
-        may_have_default = True
-        for name, inputs in reversed(self._parameters):
+        has_default = False  # one before
+        for place, parameter in enumerate(self._parameters):
+            name, inputs = parameter
             first = inputs[0]
-            if Parameter(name, inputs).is_whole and first.node is not None:
-                text = texts[self.placeholders[first.node]]
-                has_default = "=" in text
-                written.append(text if may_have_default else text.split("=")[0].strip())
-            else:
-                has_default = Parameter(name, inputs).is_fixed and first.value is not _NOTHING
-                written.append(f"{name} = {_code(first.value)}" if has_default and may_have_default else name)
-            may_have_default = may_have_default and has_default
-        for name, inputs in self._parameters:
-            if not (Parameter(name, inputs).is_whole and inputs[0].node is not None):
+            variable = self.placeholders[first.node] if parameter.is_whole and first.node is not None else name
+            text = texts.get(variable, variable) if parameter.is_whole and first.node is not None else name
+            if place < self._required:
+                text = text.split("=")[0].strip()
+            elif parameter.is_fixed:
+                text = f"{name} = " + ("_fxtrace_missing" if first.value is _NOTHING else _code(first.value))
+            elif "=" not in text and has_default:
+                text = f"{variable} = _fxtrace_missing"
+                lines.append(f"{variable} = _fxtrace_given({variable}, {name!r})")
+            has_default = has_default or "=" in text
+            written.append(text)
+            if not (parameter.is_whole and first.node is not None):
                 lines += self._lines(name, inputs)
-        head: str = fx.graph.CodeGen.gen_fn_def(self, list(reversed(written)), maybe_return_annotation, **options)
+        head: str = fx.graph.CodeGen.gen_fn_def(self, written, maybe_return_annotation, **options)
         return head + "".join(f"\n    {line}" for line in lines)
 
     def _lines(self, name: str, inputs: list[Input]) -> list[str]:
@@ -193,17 +235,18 @@ class ModelSignature(AnyNames, _PyTreeCodeGen):
                 text = f"_fxtrace_part({text}, {key!r}, {Input(item.path[:i], None, None).expression(name)!r})"
             if item.node is not None:
                 lines.append(f"{self.placeholders[item.node]} = {text}")
-            elif item.value is not _NOTHING:
+            elif self._check and item.value is not _NOTHING:
                 lines.append(f"_fxtrace_check({text}, {_code(item.value)}, {item.guard(name)!r})")
         return lines
 
     def additional_globals(self) -> list[tuple[str, Any]]:
-        return [("_fxtrace_part", part), ("_fxtrace_check", check), ("_fxtrace_as", as_model_gives)]
+        own = {"part": part, "check": check, "as": as_model_gives, "given": given, "missing": missing}
+        return [(f"_fxtrace_{name}", value) for name, value in own.items()]
 
-    def generate_output(self, output_args: Any, *args: Any, **options: Any) -> str:
-        if self.pytree_info.out_spec is None:
-            return fx.graph.CodeGen.generate_output(self, output_args, *args, **options)
-        return f"return _fxtrace_as({output_args!r}, self._out_spec)"
+    # torch.fx passes what the signature names.
+    def generate_output(self, output_args: Any, *, descs: Any = None, repr_fn: Callable[[Any], str] | None = None) -> str:
+        text = (repr_fn or repr)(output_args)
+        return f"return {text}" if self.pytree_info.out_spec is None else f"return _fxtrace_as({text}, self._out_spec)"
 
     # What fx.Interpreter asks for.
 
@@ -215,13 +258,15 @@ class ModelSignature(AnyNames, _PyTreeCodeGen):
         for name, parts in self._parameters:
             if name not in values:
                 break
+            if any(item.node is not None for item in parts):
+                given(values[name], name)
             for item in parts:
                 value = values[name]
                 for i, key in enumerate(item.path):
                     value = part(value, key, Input(item.path[:i], None, None).expression(name))
                 if item.node is not None:
                     found[item.node] = value
-                elif item.value is not _NOTHING:
+                elif self._check and item.value is not _NOTHING:
                     check(value, item.value, item.guard(name))
         return [found[node] for node in self.placeholders if node in found]
 
@@ -245,7 +290,7 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(type(key) in (str, int) and _is_plain(item) for key, item in value.items())
-    return isinstance(value, _PLAIN) and not (isinstance(value, float) and math.isnan(value))
+    return isinstance(value, _PLAIN)
 
 
 def _to_torch(value: Any) -> Any:
@@ -258,7 +303,10 @@ def _check_name(name: Any) -> None:
 
 
 def model_signature(
-    graph: GraphData, placeholders: dict[str, str], out_spec: pytree.TreeSpec | None = None
+    graph: GraphData,
+    placeholders: dict[str, str],
+    out_spec: pytree.TreeSpec | None = None,
+    check: bool = True,
 ) -> ModelSignature | None:
     """Of a graph whose inputs are not simply its placeholders; `placeholders` are their variables, by node."""
     entries = [entry for entry in graph.signature.inputs if entry.role == "user_input"] if graph.signature else []
@@ -273,14 +321,28 @@ def model_signature(
         value = map_values(entry.value, _to_torch)
         fixed = value if entry.node is None and _is_plain(value) else _NOTHING
         parameters.setdefault(name, Parameter(name, [])).inputs.append(Input(tuple(path), entry.node, fixed))
-    if sorted(entry.node for entry in entries if entry.node is not None) != sorted(placeholders):
+    if not entries and _has_late_input(graph):
+        parameters = {name: Parameter(name, [Input((), node, _NOTHING)]) for node, name in placeholders.items()}
+    elif sorted(entry.node for entry in entries if entry.node is not None) != sorted(placeholders):
         return None
     if out_spec is not None and not _has_classes(out_spec):
         out_spec = None
     plain = [each.inputs[0].node for each in parameters.values() if each.is_whole]
-    if out_spec is None and plain == list(placeholders):
+    if out_spec is None and plain == list(placeholders) and not _has_late_input(graph):
         return None
-    return ModelSignature(list(parameters.values()), placeholders, out_spec)
+    # What options give may have a default that they overrule: None.
+    given_values = {guard.expr.removesuffix(" is not None") for guard in graph.guards}
+    without = {node.name for node in graph if node.op == "placeholder" and not node.args and node.target not in given_values}
+    required = 0
+    for place, each in enumerate(parameters.values(), 1):
+        required = place if each.is_whole and each.inputs[0].node in without else required
+    return ModelSignature(list(parameters.values()), placeholders, out_spec, required, check)
+
+
+def _has_late_input(graph: GraphData) -> bool:
+    """Whether an input without a default stands behind one that has one."""
+    defaults = [bool(node.args) for node in graph if node.op == "placeholder"]
+    return defaults != sorted(defaults)
 
 
 def _has_classes(spec: pytree.TreeSpec) -> bool:

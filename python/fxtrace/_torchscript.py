@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 import io
 import os
 import zipfile
@@ -73,6 +75,23 @@ class Archive:
             archive.writestr("holder/code/__torch__.py", _HOLDER_CODE.format(type=type_name, index=index))
         buffer.seek(0)
         return _load(buffer, map_location="cpu")()
+
+
+def without_hooks(module: torch.nn.Module) -> torch.nn.Module:
+    """The module over the same tensors, without its own hooks; those inside of its code stay."""
+    if not (module._forward_hooks or module._forward_pre_hooks):
+        return module
+    if isinstance(module, torch.jit.ScriptModule):
+        wrap: Any = torch.jit._recursive.wrap_cpp_module
+        bare: Any = wrap(module._c)
+        if "forward" in module.__dict__:
+            bare.__dict__["forward"] = module.__dict__["forward"]
+    else:
+        bare = copy.copy(module)
+    for name in ("hooks", "pre_hooks"):
+        for suffix in ("", "_with_kwargs", "_always_called"):
+            bare.__dict__[f"_forward_{name}{suffix}"] = collections.OrderedDict()
+    return bare  # type: ignore[no-any-return]
 
 
 class Overloaded(torch.nn.Module):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import json
+import math
 import os
+import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, Union
 
@@ -36,8 +40,51 @@ def _texts(value: Any) -> list[str]:
     return texts
 
 
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_placeholder(value: Any) -> bool:
+    """fxtrace.PH, or torch.fx's, whose class is no part of its interface."""
+    return value == PH if isinstance(value, str) else type(value).__module__.startswith("torch.fx") and type(value).__name__ == "PHBase"
+
+
+def _items(value: Any) -> list[tuple[Any, Any]] | None:
+    """The keys and items of a container; None for any other value."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return list(zip(value._fields, value))
+    return list(enumerate(value)) if isinstance(value, (list, tuple)) else None
+
+
+def _json(value: Any) -> Any:
+    """A value of --concrete as JSON has it; a tensor stays an input."""
+    if _is_tensor(value) or _is_placeholder(value):
+        return PH
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
+    if (items := _items(value)) is None:
+        return value
+    if isinstance(value, Mapping) or hasattr(value, "_fields"):
+        return {str(key): _json(item) for key, item in items}
+    return [_json(item) for _, item in items]
+
+
 def _concrete(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={json.dumps(value, allow_nan=False)}" for name, value in values.items()]
+    return [f"{name}={json.dumps(_json(value), allow_nan=False)}" for name, value in values.items()]
+
+
+def _tensors(value: Any, place: str) -> list[str]:
+    """The --input of each tensor in a value, as far as a place can be named there."""
+    if _is_tensor(value):
+        return [f"{place}={_input_spec(value)}"]
+    found = []
+    for key, item in _items(value) or ():
+        if not set(str(key)) & set(".="):
+            found += _tensors(item, f"{place}.{key}")
+    return found
 
 
 def _input_spec(value: Any) -> str:
@@ -50,7 +97,11 @@ def _input_spec(value: Any) -> str:
 
 def _inputs(value: Any) -> list[str]:
     if isinstance(value, Mapping):
-        return [f"{name}={_input_spec(item)}" for name, item in value.items()]
+        return [
+            text
+            for name, item in value.items()
+            for text in (_tensors(item, name) if _items(item) is not None else [f"{name}={_input_spec(item)}"])
+        ]
     items = [value] if isinstance(value, str) or hasattr(value, "shape") else value
     return [_input_spec(item) for item in items]
 
@@ -85,7 +136,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
         for name in ("method", "model", "hooks", "defaults", "control_flow", "config", "max_depth")
         + ("max_iterations", "max_nodes", "max_call_depth", "max_memory", "max_time")
     },
-    "concrete": ("--concrete", _concrete, "a dict of values that JSON has"),
+    "concrete": ("--concrete", _concrete, "a dict of values that JSON has, tensors and PH"),
     "input_names": ("--input-names", lambda value: [",".join(_texts(value))], "a text or several"),
     "input": ("--input", _inputs, "a dict or list of texts, tensors or integers"),
     "dim": ("--dim", _dims, "a dict of texts, integers or pairs"),
@@ -137,10 +188,24 @@ def _config_file(config: Path | Mapping[str, Any] | None, has_libraries: bool) -
             raise InputError(str(error).replace(path, "config"), error.hints) from None
 
 
+def _is_exported(model: str | bytes) -> bool:
+    """Whether it is an exported program, which knows the shapes of its inputs."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(model) if isinstance(model, bytes) else model) as archive:
+            names = archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
+    return not any(name.endswith("/constants.pkl") for name in names)
+
+
 @contextlib.contextmanager
-def option_words(options: Mapping[str, Any]) -> Iterator[list[str]]:
+def option_words(options: Mapping[str, Any], model: str | bytes | None = None) -> Iterator[list[str]]:
     """The words of the command line for keywords of trace(), while what they name is there."""
     words = [word for name, value in options.items() if name != "config" for word in _arguments(name, value)]
+    concrete = options.get("concrete") or {}
+    tensors = [f"--input={text}" for name, value in concrete.items() for text in _tensors(value, name)]
+    if tensors and not (model is not None and _is_exported(model)):
+        words += tensors
     with _config_file(options.get("config"), options.get("op_library") is not None) as config_path:
         yield words + _arguments("config", config_path)
 
@@ -209,7 +274,8 @@ def trace(
 
     - options that may be repeated take one text or several: leaf="torch.nn.Linear", no_leaf=["@encoder.*", "@head"];
       rules of no_leaf come after those of leaf, and both after those of a config;
-    - concrete={"training": False, "mask": None}: values are written as JSON; fxtrace.PH stays an input;
+    - concrete={"training": False, "mask": None}: values are written as JSON; fxtrace.PH or torch.fx.PH stays an input, and so
+      does a tensor, with its shape and dtype;
     - input={"x": "float32[1,3,224,224]"}, or a list by position; a tensor stands for its shape, dtype and device;
     - dim={"batch": (1, 64), "seq": (8, None), "heads": 8, "time": "1..64"};
     - config is a file, or a dict of what stands in one, such as the `options` of a collection; a dict loads no library,
@@ -221,7 +287,7 @@ def trace(
     """
     options = {name: value for name, value in locals().items() if name != "path"}
     name, content = model_argument(path)
-    with option_words(options) as words:
+    with option_words(options, name if content is None else content) as words:
         output = run("trace", "--format=json", *words, name, stdin=content)
     file = None if content is not None else os.path.abspath(name)
     collection = Collection.from_json(parse(output.stdout), file, output.messages)

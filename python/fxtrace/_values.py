@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ._named_tuples import named_tuple_class, with_items
 from ._printable import printable
 
 
@@ -95,6 +96,11 @@ def decode_complex(parts: list[Any]) -> complex:
     return complex(decode_float(real), decode_float(imaginary))
 
 
+def decode_named_tuple(value: dict[str, Any]) -> Any:
+    items = [decode(item) for item in value["values"]]
+    return named_tuple_class(value["type"], tuple(value["fields"]))(*items)
+
+
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "node": NodeRef,
     "graph": GraphRef,
@@ -106,6 +112,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "float": lambda name: decode_float({"float": name}),
     "complex": decode_complex,
     "tuple": lambda items: tuple(decode(item) for item in items),
+    "namedtuple": decode_named_tuple,
     "dict": lambda pairs: {decode(key): decode(value) for key, value in pairs},
     "slice": lambda parts: slice(*(decode(part) for part in parts)),
 }
@@ -130,7 +137,7 @@ def map_values(argument: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(argument, list):
         return [map_values(item, change) for item in argument]
     if isinstance(argument, tuple):
-        return tuple(map_values(item, change) for item in argument)
+        return with_items(argument, (map_values(item, change) for item in argument))
     if isinstance(argument, dict):
         return {map_values(key, change): map_values(item, change) for key, item in argument.items()}
     if isinstance(argument, slice):

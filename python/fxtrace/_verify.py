@@ -106,7 +106,7 @@ def verify(
     """
     check_keywords("verify", options)
     name, content = model_argument(path)
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
         words += [f"--{key}={value}" for key, value in (("runs", runs), ("seed", seed), ("atol", atol), ("rtol", rtol))]
         if profile:
             words.append("--profile")

@@ -166,7 +166,9 @@ def why(
     - options: the other keywords of trace(), for a model; passes is none of them.
     """
     check_keywords("why", options, without=("passes", "dim"))
-    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words({**options, "dim": dim}) as words:
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(
+        {**options, "dim": dim}, os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    ) as words:
         asked = [] if module is None else [module]
         output = run("why", "--json", *words, "--", model_file(path, os.path.join(folder, "model")), *asked)
     return _explanation(json.loads(output.stdout), output.messages)

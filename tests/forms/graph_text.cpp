@@ -168,6 +168,19 @@ class LineParser {
     return named(word());
   }
 
+  Argument named_tuple() {
+    argument::TupleNames names;
+    names.type = string();
+    Argument::Tuple tuple;
+    while (accept(',')) {
+      names.fields.push_back(keyword());
+      tuple.items.push_back(argument());
+    }
+    expect(')');
+    tuple.names = std::make_shared<argument::TupleNames>(std::move(names));
+    return tuple;
+  }
+
   Argument dict() {
     Argument::Dict dict;
     while (!accept('}')) {
@@ -243,6 +256,7 @@ class LineParser {
     if (name == "inf") return HUGE_VAL;
     if (name == "nan") return std::nan("");
     expect('(');
+    if (name == "namedtuple") return named_tuple();
     auto parts = items(')');
     if (name == "slice" && parts.size() == 3) return Argument::Slice{std::move(parts)};
     if (name == "complex" && parts.size() == 2 && parts[0].is<double>() && parts[1].is<double>()) {

@@ -12,7 +12,7 @@ import harness
 import torch
 from torch.utils import _pytree as pytree
 
-MODULES = {"io", "math", "operator", "torch", "zipfile"}  # all that a file may import
+MODULES = {"collections", "io", "math", "operator", "torch", "zipfile"}  # all that a file may import
 
 
 def load_text(text: str, name: str = "graphs") -> ModuleType:
@@ -39,6 +39,7 @@ def load(program: harness.Program, path: str, *options: str) -> ModuleType:
 def classes(module: ModuleType) -> list[type]:
     """One for each graph, in order."""
     found = [value for name, value in vars(module).items() if isinstance(value, type) and name != "_Overloaded"]
+    found = [each for each in found if not issubclass(each, tuple)]
     assert found and all(issubclass(each, torch.nn.Module) for each in found)
     return found
 

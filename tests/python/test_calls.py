@@ -1,5 +1,8 @@
 """Calls of modules: again and again, with hooks, by other methods."""
 
+from typing import Tuple
+
+import fxtrace
 import harness
 import peers
 import pytest
@@ -182,6 +185,79 @@ def test_hooks_run_inside_the_call(program, tmp_path, before, after):
     own = [use["params"] for use in users["scaled"] if use["module"] == "scaled"]
     assert own == [["scaled.before"]] * len(before) + [["scaled.after"]] * len(after)
     assert [use["module"] for use in users[""]] == ["scaled", "plain", "scaled"]
+
+
+@pytest.mark.parametrize("before, after", HOOKS)
+@pytest.mark.parametrize("options", [{}, {"leaf": "@scaled"}, {"max_depth": 0}, {"leaf": "@scaled", "input": {"x": "float32[2,4]"}}])
+def test_leaves_are_called_without_hooks(tmp_path, before, after, options):
+    path = str(tmp_path / "model.pt")
+    torch.manual_seed(0)
+    hooked, plain = Hooked(before, after).eval(), Hooked([], []).eval()
+    plain.load_state_dict(hooked.state_dict())
+    hooked.register_forward_hook(scale_root)
+    torch.jit.script(hooked).save(path)
+    x = torch.rand(2, 4)
+    collection = fxtrace.trace(path, hooks="skip", **options)
+    # Hooks of `scaled` are in the code of the root.
+    is_inside = options.get("max_depth") == 0
+    count = len(before) + len(after)
+    messages = [message.text for message in collection.messages if "hooks skip" in message.text]
+    assert messages == (
+        [f"--hooks skip cannot leave out {count} hook{'' if count == 1 else 's'} inside of the root, which stays one call"]
+        if is_inside
+        else []
+    )
+    archive = torch.jit.load(path)
+    expected = archive.forward(x) if is_inside else plain(x)
+    source = {}
+    exec(compile(collection.render("fx"), "source", "exec"), source)
+    for module in (collection.graph_module(), collection.graph_module(hooked), source["Hooked"](archive), source["Hooked"](hooked)):
+        assert torch.equal(module(x), expected)
+    assert "scaled.before" in collection.graph_module().state_dict() or "leaf" not in options
+    with_hooks = fxtrace.trace(path, **options).graph_module()
+    assert torch.equal(with_hooks(x), archive(x)) and not torch.equal(with_hooks(x), expected)
+    if not is_inside:
+        fxtrace.trace(path, hooks="skip", strict=True, **options)
+    else:
+        with pytest.raises(fxtrace.ModulesFailed, match="an option could not be followed: --hooks skip cannot leave out"):
+            fxtrace.trace(path, hooks="skip", strict=True, **options)
+
+
+def scale_root(self, inputs: Tuple[Tensor], output: Tensor) -> Tensor:
+    return output * 3 + inputs[0]
+
+
+class Methods(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+        self.b = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.a(x)
+
+    @torch.jit.export
+    def decide(self, x: Tensor, y: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            return self.b(x) + y
+        return x
+
+
+@pytest.mark.parametrize("options", [{}, {"max_depth": 0}, {"control_flow": "subgraph"}])
+def test_another_method_of_the_root(program, tmp_path, options):
+    path = str(tmp_path / "model.pt")
+    model = Methods()
+    torch.jit.script(model).save(path)
+    collection = fxtrace.trace(path, method="decide", **options)
+    methods = [node.method for node in collection.root if node.op == "call_module" and node.target == ""]
+    assert methods == ([] if "control_flow" in options else ["decide"])
+    x, y = torch.rand(2, 4), torch.rand(2, 4)
+    source = {}
+    exec(compile(collection.render("fx"), "source", "exec"), source)
+    modules = [collection.graph_module(), source["Methods"](torch.jit.load(path)), source["Methods"](model)]
+    for module in modules:
+        assert torch.equal(module(x, y), model.decide(x, y))
+    assert [node.method for node in fxtrace.trace(path, max_depth=0).root if node.op == "call_module"] == [None]
 
 
 def test_a_hook_that_fails_is_its_modules_failure(program, tmp_path):

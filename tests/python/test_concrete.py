@@ -3,8 +3,10 @@
 import copy
 import json
 import logging
+import math
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+import fxtrace
 import harness
 import pytest
 import torch
@@ -96,9 +98,8 @@ CASES = [
         {"n": 2, "factor": 1.0},
         [*TENSORS, "mask", "n", "factor"],
     ),
-    # A Tensor is a placeholder whatever stands there.
     (
-        {"mask": 0, "parts": {"a": [0, 1]}, "mode": "add", "named": None},
+        {"mask": "$PH", "parts": {"a": ["$PH", "$PH"]}, "mode": "add", "named": None},
         {},
         [*TENSORS, "mask", "n", "factor"],
     ),
@@ -159,14 +160,128 @@ def test_what_is_fixed_is_a_guard(program, archive):
     }
 
 
-def test_a_value_for_a_tensor_does_nothing(program, archive):
-    options = [*concrete_options({**FIXED, **CASES[0][0], "mask": 0})]
-    done = program.run("trace", archive, *options)
-    assert done.returncode == 0
-    message = "--concrete gives 'mask' a value, but it is a Tensor and stays an input"
-    assert f"fxtrace: warning: {message}" in done.stderr.decode()
-    done = program.run("trace", archive, *options, "--strict")
-    assert done.returncode == 2 and done.stdout == b"" and message in done.stderr.decode()
+@pytest.mark.parametrize("value", [0, 1.5, [1], {"a": 2}])
+def test_a_tensor_has_no_value(program, archive, value):
+    done = program.run("trace", archive, *concrete_options({**FIXED, **CASES[0][0], "mask": value}))
+    assert done.returncode == 2 and done.stdout == b""
+    assert "'mask' is a Tensor, which stays an input and has no value" in done.stderr.decode()
+
+
+class Repeat(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, n: int, flag: bool = True, k: int = 1) -> Tensor:
+        for _ in range(n):
+            x = self.linear(x)
+        if flag:
+            x = x + k
+        return x
+
+
+class Around(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = Repeat()
+        self.b = Repeat()
+        self.c = Repeat()
+
+    def forward(self, x: Tensor, n: int = 1, flag: bool = True) -> Tensor:
+        x = self.a(x, n, flag)
+        x = self.b(x, n + 1 if flag else 2, not flag, len([n] * n))
+        x = self.c(x, 2, False, k=x.dim() * 3)
+        if bool(x.sum() > 0):
+            x = x + 1
+        return x
+
+
+@pytest.mark.parametrize("options", [["--concrete", "n=2", "--concrete", "flag=false"], ["--input-names", "x"]])
+@pytest.mark.parametrize("shapes", [[], ["--input", "x=float32[2,4]"]])
+def test_what_options_give_to_the_root_stays_there(program, tmp_path, options, shapes):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Around()).save(path)
+    collection = program.trace(path, *options, *shapes)
+    assert harness.failed_modules(collection) == ["", "a", "b"]
+    graphs = {graph["module"]: graph for graph in collection["graphs"]}
+    assert sorted(guard["expr"] for guard in graphs["c"]["guards"]) == ["flag == False", "n == 2"]
+    for name in "ab":
+        assert [node["op"] for node in graphs[name]["nodes"]].count("placeholder") == 4
+        assert not [guard for guard in graphs[name]["guards"] if guard["expr"] != "k == 1"]  # of the code
+
+
+def test_numbers_that_json_does_not_have(program, tmp_path):
+    class Adds(nn.Module):
+        def forward(self, x: Tensor, f: float = float("nan"), g: float = 1.0) -> Tensor:
+            if math.isnan(f):
+                x = x + 1
+            if g > 3.0:
+                x = x + 2
+            return x
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Adds()).save(path)
+    graph = program.trace(path, "--concrete", 'g={"float":"inf"}')["graphs"][0]
+    assert [guard["expr"] for guard in graph["guards"]] == ["math.isnan(f)", "g == float('inf')"]
+    archive = torch.jit.load(path)
+    x = torch.zeros(2)
+    collection = fxtrace.trace(path, concrete={"g": math.inf})
+    module = collection.graph_module()
+    assert torch.equal(module(x), archive(x, g=math.inf)) and torch.equal(module(x, math.nan, math.inf), module(x))
+    for f, g in ((1.0, math.inf), (math.nan, 1.0)):
+        with pytest.raises(ValueError, match="does not hold"):
+            module(x, f, g)
+    namespace = {}
+    exec(compile(collection.render("fx"), "source", "exec"), namespace)
+    source = namespace["Adds"](archive)
+    assert torch.equal(source(x), module(x))
+    with pytest.raises(ValueError, match="isnan|does not hold"):
+        source(x, 1.0)
+
+
+class Parts(nn.Module):
+    def forward(self, x, d, *, k):
+        return x + d["a"] * d["b"][0] + k[0] * k[1]
+
+
+def test_nested_inputs_of_a_program(program, tmp_path):
+    path = str(tmp_path / "model.pt2")
+    x = torch.rand(2)
+    args, kwargs = (x, {"a": x, "b": [x]}), {"k": (x, 3)}
+    torch.export.save(torch.export.export(Parts(), args, kwargs), path)
+    plain = program.trace(path)["graphs"]
+    for options in (
+        ['d={"a":"$PH","b":["$PH"]}'],
+        ['d="$PH"', 'k=["$PH",3]'],
+        ['k=["$PH","$PH"]'],
+    ):
+        words = [word for option in options for word in ("--concrete", option)]
+        graphs = program.trace(path, *words)["graphs"]
+        fixed = "k=[\"$PH\",3]" in options
+        assert fixed or graphs == plain
+        assert [node["target"] for node in graphs[0]["nodes"] if node["op"] == "placeholder"][:4] == ["x", "d_a", "d_b_0", "k_0"]
+    assert program.trace(path, "--input-names", "x,d,k")["graphs"] == plain
+    for option, message in (
+        ("d={}", "'d': expected an object with a, b"),
+        ('d={"a":"$PH","c":1}', "'d': expected an object with a, b"),
+        ('d={"a":"$PH","b":[]}', "'d.b': expected an array of 1"),
+        ('d={"a":1,"b":["$PH"]}', "'d_a': expected Tensor, got 1"),
+        ("d=1", "'d': expected an object with a, b"),
+        ("x=1.5", "'x': expected Tensor, got 1.5"),
+        ('k=["$PH",4]', "the program has 'k_1' fixed to another value"),
+    ):
+        done = program.run("trace", path, "--concrete", option)
+        assert done.returncode == 2 and message in done.stderr.decode(), done.stderr.decode()
+    module = fxtrace.trace(path, concrete={"d": {"a": torch.fx.PH, "b": [x]}}).graph_module()
+    assert torch.equal(module(*args, **kwargs), Parts()(*args, **kwargs))
+
+
+def test_tensors_and_placeholders_from_python(archive):
+    x = torch.rand(2, 4)
+    given = {"x": x, "flag": True, "parts": {"a": [x, torch.fx.PH]}, "repeat": (x, 3), "pair": Pair(x, 2)}
+    collection = fxtrace.trace(archive, concrete=given)
+    shapes = {node.target: node.shape for node in collection.root.placeholders}
+    assert shapes == {"x": (2, 4), "parts_a_0": (2, 4), "parts_a_1": None, "repeat_0": (2, 4), "pair_scale": (2, 4)}
 
 
 def test_input_names(program, archive):
@@ -206,7 +321,7 @@ def test_values_from_a_file(program, archive, tmp_path):
 
 
 def test_submodules_keep_their_inputs(program, tmp_path):
-    """Concrete arguments are the root's: a module below keeps its own `flag`, of which its call tells the value."""
+    """Concrete arguments are the root's: a module below keeps its own `flag` open, as ModelOpt's recursive_trace has it."""
 
     class Below(nn.Module):
         def forward(self, x: Tensor, flag: bool) -> Tensor:
@@ -227,10 +342,9 @@ def test_submodules_keep_their_inputs(program, tmp_path):
     path = str(tmp_path / "root.pt")
     torch.jit.script(Root()).save(path)
     collection = program.trace(path, "--concrete", "flag=true")
-    assert harness.failed_modules(collection) == [""]
-    assert harness.failed_modules(program.trace(path)) == ["", "below"]
+    assert harness.failed_modules(collection) == harness.failed_modules(program.trace(path)) == ["", "below"]
     root, below = collection["graphs"]
-    assert [guard["expr"] for guard in below["guards"]] == ["flag == True"]
+    assert below["guards"] == []
     assert [node["target"] for node in root["nodes"]] == ["x", "", "output"]
     assert root["nodes"][1]["args"] == [{"node": "x"}, True]  # the stub passes what is fixed
     assert [node["target"] for node in below["nodes"]][:2] == ["x", "flag"]
@@ -280,10 +394,10 @@ def test_a_submodule_takes_its_own_default(program, tmp_path):
         ("flag=1", "'flag': expected bool, got an integer"),
         ("n=1.5", "'n': expected int, got a number"),
         ("mode=1", "'mode': expected str, got an integer"),
-        ("x=null", "'x': expected Tensor, got null"),
+        ("x=null", "'x' is a Tensor, which stays an input and has no value"),
         ('repeat=["$PH"]', "'repeat': expected a tuple of 2, got 1"),
         ('repeat=["$PH","a"]', "'repeat[1]': expected int, got a string"),
-        ('pair={"scale":0}', "'pair': missing field 'power'"),
+        ('pair={"scale":"$PH"}', "'pair': missing field 'power'"),
         ('pair={"speed":0}', "'pair': no field named 'speed'"),
         ('named={"a":1}', "'named': expected integer keys, got 'a'"),
         ("parts=[]", "'parts': expected Dict[str, List[Tensor]], got an array"),

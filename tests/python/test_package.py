@@ -209,7 +209,7 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
             "concrete takes a dict of values that JSON has",
             "",
         ),
-        (SCRIPTED, {"concrete": {"x": float("nan")}}, fxtrace.UsageError, "concrete takes", ""),
+        (SCRIPTED, {"concrete": {"x": 1j}}, fxtrace.UsageError, "concrete takes", ""),
         (SCRIPTED, {"dim": {"x": (1, 2, 3)}}, fxtrace.UsageError, "dim takes", ""),
         (SCRIPTED, {"leaf": "a\0b"}, fxtrace.UsageError, "null byte", ""),
         (b"", {}, fxtrace.InputError, "empty", ""),
@@ -282,6 +282,9 @@ def encode(value):
         return {"float": str(value)}
     if isinstance(value, complex):
         return {"complex": [encode(value.real), encode(value.imag)]}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        items = [encode(item) for item in value]
+        return {"namedtuple": {"type": type(value)._type, "fields": list(value._fields), "values": items}}
     if isinstance(value, tuple):
         return {"tuple": [encode(item) for item in value]}
     if isinstance(value, dict):

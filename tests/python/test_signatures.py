@@ -7,7 +7,7 @@ import inspect
 import json
 import os
 import pickle
-from typing import NamedTuple, Optional
+from typing import List, NamedTuple, Optional
 
 import fx_source
 import fxtrace
@@ -171,6 +171,82 @@ def test_the_example_of_torch_fx(tmp_path):
     saved = str(tmp_path / "f.json")
     fxtrace.trace(path, concrete={"b": False}).save(saved)
     assert fxtrace.load(saved).graph_module(path)(three, False) == 6
+
+
+def test_another_value_is_ignored_where_nothing_is_checked(scripted, tmp_path):
+    module = fxtrace.trace(scripted, **OPTIONS).graph_module(check=False)
+    x, y, a, b = torch.rand(4, 3)
+    expected = torch.jit.load(scripted)(x, True, y, {"a": a, "b": b}, n=3)
+    assert torch.equal(expected, module(x, False, y, {"a": a, "b": b}, mask=x, n=2))
+    assert torch.equal(expected, torch.fx.Interpreter(module).run(x, False, y, {"a": a, "b": b}, x, 2))
+
+
+class Late(nn.Module):
+    def forward(
+        self, ids: Tensor, mask: Optional[Tensor] = None, past: Optional[List[Tensor]] = None, scale: Optional[Tensor] = None, more: bool = True
+    ) -> Tensor:
+        x = ids + 1
+        if mask is not None:
+            x = x * mask
+        if past is not None:
+            for each in past:
+                x = x + each
+        if scale is not None:
+            x = x * scale
+        if more:
+            x = x + 1
+        return x
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"concrete": {"past": ["$PH"]}}, {"concrete": {"past": ["$PH"], "scale": "$PH"}}, {"concrete": {"scale": "$PH"}}, {"input_names": ["ids", "scale"]}],
+)
+def test_inputs_in_front_of_given_ones_stay_optional(tmp_path, options):
+    path = str(tmp_path / "late.pt")
+    torch.jit.script(Late()).save(path)
+    collection = fxtrace.trace(path, **options)
+    archive = torch.jit.load(path)
+    x = torch.rand(3)
+    has_past, has_scale = "past" in options.get("concrete", {}), "scale" in {**options.get("concrete", {}), **dict.fromkeys(options.get("input_names", ()))}
+    given = {**({"past": [x]} if has_past else {}), **({"scale": x + 2} if has_scale else {})}
+    source = {}
+    exec(compile(collection.render("fx"), "source", "exec"), source)
+    for module in (collection.graph_module(), collection.graph_module(check=False), source["Late"](archive)):
+        expected = archive(x, **given)
+        assert torch.equal(module(x, **given), expected)
+        assert torch.equal(module(x, None, *given.values()) if has_past else module(x, mask=None, **given), expected)
+        for name in given:
+            with pytest.raises(TypeError, match=name):
+                module(x, **{key: value for key, value in given.items() if key != name})
+
+
+class Flagged(nn.Module):
+    def forward(self, x: Tensor, flag: bool = True) -> Tensor:
+        return x * 2 if flag else x
+
+
+class OfFlagged(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = Flagged()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            x = self.c(x)
+        return x
+
+
+def test_the_graph_of_a_submodule_keeps_what_is_fixed(tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(OfFlagged()).save(path)
+    collection = fxtrace.trace(path)
+    module = collection.graph_module(module="c")
+    x = torch.rand(3)
+    assert torch.equal(module(x), x * 2) and torch.equal(module(x, True), x * 2) and torch.equal(module(x, flag=True), x * 2)
+    with pytest.raises(ValueError, match="flag == True"):
+        module(x, False)
+    assert torch.equal(collection.graph_module(module="c", check=False)(x, False), x * 2)
 
 
 def test_plain_inputs_need_no_signature(scripted, tmp_path):

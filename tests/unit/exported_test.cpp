@@ -149,6 +149,12 @@ TEST_CASE("tree spec: structures and paths", "[exported]") {
   CHECK(type_of("my.Dataclass", R"("[[\"u\"], [\"none\"]]")") == TreeSpec::Kind::kDict);
   CHECK(type_of("collections.defaultdict", R"({"dict_context": ["q"]})") == TreeSpec::Kind::kDict);
   CHECK(type_of("collections.namedtuple", R"("P")") == TreeSpec::Kind::kTuple);
+  const auto named = TreeSpec::parse(
+      R"([1, {"type": "collections.namedtuple", "context": "p.P", "children_spec": [)" + leaf + "]}]", "it",
+      {{"p.P", {"a"}}, {"p.Q", {"a", "b"}}});
+  REQUIRE(named.names != nullptr);
+  CHECK(print_argument(named.unflatten(std::vector<Argument>{1})) == R"(namedtuple("p.P", a=1))");
+  CHECK(named.paths()[0] == std::vector<Argument>{0});
   CHECK(type_of("my.Unknown", R"("[1, 2, 3]")") == TreeSpec::Kind::kTuple);
   CHECK(type_of("collections.deque", R"("null")") == TreeSpec::Kind::kList);
   CHECK_THROWS_AS(TreeSpec::parse("[1]", "it"), Error);

@@ -109,6 +109,7 @@ class Case {
         const Node& node = graph.graph.node(id);
         if (node.meta->shape || node.meta->value)
           text += "meta " + node.name + " " + value_text(node.meta) + "\n";
+        if (!node.method->empty()) text += "method " + node.name + " " + *node.method + "\n";
       }
     }
     for (const ModuleRecord& module : collection.modules) {

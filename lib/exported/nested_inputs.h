@@ -1,0 +1,13 @@
+// Options that name an input by the name that forward has for it, though the program has its parts only.
+#pragma once
+
+#include "exported/exported_program.h"
+#include "trace/options.h"
+
+namespace fxtrace {
+
+// Returns the options with the program's own inputs in --concrete and --input-names: d={"a": "$PH"} is
+// d_a="$PH".  Throws Error(kUsage) for a value that is not nested as the input is.
+TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& program);
+
+}  // namespace fxtrace
