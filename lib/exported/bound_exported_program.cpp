@@ -1,7 +1,7 @@
 #include "exported/bound_exported_program.h"
 
-#include "exported/leaf_attributes.h"
 #include "exported/module_graph.h"
+#include "exported/told_attributes.h"
 #include "graph/text_form.h"
 #include "support/error.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "exported/hierarchy.h"
-#include "exported/program_graph.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

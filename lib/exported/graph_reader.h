@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "exported/hierarchy.h"
-#include "exported/program_graph.h"
 #include "support/json_document.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

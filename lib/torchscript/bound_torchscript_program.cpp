@@ -1,12 +1,17 @@
 #include "torchscript/bound_torchscript_program.h"
 
 #include "torchscript/interpreter.h"
+#include "torchscript/traced_attributes.h"
 
 namespace fxtrace::torchscript {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
   Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf);
+}
+
+std::vector<BoundProgram::Attributes> BoundTorchScriptProgram::attributes() const {
+  return traced_attributes(program_);
 }
 
 void BoundTorchScriptProgram::report_invalid(ModuleId module, const IrNode* node,

@@ -53,6 +53,7 @@ class RecursiveTrace {
     std::vector<FixedInput> fixed;
     bool stub = false;
     GraphTracer::ModuleOutputs outputs;
+    std::vector<std::string> unkept;
   };
 
   // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
@@ -159,10 +160,11 @@ class RecursiveTrace {
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
+      std::vector<std::string> unkept = tracer.take_unkept();
       ModuleGraph graph = tracer.take();
       if (fail_for_aliases(graph)) return false;
-      traced_.emplace(
-          root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub, std::move(outputs)});
+      traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub,
+                                   std::move(outputs), std::move(unkept)});
       return true;
     }
   }
@@ -218,6 +220,12 @@ class RecursiveTrace {
     return record;
   }
 
+  // A tensor or an integer: no other value has a spec.
+  static bool takes_spec(const FixedInput& input) {
+    return input.may_be_tensor ||
+           (!input.value.empty() && input.value.find_first_not_of("-0123456789") == std::string::npos);
+  }
+
   // Which inputs have their defaults, a line for each.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -228,8 +236,9 @@ class RecursiveTrace {
         const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
                                                               : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given ? "; --input-names says otherwise"
-                                                 : "; --concrete or --input gives it another"));
+          notes.push_back(text + (input.is_given        ? "; --input-names says otherwise"
+                                  : takes_spec(input)   ? "; --concrete or --input gives it another"
+                                                        : "; --concrete gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
@@ -246,6 +255,25 @@ class RecursiveTrace {
       notes.push_back(text + ", in the graph" + (modules.size() == 1 ? "" : "s") + " of " + where);
     }
     return notes;
+  }
+
+  static void add_told(BoundProgram::Attributes told, BoundProgram::Attributes& attributes) {
+    for (auto& [name, value] : told) {
+      if (std::ranges::find(attributes, name, [](const auto& item) { return item.first; }) ==
+          attributes.end())
+        attributes.emplace_back(std::move(name), std::move(value));
+    }
+  }
+
+  // A module that has a graph of its own may stand in others.
+  std::vector<std::string> unkept() const {
+    std::vector<std::string> all;
+    for (const ModuleId root : order_) {
+      for (const std::string& message : traced_.at(root).unkept) {
+        if (std::ranges::find(all, message) == all.end()) all.push_back(message);
+      }
+    }
+    return all;
   }
 
   TraceResult finish(bool described) {
@@ -275,8 +303,7 @@ class RecursiveTrace {
       const ModuleId first = facts_.first(ModuleId{i});
       const ModuleInfo& first_info = facts_.info(first);
       ModuleRecord record = record_of(ModuleId{i});
-      if (first.index == i && i < told.size() && record.attributes.empty())
-        record.attributes = std::move(told[i]);
+      if (first.index == i && i < told.size()) add_told(std::move(told[i]), record.attributes);
       const auto called = calls.find(first_info.path);
       const bool is_called = called != calls.end();
       if (failed_.contains(first)) {
@@ -300,6 +327,7 @@ class RecursiveTrace {
       }
     }
     result.notes = notes();
+    result.unkept = unkept();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
     if (described) {

@@ -34,7 +34,9 @@ struct TraceResult {
   ModelDescription description;
   std::vector<std::string> warnings;
   std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
-  std::vector<std::string> notes;    // what was assumed of inputs
+  std::vector<std::string>
+      unkept;                      // calls of functions that options keep, and that are followed all the same
+  std::vector<std::string> notes;  // what was assumed of inputs
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; costs are in the second
