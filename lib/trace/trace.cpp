@@ -236,9 +236,9 @@ class RecursiveTrace {
         const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
                                                               : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given        ? "; --input-names says otherwise"
-                                  : takes_spec(input)   ? "; --concrete or --input gives it another"
-                                                        : "; --concrete gives it another"));
+          notes.push_back(text + (input.is_given      ? "; --input-names says otherwise"
+                                  : takes_spec(input) ? "; --concrete or --input gives it another"
+                                                      : "; --concrete gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
