@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/child_process.h"
+#include "app/commands/command.h"
 #include "app/isolated_process.h"
 #include "app/model.h"
 #include "app/option_checks.h"
@@ -62,12 +63,14 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
 
 }  // namespace
 
+int Isolated::code(int done) const { return done == kDone && falls_short_ ? kModuleFailed : done; }
+
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others) {
   return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
     with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
-    return work(isolated);
+    return isolated.code(work(isolated));
   });
 }
 
@@ -77,7 +80,7 @@ int run_isolated_with_engine(const IsolationArguments& arguments, const InputFil
   return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
     const FxtraceEngine* engine =
         with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
-    return work(isolated, *engine);
+    return isolated.code(work(isolated, *engine));
   });
 }
 

@@ -45,6 +45,11 @@ class Isolated : public Stages {
   // the child names it.
   virtual void reads(std::size_t /*file*/) {}
 
+  // Notes that something was not done that a strict configuration asks for: the exit code of work that is
+  // done says so.
+  void falls_short() { falls_short_ = true; }
+  int code(int done) const;
+
   // `process_ends` says that the process ends after the work, so that memory need not be freed.
   explicit Isolated(bool process_ends) : process_ends_(process_ends) {}
 
@@ -61,6 +66,7 @@ class Isolated : public Stages {
 
  private:
   bool process_ends_;
+  bool falls_short_ = false;
   std::vector<std::shared_ptr<void>> kept_;
 };
 

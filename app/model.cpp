@@ -11,8 +11,14 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
                         const Wanted& wanted, Isolated& isolated, Console& console) {
   log::info(input.display() + " is " + info.what);
   try {
-    return isolated.keep(
+    TraceResult& result = isolated.keep(
         fxtrace::trace_file(input.file(), info, input.base_name(), config, wanted, listener_of(console)));
+    if (config.strict && !result.undone.empty()) {
+      isolated.falls_short();
+      console.error(
+          input.with_display(input_error("an option could not be followed: " + result.undone.front())));
+    }
+    return result;
   } catch (const Error& error) {
     if (error.place().empty()) throw;
     throw input.with_display(error);

@@ -107,12 +107,8 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
   output.write([&](std::ostream& out) { format.write(collection, out); });
   log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
                ", write " + write_time.milliseconds());
-  const bool is_undone = config.strict && !result.undone.empty();
-  if (is_undone)
-    console.error(
-        input.with_display(input_error("an option could not be followed: " + result.undone.front())));
   const std::size_t failed = count_failed(collection);
-  if (failed == 0) return is_undone ? kModuleFailed : kDone;
+  if (failed == 0) return kDone;
   const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
   const std::string summary =
       std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";

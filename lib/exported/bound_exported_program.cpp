@@ -1,8 +1,8 @@
 #include "exported/bound_exported_program.h"
 
-#include "exported/leaf_attributes.h"
 #include "exported/module_graph.h"
 #include "exported/nested_inputs.h"
+#include "exported/told_attributes.h"
 #include "graph/text_form.h"
 #include "support/error.h"
 

@@ -9,9 +9,9 @@
 #include "exported/call_graph.h"
 #include "exported/exported_program.h"
 #include "exported/program_dimensions.h"
-#include "exported/program_graph.h"
 #include "trace/options.h"
 #include "trace/program.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

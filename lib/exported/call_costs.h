@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "exported/program_graph.h"
 #include "graph/cost.h"
 #include "shapes/abstract_value.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

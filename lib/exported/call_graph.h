@@ -9,7 +9,7 @@
 
 #include "exported/hierarchy.h"
 #include "exported/local_sizes.h"
-#include "exported/program_graph.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

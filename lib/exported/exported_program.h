@@ -12,11 +12,11 @@
 #include "exported/exported_archive.h"
 #include "exported/hierarchy.h"
 #include "exported/program_dimensions.h"
-#include "exported/program_graph.h"
 #include "exported/tree_spec.h"
 #include "support/json_document.h"
 #include "trace/options.h"
 #include "trace/program.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

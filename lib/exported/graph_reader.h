@@ -9,8 +9,8 @@
 #include <unordered_set>
 
 #include "exported/hierarchy.h"
-#include "exported/program_graph.h"
 #include "support/json_document.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "exported/program_graph.h"
 #include "trace/program.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "exported/program_graph.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

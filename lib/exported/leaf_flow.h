@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "exported/leaf_call.h"
-#include "exported/program_graph.h"
 #include "support/qualified_name.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

@@ -11,12 +11,14 @@
 #include "exported/bound_exported_program.h"
 #include "exported/call_costs.h"
 #include "exported/call_graph.h"
+#include "exported/kept_functions.h"
 #include "exported/leaf_call.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "graph/fold_numbers.h"
 #include "graph/text_form.h"
 #include "support/error.h"
+#include "support/qualified_name.h"
 #include "trace/guard_expression.h"
 #include "trace/input_choice.h"
 
@@ -55,6 +57,7 @@ struct Environment {
   std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
   std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
   std::unordered_map<std::string_view, const ProgramGraph*> subgraphs;
+  std::vector<KeptCall> functions;  // steps with the number of one behind those of all calls are such calls
 };
 
 template <class Key>
@@ -68,7 +71,9 @@ class ModuleGraphBuilder {
         calls_(program_.hierarchy().calls()),
         tracer_(tracer),
         leaf_of_(calls_.size(), kUnknown),
-        entered_(calls_.size()) {}
+        entered_(calls_.size()) {
+    if (tracer.rules().has_function_rules()) functions_.emplace(tracer.rules(), program_);
+  }
 
   void record_model(bool is_leaf) {
     const ProgramGraph& graph = bound_.graph();
@@ -93,6 +98,13 @@ class ModuleGraphBuilder {
     record_mutations(env, signature, changed, absorbed);
     record_output(env, signature);
     finish(env, signature);
+    if (!functions_) return;
+    for (std::string& message : functions_->messages()) tracer_.cannot_keep(std::move(message));
+    if (!functions_->are_told()) {
+      tracer_.rules().cannot_tell_functions(
+          "--wrap keeps nothing: the file does not tell which functions its operations are of, as "
+          "torch.export.export(..., strict=True) has it");
+    }
   }
 
   // The first call of a module, as a graph of its own.
@@ -281,8 +293,32 @@ class ModuleGraphBuilder {
 
   // --- steps ---
 
-  std::vector<Step> steps_of(const Environment& env) {
+  // Parameters that are given to a function are its arguments; constants of its code are not.
+  static bool is_functions_own(const Environment& env, ValueId value) {
+    const auto lifted = env.lifted.find(env.origin[value.index].index);
+    if (lifted == env.lifted.end() || !lifted->second->constant) return false;
+    const std::string_view name = QualifiedName(lifted->second->target).last();
+    return name.starts_with("lifted_tensor_") || name.starts_with("_tensor_constant");
+  }
+
+  std::vector<Step> steps_of(Environment& env) {
+    std::unordered_map<std::uint32_t, CallId> of_function;  // by operation
+    if (functions_) {
+      const auto leaf = [&](const Operation& operation) {
+        const CallId outermost = leaf_of(operation.call);
+        return outermost == kNoLeaf ? kRootCall : outermost;
+      };
+      const auto is_own = [&](ValueId value) { return is_functions_own(env, value); };
+      env.functions = functions_->find(env.graph, env.uses, leaf, is_own);
+      for (std::size_t i = 0; i < env.functions.size(); ++i) {
+        for (const auto index : env.functions[i].operations)
+          of_function.emplace(index, static_cast<CallId>(calls_.size() + i));
+      }
+    }
     return schedule(env.graph, [&](const Operation& operation) -> std::optional<CallId> {
+      const auto function =
+          of_function.find(static_cast<std::uint32_t>(&operation - env.graph.operations.data()));
+      if (function != of_function.end()) return function->second;
       if (!operation.has_stack) return std::nullopt;
       const CallId leaf = leaf_of(operation.call);
       if (leaf == kNoLeaf) return std::nullopt;
@@ -316,7 +352,9 @@ class ModuleGraphBuilder {
   }
 
   void record(Environment& env, const Step& step) {
-    if (step.leaf) {
+    if (step.leaf && *step.leaf >= calls_.size()) {
+      record_function(env, env.functions[*step.leaf - calls_.size()]);
+    } else if (step.leaf) {
       record_leaf(env, *step.leaf, step.operations);
     } else {
       for (const auto index : step.operations) record_operation(env, env.graph.operations[index]);
@@ -549,6 +587,26 @@ class ModuleGraphBuilder {
     return part;
   }
 
+  void record_function(Environment& env, const KeptCall& kept) {
+    go_to(env.graph.operations[kept.operations.front()].call);
+    const LeafCall call = plain_call(kept.boundary);
+    std::vector<Argument> args;
+    for (const auto& argument : call.args) args.push_back(with_nodes(env, argument));
+    const bool is_single = call.results.size() == 1;
+    const std::optional<SourceLocation> source = kept.caller;
+    const NodeId node = tracer_.call_model_function(
+        kept.function, std::move(args), {},
+        is_single ? env.graph.values[call.results[0].value.index].meta : Meta{}, source, true);
+    tracer_.set_program(node, part_of(env, kept.operations, call));
+    tracer_.set_cost(node, env.costs.cost_of(kept.operations));
+    Items<Argument> made;
+    for (const auto& [value, path] : call.results) {
+      const Meta& meta = env.graph.values[value.index].meta;
+      env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
+    }
+    for (const auto& [value, same] : call.handed_on) env.nodes[value.index] = env.nodes[same.index];
+  }
+
   // The leaf's module, and the modules that run within its call.
   std::vector<ModuleId> reached_modules(const ProgramGraph& graph,
                                         const std::vector<std::uint32_t>& operations, CallId leaf) const {
@@ -737,7 +795,7 @@ class ModuleGraphBuilder {
       if (entry.role != SignatureRole::kBufferMutation || value == nullptr || changed == inputs.end())
         continue;
       const std::size_t maker = made_in[value->index];
-      if (maker == kNever || !steps[maker].leaf) continue;
+      if (maker == kNever || !steps[maker].leaf || *steps[maker].leaf >= calls_.size()) continue;
       if (env.uses[value->index] != uses_in_maker[value->index] + 1) continue;
       if (last_use[changed->second.index] > maker) continue;
       --env.uses[value->index];
@@ -798,6 +856,7 @@ class ModuleGraphBuilder {
   const ExportedProgram& program_;
   const std::vector<Hierarchy::Call>& calls_;
   GraphTracer& tracer_;
+  std::optional<KeptFunctions> functions_;  // if rules keep any
   CallId base_ = kRootCall;
   std::vector<CallId> leaf_of_;        // by call: kUnknown until it is asked
   std::vector<std::int64_t> entered_;  // by call: its number among those of its module; 0: not yet

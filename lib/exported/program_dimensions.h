@@ -9,12 +9,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "exported/program_graph.h"
 #include "graph/graph_collection.h"
 #include "symbolic/expression.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 #include "trace/options.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "exported/program_graph.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

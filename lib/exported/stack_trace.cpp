@@ -25,7 +25,8 @@ std::string_view line_at(std::string_view text, std::size_t& at) {
 
 struct Frame {
   SourceLocation location;
-  std::size_t next = 0;  // behind the frame
+  std::int64_t column = -1;  // in the text of the line; -1: unknown
+  std::size_t next = 0;      // behind the frame
 };
 
 // The frame whose first line starts at `at`:   File "net.py", line 12, in forward
@@ -51,13 +52,37 @@ std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
   const auto code = trimmed(line_at(text, behind));
   if (!code.starts_with(kFrame)) {
     frame.location.text = code;
-    at = behind;
+    const std::size_t indent = text.find_first_not_of(" \t", at);
+    const std::size_t marks = behind;
+    const auto line_of_marks = line_at(text, behind);
+    const std::size_t mark = line_of_marks.find_first_not_of(' ');
+    const bool are_marks = mark != std::string_view::npos &&
+                           trimmed(line_of_marks).find_first_not_of("^~") == std::string_view::npos;
+    if (are_marks && mark >= indent - at) frame.column = static_cast<std::int64_t>(mark - (indent - at));
+    at = are_marks ? behind : marks;
   }
   frame.next = at;
   return frame;
 }
 
 }  // namespace
+
+std::vector<StackFrame> frames(std::string_view stack_trace) {
+  std::vector<StackFrame> found;
+  for (std::size_t at = 0; at < stack_trace.size();) {
+    auto frame = frame_at(stack_trace, at);
+    if (!frame) {
+      line_at(stack_trace, at);  // goes on to the next line
+      continue;
+    }
+    SourceLocation& place = frame->location;
+    found.push_back(
+        {std::move(place.file), place.line, std::move(place.function), frame->column, std::move(place.text)});
+    at = frame->next;
+  }
+  std::ranges::reverse(found);
+  return found;
+}
 
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace) {
   // Behind code that Dynamo made, the frame of the user's own says more.

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "graph/node.h"
+#include "trace/recorded_calls.h"
 
 namespace fxtrace {
 
@@ -17,5 +19,8 @@ std::optional<SourceLocation> innermost_frame(std::string_view stack_trace);
 // frames and modules cannot be matched.
 std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::uint32_t depth,
                                             std::uint32_t modules);
+
+// Returns all frames, innermost first.
+std::vector<StackFrame> frames(std::string_view stack_trace);
 
 }  // namespace fxtrace

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "exported/program_graph.h"
 #include "support/error.h"
 #include "support/json_document.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 namespace {

@@ -67,6 +67,7 @@ TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::s
   TraceResult result = traced(file, info, config.options, wanted, listener);
   if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
   warn_of(result.misfits, listener);
+  warn_of(result.undone, listener);
   warn_of(result.warnings, listener);
   for (const auto& note : result.notes) listener.note(note);
   result.collection.options_json = options_json(config);

@@ -63,6 +63,7 @@ struct Suggestions {
 // A call of a module in the code of another.
 struct CallSite {
   std::string module, method;  // whose code it is
+  std::string entered;         // the method that it calls
   std::optional<SourceLocation> source;
   // The `if` or loop around it, the innermost; absent when there is none.
   std::optional<SourceLocation> condition;

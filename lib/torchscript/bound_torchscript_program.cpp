@@ -3,12 +3,17 @@
 #include "support/words.h"
 #include "torchscript/hooks.h"
 #include "torchscript/interpreter.h"
+#include "torchscript/traced_attributes.h"
 
 namespace fxtrace::torchscript {
 
 void BoundTorchScriptProgram::run(ModuleId root, const std::string& method, bool root_is_leaf,
                                   GraphTracer& tracer) {
   Interpreter(program_, options_, budget_, this, &tracer).trace(root, method, root_is_leaf);
+}
+
+std::vector<BoundProgram::Attributes> BoundTorchScriptProgram::attributes() const {
+  return traced_attributes(program_);
 }
 
 void BoundTorchScriptProgram::report_invalid(ModuleId module, const IrNode* node,

@@ -22,6 +22,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
   bool inputs_changed(ModuleId root) const override { return calls_.changed(root); }
+  std::vector<Attributes> attributes() const override;
   std::vector<std::string> warnings() const override;
   std::vector<std::string> undone(const Leaves& leaves) const override;
 

@@ -150,12 +150,14 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
     if (cost) cost->unknown[run_.type_of(module)] = 1;
   }
   if (!run_.shapes && run_.tracer->has_failed(module)) run_.abstract_calls.run(forward, arguments);
+  const std::size_t first = run_.tracer->graph().mark().ids;
   const bool same = run_.program.does_as_forward(class_of(*run_.program.object(module)), forward);
   const NodeId id = run_.tracer->call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, known),
                                            frames_.location(node), same ? "" : std::string(forward.name()));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
   if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(module, tensors_in(known));
   Value result = recording_.result(id, type, std::move(known));
+  if (run_.stacks.are_kept()) run_.stacks.note_leaf(node, first);
   run_.knowledge.note_call(result, inner, arguments);
   return result;
 }

@@ -45,6 +45,10 @@ Schema converted_schema(const FunctionSchema& schema);
 // Returns the schema of the operator's row when it has one, else the converted schema.
 Schema own_schema(const FunctionSchema& schema);
 
+// Converts a value that the predicates of leaf rules can look at: None, a scalar, a text, or a list or tuple
+// of such; nothing for others.
+std::optional<Argument> plain_attribute(const Value& value);
+
 // Converts a scalar of the code: a bool or a number.
 Argument number_argument(const Value& value);
 

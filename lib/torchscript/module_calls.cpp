@@ -118,7 +118,7 @@ class CallFinder {
     }
     if (wanted_.count(*called) == 0) return;
     const auto place = [&](const IrNode* of) { return *program_.location(of, function_); };
-    calls_.push_back({*called, caller_, function_, place(&node),
+    calls_.push_back({*called, caller_, function_, node.text(), place(&node),
                       around.node != nullptr ? place(around.node) : std::nullopt, around.is_in_loop,
                       is_run_});
   }

@@ -12,35 +12,34 @@ void RecordedStacks::begin() {
 void RecordedStacks::fold() {
   if (!calls_) return;
   for (std::string& message : calls_->fold(context_.tracer->finished_graph()))
-    context_.tracer->misfit(std::move(message));
+    context_.tracer->cannot_keep(std::move(message));
 }
 
-// The operations of a call that is followed have told of themselves already.
+// The operations of a call that is followed tell of themselves.
 void RecordedStacks::note(const IrNode* node, std::size_t first) {
+  if (node->kind() != Symbol::kPrimCallMethod) note(first, context_.program.stack(node));
+}
+
+void RecordedStacks::note_leaf(const IrNode* node, std::size_t first) {
+  constexpr int kMaxNodes = 1000, kMaxDepth = 10;
+  const IrGraph* called = called_method(node);
+  if (called == nullptr) return;
+  int nodes = kMaxNodes;
+  note(first, stack_inside(*called, kMaxDepth, nodes));
+  context_.budget.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
+}
+
+void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stack) {
   if (!(context_.tracer->ref(NodeId{}).graph == kRootGraph)) return;
   const Graph& graph = context_.tracer->graph();
-  const bool is_call = node->kind() == Symbol::kPrimCallMethod;
   const std::size_t end = graph.mark().ids;
-  std::vector<StackFrame> stack;
+  if (first == end) return;
+  constexpr std::size_t kBytesOfUnit = 16;
+  for (const StackFrame& frame : stack)
+    context_.budget.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
   for (std::size_t i = first; i < end; ++i) {
     const NodeId id{static_cast<std::uint32_t>(i)};
-    if (!graph.contains(id) || graph.node(id).op == Opcode::kGetAttr) continue;
-    if (is_call && graph.node(id).op != Opcode::kCallModule) return;
-    if (stack.empty()) {
-      constexpr int kMaxNodes = 1000, kMaxDepth = 10;
-      int nodes = kMaxNodes;
-      if (!is_call) {
-        stack = context_.program.stack(node);
-      } else if (const IrGraph* called = called_method(node)) {
-        stack = stack_inside(*called, kMaxDepth, nodes);
-        context_.budget.spend(static_cast<std::size_t>(kMaxNodes - std::max(nodes, 0)));
-      }
-      constexpr std::size_t kBytesOfUnit = 16;
-      for (const StackFrame& frame : stack) {
-        context_.budget.spend(1 + (frame.file.size() + frame.function.size()) / kBytesOfUnit);
-      }
-    }
-    calls_->note(id, stack);
+    if (graph.contains(id) && graph.node(id).op != Opcode::kGetAttr) calls_->note(id, stack);
   }
 }
 
@@ -51,10 +50,11 @@ const IrGraph* RecordedStacks::called_method(const IrNode* node) const {
   return method == nullptr ? nullptr : context_.program.archive().find_graph(*method);
 }
 
-// Of the first operation that has one.
+// Of the first operation that has one.  Constants and attributes have that of who uses them.
 std::vector<StackFrame> RecordedStacks::stack_inside(const IrGraph& graph, int depth, int& nodes) const {
   for (const IrNode* node : graph.nodes()) {
     if (--nodes < 0 || depth == 0) break;
+    if (node->is(Symbol::kPrimConstant) || node->is(Symbol::kPrimGetAttr)) continue;
     std::vector<StackFrame> stack;
     if (node->kind() != Symbol::kPrimCallMethod) {
       stack = context_.program.stack(node);

@@ -73,30 +73,6 @@ void TorchScriptProgram::read_modules() {
 
 namespace {
 
-// A value that the predicates of leaf rules can look at.
-std::optional<Argument> plain_attribute(const Value& value) {
-  if (value.is_bool()) return Argument(value.to_bool());
-  if (value.is_int()) return Argument(value.to_int());
-  if (value.is_double()) return Argument(value.to_double());
-  if (value.is_string()) return Argument(value.to_string());
-  if (value.is_none()) return Argument(Argument::None{});
-  const auto list = [](const auto& items) -> std::optional<Argument> {
-    Argument::List result;
-    for (const auto& item : items) {
-      auto element = plain_attribute(item);
-      if (!element) return std::nullopt;
-      result.items.push_back(std::move(*element));
-    }
-    return Argument(std::move(result));
-  };
-  constexpr std::size_t kMaxElements = 64;  // a rule that compares longer lists is a mistake
-  constexpr std::size_t kMaxValues = 4096;
-  if (extent_of(value).size > kMaxValues) return std::nullopt;
-  if (value.is_list() && value.items().size() <= kMaxElements) return list(value.items());
-  if (value.is_tuple() && value.items().size() <= kMaxElements) return list(value.items());
-  return std::nullopt;
-}
-
 // A name has one value, the last; its place is that of the first.
 void set_attributes(ModuleInfo& module, std::vector<std::pair<std::string, Argument>> values) {
   std::unordered_map<std::string, std::size_t> places;

@@ -127,10 +127,11 @@ NodeId GraphTracer::call_with_subgraphs(std::string target, std::vector<Argument
 }
 
 NodeId GraphTracer::call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs,
-                                        Meta meta, Shared<std::optional<SourceLocation>> source) {
+                                        Meta meta, Shared<std::optional<SourceLocation>> source,
+                                        bool is_recorded) {
   use_parameters(args, kwargs);
   return append({Opcode::kCallFunction, std::move(qualified_name), std::move(args), std::move(kwargs),
-                 calls_.back().scope, std::move(meta), std::move(source), "", true});
+                 calls_.back().scope, std::move(meta), std::move(source), "", true, is_recorded});
 }
 
 NodeId GraphTracer::call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,

@@ -75,14 +75,18 @@ class GraphTracer {
   NodeId call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                        Shared<std::optional<SourceLocation>> source, std::string name_hint = {});
   // Calls a function of the model's own Python; is_reserved_target() must be false of its name.
+  // `is_recorded` is as in Node.
   NodeId call_model_function(std::string qualified_name, std::vector<Argument> args, Kwargs kwargs, Meta meta,
-                             Shared<std::optional<SourceLocation>> source);
+                             Shared<std::optional<SourceLocation>> source, bool is_recorded = false);
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
   void guard(Expression expr, std::optional<SourceLocation> source);
   // Notes that an option for this graph has no effect.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
+  // Notes that a call could not be kept, which an option asks for.
+  void cannot_keep(std::string message) { unkept_.push_back(std::move(message)); }
+  std::vector<std::string> take_unkept() { return std::move(unkept_); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
   const std::vector<std::string>& misfits() const { return misfits_; }
   // Sets the signature of an exported program.
@@ -217,6 +221,7 @@ class GraphTracer {
   std::int64_t nodes_made_ = 0;
   bool stale_ = false;
   std::vector<std::string> misfits_;
+  std::vector<std::string> unkept_;
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;

@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
+#include "support/words.h"
 #include "trace/graph_tracer.h"
 
 namespace fxtrace {
@@ -111,9 +112,14 @@ class Modules {
   }
 
   std::int64_t depth(std::size_t module) const { return depths_[module]; }
-  const BoundProgram::Attributes& attributes(std::size_t module) const {
-    const auto& own = modules_[module].attributes;
-    return own.empty() && module < told_.size() ? told_[module] : own;
+  // What the file has of the attribute, or else what operations tell; null for neither.
+  const Argument* find_attribute(std::size_t module, const std::string& name) const {
+    const auto find = [&](const auto& attributes) -> const Argument* {
+      const auto found = std::ranges::find(attributes, name, [](const auto& item) { return item.first; });
+      return found != attributes.end() ? &found->second : nullptr;
+    };
+    const Argument* own = find(modules_[module].attributes);
+    return own == nullptr && module < told_.size() ? find(told_[module]) : own;
   }
 
   // Calls f for every path of the module, the first one first, until it returns true.
@@ -192,15 +198,21 @@ class Matcher {
   const Glob* path() const { return path_ ? &*path_ : nullptr; }
 
   bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    return matches_name(info, module, modules) &&
+           std::ranges::all_of(rule_.where, [&](const Predicate& predicate) {
+             return matches_predicate(predicate, module, modules);
+           });
+  }
+
+  // By its globs alone.
+  bool matches_name(const ModuleInfo& info, std::size_t module, Modules& modules) {
     if (type_ && (info.type.empty() || !matches_type(info.type))) return false;
     if (path_ && (info.path.empty() || !modules.any_path(module, [this](const std::string& path) {
           return path_->matches(path);
         }))) {
       return false;
     }
-    return std::all_of(rule_.where.begin(), rule_.where.end(), [&](const Predicate& predicate) {
-      return matches_predicate(predicate, module, modules);
-    });
+    return true;
   }
 
  private:
@@ -218,10 +230,8 @@ class Matcher {
     if (predicate.attribute == "parameters") {
       return holds(predicate.op, Argument(modules.parameter_elements(module)), predicate.value);
     }
-    const auto& attributes = modules.attributes(module);
-    const auto found =
-        std::ranges::find(attributes, predicate.attribute, [](const auto& item) { return item.first; });
-    return found != attributes.end() && holds(predicate.op, found->second, predicate.value);
+    const Argument* actual = modules.find_attribute(module, predicate.attribute);
+    return actual != nullptr && holds(predicate.op, *actual, predicate.value);
   }
 
   const LeafRule& rule_;
@@ -322,6 +332,27 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   return first.empty() ? second : first;
 }
 
+// What is not known of modules that the rule matches by its globs; empty when all is.
+std::string untold_message(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
+  Matcher matcher(rule);
+  std::vector<std::string> untold;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].alias_of || !matcher.matches_name(infos[i], i, modules)) continue;
+    bool is_told = true;
+    for (const Predicate& predicate : rule.where) {
+      const std::string& name = predicate.attribute;
+      if (name == "depth" || name == "parameters" || modules.find_attribute(i, name) != nullptr) continue;
+      is_told = false;
+      if (std::ranges::find(untold, name) == untold.end()) untold.push_back(name);
+    }
+    count += is_told ? 0 : 1;
+  }
+  if (count == 0) return "";
+  return "; the file does not tell " + listed(untold, " and ") + " of " +
+         (count == 1 ? "the module" : std::to_string(count) + " modules") + " that it would ask";
+}
+
 }  // namespace
 
 LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
@@ -391,7 +422,8 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     const LeafRule& rule = options.leaf_rules[r];
     const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
     unmatched_leaf_rules_.push_back(
-        unmatched_message(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
+        unmatched_message(rule.text, suggest ? suggest_rule(rule, infos, modules) : "") +
+        (suggest ? untold_message(rule, infos, modules) : ""));
   }
 }
 
@@ -410,6 +442,11 @@ bool LeafRules::is_wrapped(std::string_view function) const {
   return wrapped;
 }
 
+bool LeafRules::keeps(std::string_view function) const {
+  recorded_.emplace(function);
+  return last_match(function).value_or(false);
+}
+
 std::optional<bool> LeafRules::last_match(std::string_view function) const {
   std::optional<bool> wrap;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
@@ -424,10 +461,15 @@ std::vector<std::string> LeafRules::unmatched() const {
   std::vector<std::string> rules = unmatched_leaf_rules_;
   std::vector<std::string> called;  // in no order that matters: sorted below
   for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
+  called.insert(called.end(), recorded_.begin(), recorded_.end());
   std::ranges::sort(called);
   std::size_t suggestions = 0;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (function_rule_matched_[i]) continue;
+    if (!untold_.empty() && function_rules_[i].wrap) {
+      if (std::ranges::find(rules, untold_) == rules.end()) rules.push_back(untold_);
+      continue;
+    }
     const std::string& text = function_rules_[i].text;
     if (++suggestions > kMaxSuggestions) {
       rules.push_back(unmatched_message(text, ""));

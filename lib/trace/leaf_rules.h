@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -53,8 +54,11 @@ class LeafRules {
 
   // Returns whether the last of the user's rules that matches the function keeps it; false without such a
   // rule.
-  bool keeps(std::string_view function) const { return last_match(function).value_or(false); }
+  bool keeps(std::string_view function) const;
   bool has_function_rules() const { return !function_rules_.empty(); }
+  // Notes that the file does not tell which functions were called, so that unmatched() says this of the rules
+  // that keep functions.
+  void cannot_tell_functions(std::string why) const { untold_ = std::move(why); }
 
   // Returns a message for each of the user's rules that matched nothing, which says what would have matched:
   // first leaf rules, then globs of functions, in the order given.  Functions are known only after tracing.
@@ -79,7 +83,9 @@ class LeafRules {
   std::vector<FunctionRule> function_rules_;
   // Answers by name: functions are called often, under few names.
   mutable std::unordered_map<std::string, bool> wrapped_;
-  mutable std::vector<bool> function_rule_matched_;  // by function rule
+  mutable std::vector<bool> function_rule_matched_;      // by function rule
+  mutable std::set<std::string, std::less<>> recorded_;  // functions that keeps() was asked for
+  mutable std::string untold_;
 };
 
 }  // namespace fxtrace

@@ -18,7 +18,7 @@
 namespace fxtrace {
 namespace {
 
-using ValueKind = OptionValue::Kind;
+using OptionKind = OptionValue::Kind;
 
 // --- options that are one member ---
 
@@ -44,7 +44,7 @@ auto write_unless_default(Member member, const Shown& shown = {}) {
 }
 
 template <class Member, class FromText, class FromJson, class Shown = std::identity>
-OptionValue single(ValueKind kind, Member member, const FromText& from_text, const FromJson& from_json,
+OptionValue single(OptionKind kind, Member member, const FromText& from_text, const FromJson& from_json,
                    const Shown& shown = {}) {
   return {.kind = kind,
           .from_text = [=](Config& config, const std::string& text,
@@ -57,13 +57,13 @@ OptionValue single(ValueKind kind, Member member, const FromText& from_text, con
 // `given`: what it means on the command line.
 template <class Member>
 OptionValue flag(Member member, bool given = true) {
-  return single(ValueKind::kFlag, member, [=](const std::string&) { return given; }, read_boolean);
+  return single(OptionKind::kFlag, member, [=](const std::string&) { return given; }, read_boolean);
 }
 
 template <class Member>
 OptionValue integer(std::int64_t least, Member member) {
   OptionValue value = single(
-      ValueKind::kInteger, member, [](const std::string& text) { return std::stoll(text); },
+      OptionKind::kInteger, member, [](const std::string& text) { return std::stoll(text); },
       [=](const JsonValue& json) { return read_integer(json, least); });
   value.least = least;
   return value;
@@ -71,7 +71,7 @@ OptionValue integer(std::int64_t least, Member member) {
 
 template <class Member>
 OptionValue text(Member member) {
-  return single(ValueKind::kText, member, [](const std::string& text) { return text; }, read_string);
+  return single(OptionKind::kText, member, [](const std::string& text) { return text; }, read_string);
 }
 
 // `choices` are words for the enumerators, in their order; the first is the default.
@@ -81,7 +81,7 @@ OptionValue choice(const std::vector<std::string>& choices, Enum TraceOptions::*
     return static_cast<Enum>(std::find(choices.begin(), choices.end(), word) - choices.begin());
   };
   OptionValue value = single(
-      ValueKind::kChoice, member, of_word,
+      OptionKind::kChoice, member, of_word,
       [=](const JsonValue& json) { return of_word(read_choice(json, choices)); },
       [=](Enum enumerator) { return choices[static_cast<std::size_t>(enumerator)]; });
   value.choices = choices;
@@ -111,7 +111,7 @@ std::vector<std::string> read_strings(const JsonValue& value) {
 // add(config, text, source) may throw Error.
 template <class Add, class ToJson = std::nullptr_t>
 OptionValue texts(Add add, ToJson to_json = {}) {
-  return {.kind = ValueKind::kRepeatable,
+  return {.kind = OptionKind::kRepeatable,
           .from_text = add,
           .from_json =
               [=](Config& config, const JsonValue& value, const OptionSource& source) {
@@ -189,7 +189,7 @@ OptionValue rules() {
 // write(item, json) writes the value of one.
 template <class FromText, class Add, class Items, class Write>
 OptionValue by_name(FromText from_text, const std::string& what, Add add, Items items, Write write) {
-  return {.kind = ValueKind::kRepeatable,
+  return {.kind = OptionKind::kRepeatable,
           .from_text = from_text,
           .from_json =
               [=](Config& config, const JsonValue& value, auto&) {
@@ -322,7 +322,7 @@ std::vector<OptionRow> make_table() {
        concrete()},
       {"input_names", "--input-names", "A,B", kWhatIsTraced,
        "only these inputs of the root remain; the others take their defaults, or None",
-       single(ValueKind::kText, &TraceOptions::input_names, split_names, read_strings)},
+       single(OptionKind::kText, &TraceOptions::input_names, split_names, read_strings)},
       {"input", "--input", "NAME=SPEC", kShapes,
        "a dummy input of the root, for shapes: 'x=float32[1,batch,224]', whose sizes are numbers, names or "
        "expressions of names, followed by @cuda:0 for a device; for an integer input just a size: n=seq. "
@@ -355,7 +355,7 @@ std::vector<OptionRow> make_table() {
        kWhatIsTraced,
        "any of these options from a JSON file, rules with conditions among them; options of the command line "
        "come after those of the file",
-       {.kind = ValueKind::kConfigFile}},
+       {.kind = OptionKind::kConfigFile}},
       {"strict", "--strict", nullptr, kWhatIsTraced,
        "exit with code 4 if any module failed to trace (the output is written all the same), and with 2 if a "
        "rule or --concrete does nothing",

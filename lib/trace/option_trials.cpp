@@ -15,7 +15,7 @@
 namespace fxtrace {
 namespace {
 
-AddedOption make_concrete(const std::string& name, const char* json) {
+AddedOption make_concrete(const std::string& name, const std::string& json) {
   const ConcreteArg concrete{name, parse_concrete(json, name)};
   return {"--concrete " + shell_word(name + "=" + json), "input " + name,
           [=](TraceOptions& options) { options.concrete.push_back(concrete); }};
@@ -41,13 +41,15 @@ std::string with_numbers(const std::string& spec) {
   return result;
 }
 
-// A value for an input that has no default.
-const char* any_value(const std::string& type) {
+// A value for an input that has no default; empty for none.
+std::string any_value(const InputGuess& input) {
+  const std::string& type = input.type;
+  if (!input.value.empty()) return input.value;
   if (type.starts_with("Optional[")) return "null";
   if (type == "bool") return "false";
   if (type == "int") return "1";
   if (type == "float") return "1.0";
-  return nullptr;
+  return "";
 }
 
 bool is_spoken_of(const std::string& name, const TraceOptions& options) {
@@ -117,13 +119,14 @@ CandidateOptions candidate_options(const Program& program, const TraceOptions& o
   std::array<std::vector<Guess>, 2> guesses;  // by which of several ranks
   for (const InputGuess& input : program.guess_inputs(options.method)) {
     if (is_spoken_of(input.name, options)) continue;
-    const char* value = input.has_default ? nullptr : any_value(input.type);
-    if (value != nullptr) candidates.values.push_back(make_concrete(input.name, value));
+    const std::string value = input.has_default ? "" : any_value(input);
+    if (!value.empty()) candidates.values.push_back(make_concrete(input.name, value));
     const bool is_list = input.type == "List[Tensor]";
-    if (input.specs.empty() || (input.type != "Tensor" && !is_list)) continue;
+    const std::vector<std::string>& specs = input.specs.empty() ? input.possible : input.specs;
+    if (specs.empty() || (input.type != "Tensor" && !is_list)) continue;
     const std::string name = is_list ? input.name + ".0" : input.name;
     for (std::size_t rank = 0; rank < guesses.size(); ++rank)
-      guesses[rank].push_back({name, input.specs[std::min(rank, input.specs.size() - 1)]});
+      guesses[rank].push_back({name, specs[std::min(rank, specs.size() - 1)]});
   }
   if (guesses[0].empty()) return candidates;
   const bool several = !std::ranges::equal(guesses[0], guesses[1], {}, &Guess::spec, &Guess::spec);

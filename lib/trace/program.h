@@ -61,7 +61,8 @@ class GraphTracer;
 // A call of a module in the code, whether or not a trace reaches it.
 struct ModuleCall {
   ModuleId called, caller;
-  std::string method;  // of the caller
+  std::string method;   // of the caller
+  std::string entered;  // the method that is called: "forward", "encode"
   std::optional<SourceLocation> source;
   // The innermost `if` or loop around the call, if there is one.
   std::optional<SourceLocation> condition;
@@ -77,6 +78,10 @@ struct InputGuess {
   // Specs of a tensor, or of the elements of a list of tensors, the more likely rank first:
   // "float32[N,3,H,W]", where letters are unknown sizes.
   std::vector<std::string> specs;
+  // Where these are empty: specs of a tensor with the sizes that the code compares with or reaches for.
+  std::vector<std::string> possible;
+  std::string
+      value;  // JSON, of a text, list, dict or tuple with the parts that the code asks for; may be empty
 };
 
 // A program bound to the options of one trace.  It keeps what earlier runs found out for later ones, and

@@ -509,7 +509,7 @@ void explain_calls(const Program& program, const GraphCollection& result,
     ModuleExplanation& explanation = *wanted.at(call.called.index);
     constexpr std::size_t kMostCalls = 100;
     if (explanation.call_sites.size() == kMostCalls) continue;
-    explanation.call_sites.push_back({modules[call.caller.index].path, call.method, call.source,
+    explanation.call_sites.push_back({modules[call.caller.index].path, call.method, call.entered, call.source,
                                       call.condition, call.is_in_loop, call.is_run});
   }
   add_guards(result, explanations);

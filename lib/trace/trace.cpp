@@ -54,6 +54,7 @@ class RecursiveTrace {
     std::vector<FixedInput> fixed;
     bool stub = false;
     GraphTracer::ModuleOutputs outputs;
+    std::vector<std::string> unkept;
   };
 
   // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
@@ -160,10 +161,11 @@ class RecursiveTrace {
       if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
+      std::vector<std::string> unkept = tracer.take_unkept();
       ModuleGraph graph = tracer.take();
       if (fail_for_aliases(graph)) return false;
-      traced_.emplace(
-          root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub, std::move(outputs)});
+      traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub,
+                                   std::move(outputs), std::move(unkept)});
       return true;
     }
   }
@@ -219,6 +221,12 @@ class RecursiveTrace {
     return record;
   }
 
+  // A tensor or an integer: no other value has a spec.
+  static bool takes_spec(const FixedInput& input) {
+    return input.may_be_tensor ||
+           (!input.value.empty() && input.value.find_first_not_of("-0123456789") == std::string::npos);
+  }
+
   // Which inputs have their defaults, a line for each.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -229,8 +237,9 @@ class RecursiveTrace {
         const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
                                                               : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given ? "; --input-names says otherwise"
-                                                 : "; --concrete or --input gives it another"));
+          notes.push_back(text + (input.is_given      ? "; --input-names says otherwise"
+                                  : takes_spec(input) ? "; --concrete or --input gives it another"
+                                                      : "; --concrete gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
@@ -264,6 +273,25 @@ class RecursiveTrace {
     return leaves;
   }
 
+  static void add_told(BoundProgram::Attributes told, BoundProgram::Attributes& attributes) {
+    for (auto& [name, value] : told) {
+      if (std::ranges::find(attributes, name, [](const auto& item) { return item.first; }) ==
+          attributes.end())
+        attributes.emplace_back(std::move(name), std::move(value));
+    }
+  }
+
+  // A module that has a graph of its own may stand in others.
+  std::vector<std::string> unkept() const {
+    std::vector<std::string> all;
+    for (const ModuleId root : order_) {
+      for (const std::string& message : traced_.at(root).unkept) {
+        if (std::ranges::find(all, message) == all.end()) all.push_back(message);
+      }
+    }
+    return all;
+  }
+
   TraceResult finish(bool described) {
     TraceResult result;
     GraphCollection& collection = result.collection;
@@ -291,8 +319,7 @@ class RecursiveTrace {
       const ModuleId first = facts_.first(ModuleId{i});
       const ModuleInfo& first_info = facts_.info(first);
       ModuleRecord record = record_of(ModuleId{i});
-      if (first.index == i && i < told.size() && record.attributes.empty())
-        record.attributes = std::move(told[i]);
+      if (first.index == i && i < told.size()) add_told(std::move(told[i]), record.attributes);
       const auto called = calls.find(first_info.path);
       const bool is_called = called != calls.end();
       if (failed_.contains(first)) {
@@ -316,10 +343,11 @@ class RecursiveTrace {
       }
     }
     result.notes = notes();
+    const std::vector<std::string> unkept = this->unkept();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
     result.undone = bound_->undone(leaves_of(collection));
-    result.warnings.insert(result.warnings.end(), result.undone.begin(), result.undone.end());
+    result.undone.insert(result.undone.begin(), unkept.begin(), unkept.end());
     if (described) {
       result.description.producer = program_.producer();
       result.description.constants = program_.constants();

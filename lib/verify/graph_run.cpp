@@ -90,6 +90,7 @@ class GraphRun {
   }
 
   RunValue call_function(const Node& node) {
+    if (node.is_recorded && !node.program->nodes.empty()) return call_module(node);
     if (node.is_recorded) {
       throw CannotRun("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
                       *node.target + " traces into it");

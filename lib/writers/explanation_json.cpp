@@ -89,6 +89,7 @@ class ExplanationJsonWriter {
       json_.key("call_sites").objects_lines(module.call_sites, [&](const CallSite& item) {
         json_.field("module", item.module);
         json_.field("method", item.method);
+        json_.field("entered", item.entered);
         json_.field("is_run", item.is_run);
         write_source(json_, item.source);
         write_source(json_, item.condition, "condition");

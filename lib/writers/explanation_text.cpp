@@ -291,7 +291,8 @@ class ExplanationTextWriter {
   }
 
   void not_called(const ModuleExplanation& module, const std::string& around) {
-    line("  not visited: " + (module.decided_by ? around + " was traced, and nothing in it called this"
+    line("  not visited: " + (module.decided_by ? around + " was traced, and nothing in it called this" +
+                                                      std::string(is_entered(module) ? " by forward" : "")
                                                 : std::string("no graph calls it")));
     if (!module.call_sites.empty() || is_saved_) return;
     line(
@@ -300,16 +301,27 @@ class ExplanationTextWriter {
             : "  torch.export recorded no call of it with its example inputs; in bodies of cond, scan and the like it records no modules");
   }
 
+  // By another method than forward.
+  static bool is_entered(const ModuleExplanation& module) {
+    return std::ranges::any_of(module.call_sites, [](const CallSite& site) {
+      return site.is_run && !site.entered.starts_with("forward");
+    });
+  }
+
   void call_site(const CallSite& site) {
     const std::string place = place_of(site.source);
-    const std::string text =
-        "  the code of " + path_of(site.module) + " calls it" + (place.empty() ? "" : " at " + place);
+    const bool is_forward = site.entered.starts_with("forward");
+    const std::string text = "  the code of " + path_of(site.module) + " calls " +
+                             (is_forward ? "it" : "its method " + short_line(site.entered)) +
+                             (place.empty() ? "" : " at " + place);
     if (!site.is_run) {
       line(text);
       return line("    in the method " + short_line(site.method) + ", which was not run" +
                   (site.module.empty() ? "; --method " + short_line(site.method) + " traces it" : ""));
     }
     line(text);
+    if (!site.condition && !is_forward)
+      return line("    whose operations stand in the graph as those of " + path_of(site.module));
     if (!site.condition) return line("    which the trace did not reach");
     line(std::string("    in ") +
          (site.is_in_loop ? "a loop that took no turn: " : "a branch that was not taken: ") +

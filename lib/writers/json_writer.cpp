@@ -241,7 +241,7 @@ class CollectionWriter {
     const ProgramPart& program = *node.program;
     if (program.nodes.empty()) return;
     json_.field("program_nodes", program.nodes);
-    if (node.op != Opcode::kCallModule) return;
+    if (node.op == Opcode::kPlaceholder) return;
     places("program_inputs", graph, program.inputs);
     places("program_results", graph, program.results);
   }

@@ -69,6 +69,7 @@ class CallSite:
 
     module: str
     method: str
+    entered: str
     is_run: bool
     source: Source | None
     condition: Source | None

@@ -245,7 +245,7 @@ def test_one_line_for_each_input(program, tmp_path):
     assert done.returncode == 0
     assert done.stderr.decode().splitlines() == [
         "note: mask has its default, None; --concrete or --input gives it another",
-        "note: causal has its default, False; --concrete or --input gives it another",
+        "note: causal has its default, False; --concrete gives it another",
     ]
 
 

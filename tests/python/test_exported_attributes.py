@@ -2,6 +2,7 @@
 each one that is told is theirs, and at least those that stand here are told."""
 
 import functools
+import json
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -374,3 +375,60 @@ def test_well_known_models(program, tmp_path, name, mode):
 
 def name_of(model: nn.Module, wanted: nn.Module) -> str:
     return next(path for path, module in model.named_modules() if module is wanted)
+
+
+class Holder(nn.Module):
+    def __init__(self, layer: Layer):
+        super().__init__()
+        self.m, self.kwargs = layer.module, layer.kwargs or {}
+
+    def forward(self, *args):
+        result = self.m(*args, **self.kwargs)
+        return result[0] if isinstance(result, tuple) else result
+
+
+# What takes the shape of an input or of another value, or is a tensor in the code: an archive of torch.jit.trace does
+# not tell these.
+UNTOLD = {
+    nn.Conv1d: {"in_channels", "out_channels", "kernel_size"},  # of weight_norm
+    nn.LocalResponseNorm: {"alpha", "k"},
+    nn.MultiheadAttention: {"num_heads", "head_dim"},
+    nn.AdaptiveAvgPool1d: {"output_size"},
+    nn.AdaptiveAvgPool2d: {"output_size"},
+    nn.AdaptiveAvgPool3d: {"output_size"},
+    nn.AdaptiveMaxPool1d: {"output_size"},
+    nn.AdaptiveMaxPool3d: {"output_size"},
+    nn.Softmax: {"dim"},
+    nn.LogSoftmax: {"dim"},
+    nn.Softmin: {"dim"},
+}
+
+
+def test_layers_of_traced_archives(program, tmp_path):
+    """Attributes that torch.jit.trace leaves out are told by the same operations."""
+    path = os.fspath(tmp_path / "model.pt")
+    parts, _ = everything()
+    missing = []
+    for layer in parts:
+        holder = Holder(layer)
+        holder.train(layer.training)
+        with torch.no_grad():
+            torch.jit.trace(holder, tuple(x.clone() for x in layer.arguments()), check_trace=False).save(path)
+        told = check(program.trace(path), holder, False)
+        if lost := layer.floor("") - told["m"].keys() - UNTOLD.get(type(layer.module), set()):
+            missing.append(f"{layer.module}: {sorted(lost)}")
+    assert not missing, "\n".join(missing)
+
+
+def test_rules_see_those_of_traced_archives(program, tmp_path):
+    path = os.fspath(tmp_path / "model.pt")
+    model = nn.Sequential(nn.Conv1d(4, 4, 2), nn.Conv1d(4, 4, 2, groups=2), nn.Softmax(2), nn.Dropout(0.3)).eval()
+    torch.jit.trace(model, torch.randn(1, 4, 5)).save(path)
+    rules = tmp_path / "rules.json"
+    wanted = [{"type": "**.Conv1d", "where": {"groups": {">": 1}}}, {"type": "**.Dropout", "where": {"p": {"==": 0.3}}}]
+    rules.write_text(json.dumps({"rules": [{**rule, "leaf": False} for rule in wanted]}))
+    collection = program.trace(path, "--config", os.fspath(rules))
+    assert [record["status"] for record in collection["modules"]] == ["traced", "leaf", "traced", "leaf", "traced"]
+    rules.write_text(json.dumps({"rules": [{"type": "**.Softmax", "where": {"dim": {"==": 2}}, "leaf": False}]}))
+    message = program.run("trace", path, "--config", os.fspath(rules)).stderr.decode()
+    assert "matched nothing; the file does not tell dim of the module that it would ask" in message

@@ -376,3 +376,159 @@ def test_every_function_of_a_traced_archive(program, recorded, tmp_path):
         == program.trace(path, "--wrap", "kept_package.recorded.*")["graphs"]
     )
     assert program.trace(path, "--wrap", "**", "--no-wrap", "kept_package.**")["graphs"] == program.trace(path)["graphs"]
+
+
+INSIDE = """
+import torch
+
+
+def soft(x):
+    return x.relu() + 1
+
+
+def sized(x):
+    rows = x.size(0) * 2
+    return x.reshape(rows, -1).relu() + 1
+
+
+def both(q, k, w):
+    q_embed = q * w + soft(q)
+    k_embed = k * w + soft(k)
+    return q_embed, k_embed
+
+
+def masked(x):
+    return x.masked_fill(x > torch.tensor(0.5), 0.0)
+
+
+def in_place(x):
+    x.add_(1)
+    return x * 2
+
+
+def calls(x, module):
+    return module(x).sin() * 2
+
+
+class Act(torch.nn.Module):
+    def forward(self, x):
+        return soft(x)
+
+
+class Part(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return soft(self.linear(x))
+
+
+class Inside(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.act = Part(), Part(), Act()
+        self.acts = torch.nn.Sequential(Act(), torch.nn.Dropout(), Act())
+        self.w = torch.nn.Parameter(torch.rand(4))
+
+    def forward(self, x, y):
+        x = self.b(self.a(x)) * soft(self.a.linear(y))
+        for part in (self.act, self.act, self.acts):
+            x = part(x)
+        return x
+
+
+class Strict(Inside):
+    def forward(self, x, y):
+        x = super().forward(x, y)
+        x, y = both(x, y, self.w)
+        y = soft(soft(y)) * masked(x)
+        a, b = sized(x), sized(y)
+        return in_place(a.clone()), b + calls(y, self.a.linear).reshape(x.size(0) * 2, -1)
+"""
+
+
+@pytest.fixture(scope="module")
+def inside(kept):
+    with open(os.path.join(os.path.dirname(kept[0].__file__), "inside.py"), "w", encoding="utf-8") as file:
+        file.write(INSIDE)
+    importlib.invalidate_caches()
+    return importlib.import_module("kept_package.inside")
+
+
+def calls_of(graph: dict) -> list[tuple[str, str, int]]:
+    """Functions that are kept, by their names alone, with the modules that call them."""
+    nodes = [node for node in graph["nodes"] if node.get("recorded")]
+    scopes = [node["scope"] for node in nodes]
+    return [
+        (node["target"].rpartition(".")[2], scope["module_path"], scope["call"]) for node, scope in zip(nodes, scopes)
+    ]
+
+
+IN_MODULES = [("soft", "a", 1), ("soft", "b", 1), ("soft", "", 1)]
+IN_MODULES += [("soft", "act", 1), ("soft", "act", 2), ("soft", "acts.0", 1), ("soft", "acts.2", 1)]
+
+
+def test_calls_inside_of_expressions_of_traced_archives(program, inside, tmp_path):
+    path = str(tmp_path / "model.pt")
+    model, args = inside.Inside().eval(), (torch.rand(2, 4), torch.rand(2, 4))
+    with torch.no_grad():
+        torch.jit.trace(model, args).save(path)
+    done = program.run("trace", path, "--wrap", "**.soft", "--strict")
+    assert (done.returncode, done.stderr) == (0, b"")
+    (graph,) = json.loads(done.stdout)["graphs"]
+    assert calls_of(graph) == IN_MODULES
+    names = {"kept_package.inside.soft": inside.soft}
+    module = fxtrace.trace(path, wrap="**.soft").graph_module(functions=names)
+    with torch.no_grad():
+        assert harness.difference(model(*args), module(*args)) is None
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_functions_of_strict_programs(program, inside, tmp_path, dynamic, decomposed):
+    model, args = inside.Strict().eval(), (torch.rand(3, 4), torch.rand(3, 4))
+    rows = {0: torch.export.Dim("rows", min=2, max=50)}
+    exported = torch.export.export(model, args, strict=True, dynamic_shapes=(rows, rows) if dynamic else None)
+    if decomposed:
+        exported = exported.run_decompositions()
+    path = str(tmp_path / "model.pt2")
+    torch.export.save(exported, path)
+    done = program.run("trace", path, "--wrap", "kept_package.*.*", "--strict")
+    collection = json.loads(done.stdout)
+    harness.check_collection(collection)
+    (graph,) = collection["graphs"]
+    found = calls_of(graph)
+    expected = [*IN_MODULES, ("both", "", 1), ("soft", "", 1), ("soft", "", 1), ("masked", "", 1)]
+    expected += [("sized", "", 1), ("sized", "", 1)] + ([("in_place", "", 1)] if decomposed else [])
+    assert found == expected
+    warnings = done.stderr.decode()
+    assert done.returncode == 4
+    assert ("aten.add_.Tensor may write something" in warnings) == (not decomposed)
+    assert "kept_package.inside.calls, called at " in warnings and "is followed: it calls a module\n" in warnings
+    kept = [node for node in graph["nodes"] if node.get("recorded")]
+    counts = {node["target"].rpartition(".")[2]: len(node["args"]) for node in kept}
+    assert counts["both"] == 3 and counts["sized"] == 1 and counts["masked"] == 1
+
+    def both(q, w, k):  # the values in the order of their use
+        return inside.both(q, k, w)
+
+    names = {node["target"]: getattr(inside, node["target"].rpartition(".")[2]) for node in kept}
+    names["kept_package.inside.both"] = both
+    module = fxtrace.trace(path, wrap="kept_package.*.*").graph_module(functions=names)
+    sizes = (3, 5) if dynamic else (3,)
+    for size in sizes:
+        given = (torch.rand(size, 4), torch.rand(size, 4))
+        with torch.no_grad():
+            assert harness.difference(model(*given), module(*given)) is None
+    assert program.run("verify", path, "--wrap", "kept_package.*.*").returncode == 0
+
+
+def test_programs_that_tell_no_functions_say_so(program, inside, tmp_path):
+    path = str(tmp_path / "model.pt2")
+    torch.export.save(torch.export.export(inside.Part(), (torch.rand(2, 4),), strict=False), path)
+    done = program.run("trace", path, "--wrap", "**.soft", "--wrap", "**.sized")
+    assert done.returncode == 0
+    (line,) = done.stderr.decode().splitlines()
+    assert "--wrap keeps nothing: the file does not tell which functions" in line
+    assert json.loads(done.stdout)["graphs"] == program.trace(path)["graphs"]

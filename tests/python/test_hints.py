@@ -1,7 +1,7 @@
 """After failures: the first of them with reason and line, and options that help, which were tried."""
 
 import shlex
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import harness
 import pytest
@@ -153,6 +153,56 @@ class Data(nn.Module):
         return x
 
 
+class Options(nn.Module):
+    """A dict whose key the code has."""
+
+    def forward(self, x: Tensor, options: Dict[str, bool]) -> Tensor:
+        return x + 1 if options["encode"] else x * 2
+
+
+class Mode(nn.Module):
+    """A text that the code compares."""
+
+    def forward(self, x: Tensor, mode: str) -> Tensor:
+        if mode == "relu":
+            return x.relu()
+        return x
+
+
+class Sizes(nn.Module):
+    """Sizes and a rank that the code compares, and none of a parameter."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.size(1) != 3:
+            raise ValueError("three channels")
+        if x.dim() == 4:
+            return x + 1
+        return x
+
+
+class Rows(nn.Module):
+    """A loop over what it is not known to be."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x[0]
+        for i in range(len(x)):
+            y = y + x[i]
+        return y
+
+
+class Parts(nn.Module):
+    """Lists and tuples, at least as long as the code reaches, and a dict of tensors."""
+
+    def forward(self, x: Tensor, sizes: List[int], d: Dict[str, Tensor], t: Tuple[int, int]) -> Tensor:
+        for _ in range(sizes[2]):
+            x = x + 1
+        if "k" in d:
+            x = x + d["k"]
+        for _ in range(t[0]):
+            x = x * 2
+        return x
+
+
 CASES = [
     (Ranks, "--input 'x=float32[N,3,H,W]'"),
     (Pads, "--input 'image=float32[1,8,224,224]'"),
@@ -163,6 +213,11 @@ CASES = [
     (Detector, "--input 'images.0=float32[3,H,W]'"),
     (Flow, "--input 'first=float32[N,3,H,W]' --input 'second=float32[N,3,H,W]'"),
     (Video, "--input 'x=float32[N,3,D,H,W]'"),
+    (Options, """--concrete 'options={"encode": false}'"""),
+    (Mode, """--concrete 'mode="relu"'"""),
+    (Sizes, "--input 'x=float32[N,3,H,W]'"),
+    (Rows, "--input 'x=float32[1,D]'"),
+    (Parts, """--concrete 'sizes=[1, 1, 1]' --concrete 'd={"k": "$PH"}' --concrete 't=[1, 1]'"""),
 ]
 
 

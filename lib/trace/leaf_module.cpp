@@ -1,4 +1,4 @@
-#include "exported/leaf_module.h"
+#include "trace/leaf_module.h"
 
 #include <algorithm>
 #include <string>

@@ -1,20 +1,24 @@
 // Infers attributes of torch.nn modules from the operations of their calls and the shapes of their
-// parameters, as an exported program does not keep attributes of modules.
+// parameters, as exported programs and archives of torch.jit.trace do not keep attributes of modules.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "exported/hierarchy.h"
-#include "exported/program_graph.h"
 #include "graph/graph_collection.h"
+#include "trace/leaf_module.h"
+#include "trace/program.h"
 
 namespace fxtrace {
 
 using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 
-// Returns, by module of `hierarchy`, the attributes of modules of torch.nn and torch.ao.nn.qat under their
+// Returns whether something may be found of a module of the type.
+bool is_told_of(std::string_view type);
+
+// Returns, by module, the attributes of modules of torch.nn and torch.ao.nn.qat under their
 // names there.  An attribute is left out when the operations do not determine it, or disagree.  `training`,
 // `inplace` and `max_norm` are never inferred, as their absence from an operation proves nothing (the
 // operation may be the functional variant of another).
@@ -25,7 +29,9 @@ using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 //
 // For a module whose parameters or forward were replaced without updating its attributes, the result
 // describes what it computes.
-std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
-                                                    const std::vector<ParameterRecord>& parameters);
+// `sites` are the operations of each module, in program order.
+std::vector<ModuleAttributes> attributes_of_modules(const std::vector<ModuleInfo>& modules,
+                                                    const std::vector<ParameterRecord>& parameters,
+                                                    const std::vector<std::vector<LeafSite>>& sites);
 
 }  // namespace fxtrace

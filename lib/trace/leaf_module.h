@@ -1,5 +1,4 @@
-// The view of one torch.nn module in an exported program: the operations of its calls, and the shapes of its
-// parameters.
+// The view of one torch.nn module: the operations of its calls, and the shapes of its parameters.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "exported/hierarchy.h"
-#include "exported/program_graph.h"
 #include "graph/graph_collection.h"
+#include "trace/program.h"
+#include "trace/program_graph.h"
 
 namespace fxtrace {
 

@@ -1,4 +1,4 @@
-#include "exported/leaf_attributes.h"
+#include "trace/leaf_attributes.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "exported/leaf_module.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
 
@@ -210,7 +209,8 @@ void add_padding(const LeafModule& module, const LeafSite& convolution, Found& f
     const Operation& operation = *maker->operation;
     const auto* before = operation.args.empty() ? nullptr : operation.args[0].get_if<ValueId>();
     if (before == nullptr) return;
-    if (!same_end(maker->meta(*input), maker->meta(*before), dims)) {
+    const bool adds_batch = maker->name() == "unsqueeze" && maker->integer("dim") == 0;
+    if (!adds_batch && !same_end(maker->meta(*input), maker->meta(*before), dims)) {
       if (maker->name() != "pad") return;
       const auto pads = maker->plain("pad");
       const auto mode = maker->plain("mode");
@@ -496,7 +496,8 @@ constexpr Row kRows[] = {
      .rank = 3,
      .sizes = {{"in1_features", 1}, {"in2_features", 2}, {"out_features", 0}}},
     {.modules = "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
-     .operators = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution",
+     .operators = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
+                  "_convolution _convolution_mode",
      .look_at = look_at_convolution},
     {.modules = "Embedding",
      .operators = "embedding",
@@ -725,43 +726,22 @@ ModuleAttributes attributes_of(const Row& row, const LeafModule& module) {
   return found.take();
 }
 
-class Collector {
- public:
-  Collector(const Hierarchy& hierarchy, std::size_t modules) : calls_(hierarchy.calls()), rows_(modules) {
-    for (std::size_t i = 0; i < modules; ++i) {
-      const ModuleInfo& info = hierarchy.modules()[i];
-      if (!info.alias_of && is_of_torch(info.type)) rows_[i] = find_row(QualifiedName(info.type).last());
-    }
-  }
-
-  // By module, those of subgraphs too.
-  void add(const ProgramGraph& graph, std::vector<std::vector<LeafSite>>& sites) const {
-    for (const Operation& operation : graph.operations) {
-      const std::uint32_t module = calls_[operation.call].module.index;
-      if (operation.has_stack && module < rows_.size() && rows_[module] != nullptr)
-        sites[module].push_back({&graph, &operation});
-      for (const ProgramSubgraph& subgraph : operation.subgraphs) add(subgraph.graph, sites);
-    }
-  }
-
-  const Row* row(std::size_t module) const { return rows_[module]; }
-
- private:
-  const std::vector<Hierarchy::Call>& calls_;
-  std::vector<const Row*> rows_;  // null: nothing is known of its type
-};
+const Row* row_of(const ModuleInfo& info) {
+  return info.alias_of || !is_of_torch(info.type) ? nullptr : find_row(QualifiedName(info.type).last());
+}
 
 }  // namespace
 
-std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
-                                                    const std::vector<ParameterRecord>& parameters) {
-  const std::vector<ModuleInfo>& modules = hierarchy.modules();
-  const Collector collector(hierarchy, modules.size());
-  std::vector<std::vector<LeafSite>> sites(modules.size());
-  collector.add(graph, sites);
+bool is_told_of(std::string_view type) {
+  return is_of_torch(type) && find_row(QualifiedName(type).last()) != nullptr;
+}
+
+std::vector<ModuleAttributes> attributes_of_modules(const std::vector<ModuleInfo>& modules,
+                                                    const std::vector<ParameterRecord>& parameters,
+                                                    const std::vector<std::vector<LeafSite>>& sites) {
   std::vector<ModuleAttributes> attributes(modules.size());
   for (std::size_t i = 0; i < modules.size(); ++i) {
-    const Row* row = collector.row(i);
+    const Row* row = row_of(modules[i]);
     if (row == nullptr) continue;
     const std::string_view name = QualifiedName(modules[i].type).last();
     attributes[i] =

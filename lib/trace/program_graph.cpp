@@ -1,4 +1,4 @@
-#include "exported/program_graph.h"
+#include "trace/program_graph.h"
 
 #include <algorithm>
 #include <unordered_map>
