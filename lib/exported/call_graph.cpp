@@ -54,8 +54,7 @@ CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is
   const bool in_program = in == 0;
   const auto own = [&](ValueId value) { return in_program && is_own(source.origin[value.index]); };
   const Boundary boundary = source.sizes.settle(
-      operations,
-      [&](const auto& inside) { return boundary_of(*source.graph, inside, source.uses, own); },
+      operations, [&](const auto& inside) { return boundary_of(*source.graph, inside, source.uses, own); },
       [&](const Operation& operation) { return hierarchy_.is_callers(operation, call); });
   std::unordered_map<std::uint32_t, ValueId> numbers;
   const auto number = [&](ValueId value) -> ValueId {

@@ -197,8 +197,8 @@ class Reading {
 
   // A subgraph whose first input and output were a token, behind which invoke_subgraph has its operands.
   void call_without_token(Operation& operation) {
-    const auto token = std::ranges::find_if(
-        operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
+    const auto token =
+        std::ranges::find_if(operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
     if (token == operation.args.end()) return;
     tokens_.insert(*token->get_if<ValueId>());
     operation.args.erase(token);

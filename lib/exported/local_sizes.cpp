@@ -1,6 +1,7 @@
 #include "exported/local_sizes.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_set>
 
 #include "symbolic/affine.h"
@@ -45,7 +46,7 @@ bool LocalSizes::is_arithmetic(const Operation& operation) const {
 }
 
 const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
-  static const Dims kNone;
+  static const Dims none;
   if (!dims_) {
     dims_.emplace();
     for (std::uint32_t i = 0; i < said_.values.size(); ++i) {
@@ -58,7 +59,7 @@ const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
   }
   const auto& value = said_.values[size.index].meta.value;
   const auto found = value ? dims_->find(value->text()) : dims_->end();
-  return found == dims_->end() ? kNone : found->second;
+  return found == dims_->end() ? none : found->second;
 }
 
 // What the shapes of some tensors tell.
@@ -72,7 +73,8 @@ class LocalSizes::Side {
       const auto& shape = sizes.said_.values[tensor.index].meta.shape;
       if (!shape) continue;
       for (const Expression& dim : *shape) {
-        if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second) dims_.push_back(*dim.size());
+        if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second)
+          dims_.push_back(*dim.size());
       }
     }
   }
@@ -81,7 +83,9 @@ class LocalSizes::Side {
   bool tells(ValueId value) const {
     const auto& meta = sizes_.said_.values[value.index].meta.value;
     const SymInt* size = meta ? meta->size() : nullptr;
-    return size != nullptr && (evaluates_ ? find_source(*size, dims_).has_value() : size->is_number() || std::ranges::find(dims_, *size) != dims_.end());
+    return size != nullptr &&
+           (evaluates_ ? find_source(*size, dims_).has_value()
+                       : size->is_number() || std::ranges::find(dims_, *size) != dims_.end());
   }
 
   // Whether the value can be computed, given what has() says.
@@ -113,15 +117,15 @@ std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>&
                                                const std::function<bool(const Operation&)>& goes) const {
   std::vector<std::uint32_t> left;
   std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
-  for (auto index = operations.rbegin(); index != operations.rend(); ++index) {
-    const Operation& operation = graph_.operations[*index];
+  for (const std::uint32_t index : std::ranges::reverse_view(operations)) {
+    const Operation& operation = graph_.operations[index];
     const bool is_unneeded = std::ranges::any_of(operation.outputs, [&](const auto& output) {
       return is_arithmetic(operation) && was_needed.contains(output.value.index) &&
              !needed.contains(output.value.index);
     });
     const bool leaves = is_unneeded || goes(operation);
     for_each_input(operation, [&](ValueId used) { (leaves ? was_needed : needed).insert(used.index); });
-    if (!leaves) left.push_back(*index);
+    if (!leaves) left.push_back(index);
   }
   std::ranges::reverse(left);
   return left;
@@ -173,7 +177,8 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
 void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
                         const IsCallers& is_callers) const {
   const auto size = [&](ValueId value) { return is_size(value); };
-  const bool any = std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
+  const bool any =
+      std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
   if (!any) return;
   std::unordered_set<std::uint32_t> made;
   for (const std::uint32_t index : operations) {
@@ -196,8 +201,8 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
     }
     if (inside.tells(value)) continue;
     const Operation* maker = find_arithmetic(value);
-    const bool anew = maker != nullptr && ++steps < kMaxSteps &&
-                      (inside.computes(value, is_made) || !is_callers(*maker));
+    const bool anew =
+        maker != nullptr && ++steps < kMaxSteps && (inside.computes(value, is_made) || !is_callers(*maker));
     if (!anew) {
       entering.push_back(value);
       continue;
@@ -214,7 +219,8 @@ void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operatio
   tensors.insert(tensors.end(), boundary.leaving.begin(), boundary.leaving.end());
   Side outside(*this, tensors, false);
   const auto is_elsewhere = [&](ValueId value) { return !made.contains(value.index); };
-  std::erase_if(boundary.leaving, [&](ValueId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
+  std::erase_if(boundary.leaving,
+                [&](ValueId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
 }
 
 }  // namespace fxtrace

@@ -497,7 +497,8 @@ class ModuleGraphBuilder {
     std::optional<LeafCall> call;
     if (&env.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
-      if (signature != nullptr) call = recorded_call(inside, *signature, [&](ValueId value) { return is_there(env, value); });
+      if (signature != nullptr)
+        call = recorded_call(inside, *signature, [&](ValueId value) { return is_there(env, value); });
     }
     if (!call) {
       const auto name_of_own = [&](ValueId value) -> std::string_view {

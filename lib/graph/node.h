@@ -57,7 +57,8 @@ struct Meta {
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
 
-// The nodes of an exported program that one node stands for, and the program's values that it takes and gives.
+// The nodes of an exported program that one node stands for, and the program's values that it takes and
+// gives.
 struct ProgramPart {
   struct Place {
     std::string value;

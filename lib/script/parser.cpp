@@ -141,8 +141,8 @@ class Parser {
   }
 
  private:
-  // A module may have any name, and torch.jit.save writes `self.class` and, in the body of a class, `class : T`,
-  // which LibTorch does not read again.
+  // A module may have any name, and torch.jit.save writes `self.class` and, in the body of a class, `class :
+  // T`, which LibTorch does not read again.
   void find_names() {
     for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
       if (!script::is_word(tokens_[i].kind)) continue;

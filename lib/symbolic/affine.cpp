@@ -4,7 +4,6 @@
 #include <numeric>
 #include <string>
 
-
 namespace fxtrace {
 
 std::optional<std::int64_t> Affine::of(std::int64_t other) const {
@@ -67,7 +66,8 @@ std::optional<SizeSource> find_source(const SymInt& size, const std::vector<SymI
   };
   SizeSource source{size, {}, {}};
   if (size.is_number()) return source;
-  if ((source.whole = find(size))) return source;
+  source.whole = find(size);
+  if (source.whole) return source;
   for (const std::string& name : size.symbols()) {
     const auto dimension = find(SymInt::symbol(name));
     if (!dimension) return std::nullopt;

@@ -19,11 +19,12 @@ struct Affine {
   std::optional<std::int64_t> of(std::int64_t other) const;
 };
 
-// Returns how `size` follows from `other`, whatever the dimensions in them are: batch*8 and batch both follow from batch*4+2.
-// Nothing when it does not.
+// Returns how `size` follows from `other`, whatever the dimensions in them are: batch*8 and batch both follow
+// from batch*4+2. Nothing when it does not.
 std::optional<Affine> find_affine(const SymInt& size, const SymInt& other);
 
-// How a size follows from known ones: from one of them as a whole, or else as an expression of dimensions that do.
+// How a size follows from known ones: from one of them as a whole, or else as an expression of dimensions
+// that do.
 struct SizeSource {
   struct Known {
     std::size_t place = 0;  // among the known sizes

@@ -390,8 +390,8 @@ class ProgramModel : public RunnableModel {
 
   // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
   // and what an input was changed into, which is that input.
-  void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin,
-            const Sizes& sizes, Values& values) {
+  void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin, const Sizes& sizes,
+            Values& values) {
     for_each_input(operation, [&](ValueId used) {
       if (values.contains(used.index)) return;
       const ValueId first = origin[used.index];
@@ -404,7 +404,8 @@ class ProgramModel : public RunnableModel {
         return;
       }
       const auto& said = graph.values[used.index].meta.value;
-      const auto source = said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
+      const auto source =
+          said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
       const auto number = source ? source->value(sizes.actual) : std::nullopt;
       if (number) values[used.index] = engine_.integer(*number);
     });

@@ -633,7 +633,8 @@ class ClassWriter {
     }
     if (node.op == Opcode::kOutput) return text;
     std::string said = value_comment(node.meta);
-    if (node.in_order_of_use) said += (said.empty() ? "" : ", ") + ("arguments " + std::string(kInOrderOfUse));
+    if (node.in_order_of_use)
+      said += (said.empty() ? "" : ", ") + ("arguments " + std::string(kInOrderOfUse));
     return text + comment(said);
   }
 

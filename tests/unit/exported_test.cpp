@@ -661,7 +661,8 @@ TEST_CASE("exported: a trace with other options leaves nothing behind", "[export
   CHECK(narrowed >= 3);
 }
 
-// a: x[s0, 4] -> n = size(x, 0), m = n*8, y[s0, 4];  b: y -> k = m*2, z[s0*16];  n is used behind both, and u is an input.
+// a: x[s0, 4] -> n = size(x, 0), m = n*8, y[s0, 4];  b: y -> k = m*2, z[s0*16];  n is used behind both, and u
+// is an input.
 TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]") {
   ProgramGraph graph;
   const auto value = [&](const char* name, const char* type, const char* size) {
@@ -706,6 +707,6 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
     return text;
   };
   CHECK(settled({0, 1, 2, 3}, 0) == "x u -> y: 0 1 2 3");  // n, m and p are computed outside once more
-  CHECK(settled({4, 5}, 0) == "u y -> z: 2 4 5");          // m follows from y; p, which a has computed, from u
-  CHECK(settled({4, 5}, 1) == "p y -> z: 4 5");            // the caller has computed p
+  CHECK(settled({4, 5}, 0) == "u y -> z: 2 4 5");  // m follows from y; p, which a has computed, from u
+  CHECK(settled({4, 5}, 1) == "p y -> z: 4 5");    // the caller has computed p
 }

@@ -98,7 +98,8 @@ TEST_CASE("operations of one call become one node", "[recorded_calls]") {
 
 TEST_CASE("functions are named by the file's place in a package", "[recorded_calls]") {
   const auto name_in = [](const std::string& file) {
-    const std::string text = fold(kRotate, {"f:6 forward:11", "f:7 forward:11", "forward:12"}, "**", file).graph;
+    const std::string text =
+        fold(kRotate, {"f:6 forward:11", "f:7 forward:11", "forward:12"}, "**", file).graph;
     const std::size_t from = text.find("%f = call_function[") + 19;
     return text.substr(from, text.find(']', from) - from);
   };
