@@ -73,11 +73,9 @@ GraphCollection& read_model_or_collection(const Config& config, bool has_trace_o
 
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code) {
-  const std::size_t failed = config.strict ? count_failed(collection) : 0;
-  if (failed == 0) return code;
-  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
-  console.error(input.with_display(
-      input_error(std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace")));
+  const auto failure = config.strict ? strict_failure(config.passes, collection) : std::nullopt;
+  if (!failure) return code;
+  console.error(input.with_display(input_error(*failure)));
   return kModuleFailed;
 }
 

@@ -78,7 +78,8 @@ TraceResult& trace_or_read(const Config& config, bool has_trace_options, const I
 GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
                                           const InputFile& input, Isolated& isolated, Console& console);
 
-// Returns kModuleFailed, and says so, if modules failed and --strict is given; else `code`.
+// Returns kModuleFailed, and says so, if --strict is given and something failed (strict_failure()); else
+// `code`.
 int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
                 Console& console, int code);
 

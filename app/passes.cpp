@@ -6,9 +6,11 @@
 #include <CLI/CLI.hpp>
 
 #include "fxtrace/saved_collection.h"
+#include "graph/collection_summary.h"
 #include "graph/text_form.h"
 #include "passes/pass.h"
 #include "support/log.h"
+#include "support/words.h"
 #include "trace/option_table.h"
 
 namespace fxtrace::cli {
@@ -64,6 +66,26 @@ void add_list_of_passes(CLI::App& app) {
 
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console) {
   for (const PassReport& report : fxtrace::run_passes(names, collection)) tell(report, console);
+}
+
+std::optional<std::string> strict_failure(const std::vector<std::string>& passes,
+                                          const GraphCollection& collection) {
+  std::vector<std::string> failures;
+  if (const std::size_t failed = count_failed(collection); failed > 0) {
+    const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
+    failures.push_back(std::to_string(failed) + " of " + std::to_string(modules) +
+                       " modules failed to trace");
+  }
+  const auto removes_writes = [](const std::string& name) {
+    return name == "remove-inplace" || name == "functional";
+  };
+  if (std::ranges::any_of(passes, removes_writes)) {
+    const std::size_t writes = count_writes_that_stay(collection);
+    if (writes > 0)
+      failures.push_back(std::to_string(writes) + (writes == 1 ? " write stays" : " writes stay"));
+  }
+  if (failures.empty()) return std::nullopt;
+  return joined(failures, [](const std::string& text) { return text; }, ", and ");
 }
 
 }  // namespace fxtrace::cli

@@ -1,6 +1,7 @@
 // Runs graph passes and reports what they did.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,10 @@ void add_list_of_passes(CLI::App& app);
 
 // Runs passes in order, and reports on the console what they left unchanged.
 void run_passes(const std::vector<std::string>& names, GraphCollection& collection, Console& console);
+
+// What --strict takes for a failure: modules that failed to trace, and writes that stay where a pass was to
+// remove them.  Nothing when all went well.
+std::optional<std::string> strict_failure(const std::vector<std::string>& passes,
+                                          const GraphCollection& collection);
 
 }  // namespace fxtrace::cli

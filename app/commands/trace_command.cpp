@@ -108,14 +108,14 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
   log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
                ", write " + write_time.milliseconds());
   const std::size_t failed = count_failed(collection);
-  if (failed == 0) return kDone;
-  const auto modules = std::ranges::count_if(collection.modules, [](const auto& m) { return !m.alias_of; });
-  const std::string summary =
-      std::to_string(failed) + " of " + std::to_string(modules) + " modules failed to trace";
   if (config.strict) {
-    console.error(input.with_display(input_error(summary)));
+    const auto failure = strict_failure(config.passes, collection);
+    if (!failure) return kDone;
+    console.error(input.with_display(input_error(*failure)));
   } else {
-    console.note(summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
+    const auto summary = strict_failure({}, collection);
+    if (!summary) return kDone;
+    console.note(*summary + (failed == 1 ? " and became a leaf" : " and became leaves") +
                  (format.format().is_picture ? " (-f json tells why)" : " (see \"failure\" in the output)"));
   }
   for (const std::string& line : first_failures(collection)) console.remark("note", line);

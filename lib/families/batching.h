@@ -19,7 +19,9 @@ struct BatchingRule {
     kOneHot,        // likewise, if the number of classes is a literal
     kPermute,       // `dims` lists all dimensions of the sample
     kTransposeOne,  // t()
+    kReverse,       // all dimensions in reverse order; `target` is for matrices alone
     kSqueezeAll,    // squeeze()
+    kNorm,          // of a vector, or of a matrix, as the order and the dimensions say
     kReduce,  // reduces over `dim`, else over all dimensions; by `target` when the operator has no `dim`
     kSizes,   // the list `sizes` is the result's shape
     kExpand,  // likewise; the result may have more dimensions
@@ -29,6 +31,10 @@ struct BatchingRule {
     kCopy,          // the second is broadcast to the first; a scalar per sample uses `target`
     kEqual,         // the tensors are not broadcast: each is expanded over all batch dimensions
     kJoin,          // likewise; all have the same rank
+    kCross,         // likewise; of vectors along the first dimension of size 3 when none is named
+    kGrid,          // each gets a dimension of its own, along which the others are repeated
+    kKron,          // each pair of dimensions becomes one
+    kSearchSorted,  // positions of the second in the last dimension of the first
     kGather,        // likewise; the result has the shape of `argument`
     kSizesOf,       // `target` gives the first the shape of the second
     kTypeOf,        // the first gets the dtype and device of the second

@@ -24,7 +24,7 @@ namespace fxtrace {
 using Check = void (*)(const RuleArguments& args);
 
 // The aspect of a tensor that the answer to a query depends on.
-enum class Facet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kNothing };
+enum class Facet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kGradient, kNothing };
 
 // What an operator's parameters tell about its first input, for guesses about a module whose forward begins
 // with the operator.

@@ -320,6 +320,7 @@ constexpr OperatorRow kIndexingRows[] = {
     {"argwhere", {.traits = kNoMacs, .shape = nonzero}},
     {"bincount", {.traits = kNoMacs, .shape = count_values}},
     {"bucketize searchsorted", {.traits = kNoMacs, .shape = found_positions}},
+    {"searchsorted.Scalar searchsorted.Tensor", {.batch = {BatchForm::kSearchSorted}}},
     {"bucketize.Tensor index_fill.int_Scalar repeat_interleave.self_int", {.batch = kLeading}},
     {"gather",
      {.traits = kNoMacs | kSmallTensors,

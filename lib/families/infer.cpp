@@ -1,6 +1,7 @@
 #include "families/infer.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "families/checks.h"
 #include "families/family.h"
@@ -165,10 +166,31 @@ std::optional<Device> result_device(const RuleArguments& args) {
   return result;
 }
 
-void finish(AbstractValue& result, const Device& device, const ShapeEnv& dimensions) {
+// ---- Gradients ----
+
+// `requires_grad=True` makes a tensor that does.
+bool asks_for_gradient(const RuleArguments& args) {
+  if (!args.given("requires_grad")) return false;
+  const auto* flag = args.value("requires_grad").get_if<bool>();
+  return flag == nullptr || *flag;
+}
+
+bool results_may_require_grad(const RuleArguments& args) {
+  if (asks_for_gradient(args)) return true;
+  if (stops_gradients(args.name())) return false;
+  for (std::size_t i = 0; i < args.values().size(); ++i) {
+    if (may_require_grad(args.values(), i)) return true;
+  }
+  return false;
+}
+
+bool has_gradients(ScalarType type) { return is_floating(type) || is_complex(type); }
+
+void finish(AbstractValue& result, const Device& device, bool may_require_grad, const ShapeEnv& dimensions) {
   if (auto* info = std::get_if<TensorInfo>(&result.value)) {
     info->device = device;
     info->requires_grad.reset();
+    if (!may_require_grad || (info->dtype && !has_gradients(*info->dtype))) info->requires_grad = false;
     info->contiguous.reset();
     info->contiguity_assumed = false;
     info->content = nullptr;
@@ -179,7 +201,7 @@ void finish(AbstractValue& result, const Device& device, const ShapeEnv& dimensi
     }
   }
   if (auto* sequence = std::get_if<AbstractValue::Sequence>(&result.value)) {
-    for (AbstractValue& element : *sequence) finish(element, device, dimensions);
+    for (AbstractValue& element : *sequence) finish(element, device, may_require_grad, dimensions);
   }
 }
 
@@ -222,14 +244,83 @@ bool assumes_contiguity(const CallArguments& values) {
   return false;
 }
 
+// ---- Lists that are unpacked ----
+
+std::optional<Pieces> unfinished_pieces(const RuleArguments& args, std::int64_t count) {
+  const std::string_view name = without_namespace(args.name());
+  TensorInfo piece = args.tensor("self");
+  const std::size_t dim = dim_index(args.number("dim"), piece);
+  const SymInt size = piece.sizes.at(dim);
+  std::vector<TensorInfo> pieces(static_cast<std::size_t>(count), piece);
+  if (name == "unbind") {
+    for (TensorInfo& each : pieces) each.sizes.erase(each.sizes.begin() + signed_index(dim));
+    return Pieces{{Relation::kEqual, size, count}, make_list(std::move(pieces)).at(0)};
+  }
+  const bool is_chunk = name == "chunk" || name == "unsafe_chunk";
+  if (!is_chunk && name != "split" && name != "unsafe_split") return std::nullopt;
+  if (is_chunk && args.number("chunks") != count) return std::nullopt;  // there may be fewer
+  const SymInt length = is_chunk ? ceildiv(size, count) : args.size("split_size");
+  if (!is_chunk && length.number().value_or(0) <= 0) return std::nullopt;
+  for (TensorInfo& each : pieces) each.sizes[dim] = length;
+  pieces.back().sizes[dim] = size - length * (count - 1);
+  const SymInt before = length * (count - 1);  // of the last one
+  Condition condition{Relation::kGreater, size, before};
+  if (!is_chunk && count > 1) condition = {Relation::kEqual, ceildiv(size, length), count};
+  if (!is_chunk && count == 1) condition = {Relation::kLessEqual, size, length};
+  return Pieces{std::move(condition), make_list(std::move(pieces)).at(0)};
+}
+
 }  // namespace
+
+bool stops_gradients(std::string_view name) {
+  static constexpr std::string_view kNames[]{
+      "aten::detach",    "aten::detach_",      "aten::detach_copy", "aten::empty_like", "aten::full_like",
+      "aten::new_full",  "aten::new_empty",    "aten::new_ones",    "aten::new_zeros",  "aten::ones_like",
+      "aten::rand_like", "aten::randint_like", "aten::randn_like",  "aten::zeros_like", "prim::data"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+bool may_require_grad(const AbstractValue& value) {
+  if (const TensorInfo* info = value.tensor()) {
+    return info->requires_grad != false && (!info->dtype || has_gradients(*info->dtype));
+  }
+  const auto any = [](const AbstractValue::Sequence& items) {
+    return std::ranges::any_of(items, [](const AbstractValue& item) { return may_require_grad(item); });
+  };
+  if (const auto* items = value.sequence()) return any(*items);
+  if (const auto* dict = value.dict()) return any(dict->values);
+  return value.is_unknown();
+}
+
+bool may_require_grad(const CallArguments& values, std::size_t i) {
+  using Kind = ValueType::Kind;
+  const Kind kind = values.type(i).kind;
+  if (kind != Kind::kAny && kind != Kind::kTensor) return false;
+  return !values.is_literal(i) && may_require_grad(values[i]);
+}
+
+std::optional<Pieces> pieces_of(const RuleArguments& args, std::int64_t count) {
+  constexpr std::int64_t kMost = 1000;
+  try {
+    auto found = count < 1 || count > kMost ? std::nullopt : unfinished_pieces(args, count);
+    if (found)
+      finish(found->pieces, result_device(args).value_or(Device{}), results_may_require_grad(args),
+             args.dimensions);
+    return found;
+  } catch (const std::exception&) {
+  } catch (const Raises&) {
+  } catch (const CannotTell&) {
+  }
+  return std::nullopt;
+}
 
 Inferred infer_shapes(const RuleArguments& args) {
   try {
     Results results = infer(args);
     if (results.size() != args.schema().results.size()) return {unknown_results(args.schema()), {}};
     const Device device = result_device(args).value_or(Device{});
-    for (AbstractValue& result : results) finish(result, device, args.dimensions);
+    const bool may_require_grad = results_may_require_grad(args);
+    for (AbstractValue& result : results) finish(result, device, may_require_grad, args.dimensions);
     auto* first = results.empty() ? nullptr : std::get_if<TensorInfo>(&results[0].value);
     if (first != nullptr && is_contiguous(args, *first)) {
       first->contiguous = true;

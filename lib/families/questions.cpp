@@ -42,9 +42,9 @@ constexpr OperatorRow kQuestionsRows[] = {
     {"prim::dtype prim::is_quantized prim::itemsize",
      {.traits = kNoMacs | kAttribute, .asks = Facet::kDtype}},
     {"prim::grad prim::name prim::nbytes", {.traits = kNoMacs | kAttribute}},
-    {"prim::is_mkldnn prim::is_nested prim::is_sparse prim::is_sparse_csr prim::layout "
-     "prim::requires_grad",
+    {"prim::is_mkldnn prim::is_nested prim::is_sparse prim::is_sparse_csr prim::layout",
      {.traits = kNoMacs | kAttribute, .asks = Facet::kNothing}},
+    {"prim::requires_grad", {.traits = kNoMacs | kAttribute, .asks = Facet::kGradient}},
     {"prim::tolist", {.traits = kKnown | kReadsData | kNoMacs | kSmallTensors}},
     {"result_type", {.traits = kNoMacs | kPlain}},
     {"save", {.traits = kNoMacs, .python = "torch.save"}},

@@ -6,6 +6,7 @@
 
 #include "graph/collection_summary.h"
 #include "passes/all_passes.h"
+#include "passes/support/tensors.h"
 #include "support/timer.h"
 
 namespace fxtrace {
@@ -39,6 +40,16 @@ PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& c
   return report;
 }
 
+std::size_t writes_that_stay(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph) {
+  const Tensors tensors = Tensors::of(graph, semantics, is_subgraph);
+  const auto writes = [&](const Tensors::Obstacle& obstacle) {
+    return !semantics.effects(graph, graph.graph.node(obstacle.node)).is_unknown;
+  };
+  auto count = static_cast<std::size_t>(std::ranges::count_if(tensors.obstacles(), writes));
+  for (const Subgraph& subgraph : graph.subgraphs) count += writes_that_stay(subgraph.graph, semantics, true);
+  return count;
+}
+
 }  // namespace
 
 void PassContext::decline(const ModuleGraph& graph, const Node& node, std::string reason) {
@@ -62,6 +73,13 @@ std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection) 
     if (other.run != nullptr) reports.push_back(run_one(other, collection, context));
   }
   return reports;
+}
+
+std::size_t count_writes_that_stay(const GraphCollection& collection) {
+  Semantics semantics(collection);
+  std::size_t count = 0;
+  for (const ModuleGraph& graph : collection.graphs) count += writes_that_stay(graph, semantics, false);
+  return count;
 }
 
 }  // namespace fxtrace

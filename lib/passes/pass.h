@@ -74,4 +74,8 @@ struct PassReport {
 // lint() holds afterwards.
 std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection);
 
+// Returns how many writes in place remove-inplace leaves in the collection, in subgraphs too.  Leaves and
+// operators of which nothing is known do not count.
+std::size_t count_writes_that_stay(const GraphCollection& collection);
+
 }  // namespace fxtrace

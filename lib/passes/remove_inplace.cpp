@@ -44,10 +44,11 @@ class RemoveInPlace {
   RemoveInPlace(ModuleGraph& graph, PassContext& context)
       : graph_(graph),
         context_(context),
-        tensors_(graph, context.semantics, context.is_in_subgraph()),
+        tensors_(Tensors::of(graph, context.semantics, context.is_in_subgraph())),
         states_(tensors_.size()) {}
 
   void run() {
+    add_guards();
     for (const auto& [node, reason] : tensors_.obstacles()) {
       context_.decline(graph_, graph_.graph.node(node), reason);
     }
@@ -64,6 +65,19 @@ class RemoveInPlace {
     std::uint64_t writes = 0;   // of a root: how often its memory was written
     TensorNumber became = kNoTensor;
   };
+
+  // What the values that are rewritten rely on.
+  void add_guards() {
+    for (const Tensors::Assumption& assumption : tensors_.assumptions()) {
+      if (tensors_.tensor_of(assumption.node) == kNoTensor) continue;
+      for (const NodeId input : assumption.inputs) {
+        Guard guard{Expression::method(Expression::variable(*node(input).target), "is_contiguous"),
+                    *node(assumption.node).source};
+        const auto is_there = [&](const Guard& other) { return other.expr == guard.expr; };
+        if (std::ranges::none_of(graph_.guards, is_there)) graph_.guards.push_back(std::move(guard));
+      }
+    }
+  }
 
   Graph& graph() { return graph_.graph; }
   const Node& node(NodeId id) const { return graph_.graph.node(id); }

@@ -45,7 +45,7 @@ struct TensorInfo {
   std::vector<SymInt> sizes;
   Dtype dtype;
   Device device = {};
-  std::optional<bool> requires_grad = std::nullopt;  // known for parameters and the root's inputs
+  std::optional<bool> requires_grad = std::nullopt;  // see may_require_grad()
   // Whether the tensor is contiguous.  Shape rules need not set it.
   std::optional<bool> contiguous = std::nullopt;
   bool contiguity_assumed = false;  // holds if the inputs that --input describes are contiguous

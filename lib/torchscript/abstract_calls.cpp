@@ -55,6 +55,7 @@ AbstractCalls::Outcome AbstractCalls::result_of(Function& function, const Values
 
 // What could not be followed may have written to them.
 void AbstractCalls::note_writes(const Values& arguments) {
+  run_.gradient_writes.any = run_.gradient_writes.may_gain = true;
   for (const Value& argument : arguments) run_.constants.note_write(argument);
 }
 

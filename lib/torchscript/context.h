@@ -35,6 +35,15 @@ struct Switches {
   bool casts() const { return !autocast.empty() && autocast.back().enabled; }
 };
 
+// What may have become of gradients so far: writes to tensors hand them on, and autograd knows more aliases
+// than the interpreter does.  Never taken back: what a way that was left has made may have gone on.
+struct GradientWrites {
+  bool any = false;         // tensors were written: each may depend on each input
+  bool may_gain = false;    // something that carries a gradient was written into a tensor
+  bool may_change = false;  // requires_grad_() or the like
+  bool disabled = false;    // somewhere, which leaves no node: the graph would compute with gradients there
+};
+
 struct Context {
   // `its_bound` receives findings for other runs.  It and `its_tracer` are null in Mode::kState.
   Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
@@ -67,6 +76,7 @@ struct Context {
   ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
+  GradientWrites gradient_writes;
   CostLog* costs = nullptr;      // of what Mode::kAbstract follows; null when not wanted
   bool has_concrete = false;     // options give values to inputs of the graph's root
   bool inputs_are_open = false;  // these inputs are unknown in this run, which is abstract

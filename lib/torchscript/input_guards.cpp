@@ -4,6 +4,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "families/infer.h"
+#include "operators/operators.h"
 #include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
@@ -53,6 +55,17 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
   return used;
 }
 
+// A tensor of integers or truth values.
+bool is_number(const Node& node) {
+  const Dtype dtype = node.meta->dtype ? find_scalar_type(*node.meta->dtype) : Dtype{};
+  return dtype && !is_floating(*dtype) && !is_complex(*dtype);
+}
+
+bool stops_gradients(const Node& node) {
+  const Operator* op = node.op == Opcode::kCallFunction ? find_operator(parse_target(*node.target)) : nullptr;
+  return op != nullptr && fxtrace::stops_gradients(op->base_name());
+}
+
 bool asks_rank(const IrValue* list) {
   return std::any_of(list->uses().begin(), list->uses().end(), [](const IrUse& use) {
     if (use.user->kind() != Symbol::kAtenGetitem || use.offset != 0) return true;
@@ -86,6 +99,9 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
     case Facet::kDtype:
       if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
       return;
+    case Facet::kGradient:
+      return context_.guard(Expression::negation(Expression::attribute(name, "requires_grad")),
+                            frames_.location(node));
     case Facet::kDevice: {
       const std::string device = meta.device.value_or("cpu");
       Expression of_input = Expression::attribute(name, "device");
@@ -107,6 +123,37 @@ void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
     assume_fact(input, facet, static_cast<std::int64_t>(i), node);
 }
 
+void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
+  const Graph& root = context_.tracer->graph_of({kRootGraph, NodeId{0}});
+  for (const NodeId id : root.order()) {
+    const Node& input = root.node(id);
+    if (input.op != Opcode::kPlaceholder) continue;
+    // What is written has a dtype of its own, whatever is made of the numbers.
+    assume_facet(id, facet == Facet::kGradient && is_number(input) ? Facet::kDtype : facet, node);
+  }
+}
+
+// A tensor of integers carries no gradient, whatever floats it is made from.  Made from others, or by a dtype
+// that is asked of them, it is one of integers because they are.
+void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending, const IrNode* node) {
+  const Graph& graph = context_.tracer->graph_of(at);
+  std::vector<NodeRef> others;
+  bool has_floats = false;
+  for_each_input(graph.node(at.node), [&](NodeId used) {
+    const Node& input = graph.node(used);
+    if (input.meta->dtype && !is_number(input)) {
+      has_floats = true;
+    } else {
+      others.push_back({at.graph, used});
+    }
+  });
+  if (!has_floats) {
+    pending.insert(pending.end(), others.begin(), others.end());
+  } else {
+    for (const NodeRef& other : others) assume_inputs_of(other, Facet::kDtype, node);
+  }
+}
+
 // The inputs that a value is made from.  What was looked at before is known to be assumed already.
 void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node) {
   auto& seen = relied_on_[static_cast<std::size_t>(facet)];
@@ -124,11 +171,13 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
       } else if (at.graph == kRootGraph) {
         assume_facet(at.node, facet, node);
       } else {  // what a loop hands on
-        const Graph& root = context_.tracer->graph_of({kRootGraph, NodeId{0}});
-        for (const NodeId id : root.order()) {
-          if (root.node(id).op == Opcode::kPlaceholder) assume_facet(id, facet, node);
-        }
+        assume_all_inputs(facet, node);
       }
+      continue;
+    }
+    if (facet == Facet::kGradient && stops_gradients(made_by)) continue;
+    if (facet == Facet::kGradient && is_number(made_by)) {
+      follow_number(at, pending, node);
       continue;
     }
     for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
@@ -140,6 +189,7 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
   const TensorInfo& info = *known_of(values[0]).tensor();
   const Facet facet = facts_of(question).asks;
   if (facet == Facet::kNothing) return;
+  if (facet == Facet::kGradient && context_.gradient_writes.any) return assume_all_inputs(facet, node);
   NodeRef input = tensor.ref;
   while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
   const auto& made_by = context_.tracer->graph_of(input).node(input.node);

@@ -26,6 +26,8 @@ class InputGuards {
   void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                       const Proxy& tensor);
   void assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node);
+  void follow_number(const NodeRef& at, std::vector<NodeRef>& pending, const IrNode* node);
+  void assume_all_inputs(Facet facet, const IrNode* node);
   void assume_facet(NodeId input, Facet facet, const IrNode* node);
   void assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node);
 
@@ -34,7 +36,7 @@ class InputGuards {
   Recording& recording_;
   Conditions& conditions_;
   // By facet: the values whose inputs are guarded already.
-  std::array<std::unordered_set<std::uint64_t>, 5> relied_on_;
+  std::array<std::unordered_set<std::uint64_t>, 6> relied_on_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -23,6 +23,7 @@ bool Process::ask(const IrNode* node) {
   if (node->kind() == set_grad_enabled) {
     const Value& enabled = frames_.input(node, 0);
     if (enabled.is_bool()) run_.switches.grad = enabled.to_bool();
+    if (!run_.switches.grad && run_.records()) run_.gradient_writes.disabled = true;
     return true;
   }
   const auto found = off.find(node->kind());

@@ -47,6 +47,13 @@ Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& va
   return fxtrace::infer_shapes(RuleArguments(called_operator(schema, other), arguments, dimensions));
 }
 
+std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
+                                ShapeEnv& dimensions, std::int64_t count) {
+  const InterpreterArguments arguments(values);
+  CalledOperator other;
+  return fxtrace::pieces_of(RuleArguments(called_operator(schema, other), arguments, dimensions), count);
+}
+
 Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
                          const ShapeEnv& dimensions) {
   Evaluated result = fxtrace::evaluate_plain(schema.name, InterpreterArguments(values), dimensions);

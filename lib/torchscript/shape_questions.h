@@ -2,6 +2,7 @@
 // (sizes and dtype only), proxies (symbolic_value.h) and containers of them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,9 @@ namespace fxtrace::torchscript {
 
 Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
                       const ReadConstant& constant);
+
+std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
+                                ShapeEnv& dimensions, std::int64_t count);
 
 Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
                          const ShapeEnv& dimensions);

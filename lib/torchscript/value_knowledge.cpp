@@ -11,6 +11,7 @@
 #include "torchscript/convert.h"
 #include "torchscript/shape_questions.h"
 #include "trace/condition.h"
+#include "trace/input_spec.h"
 
 namespace fxtrace::torchscript {
 namespace {
@@ -30,6 +31,12 @@ void forget_float_types(AbstractValue& known) {
   }
   if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value))
     std::ranges::for_each(*items, forget_float_types);
+}
+
+void forget_gradients(AbstractValue& known) {
+  if (auto* info = std::get_if<TensorInfo>(&known.value)) info->requires_grad = false;
+  if (auto* items = std::get_if<AbstractValue::Sequence>(&known.value))
+    std::ranges::for_each(*items, forget_gradients);
 }
 
 bool is_tensor(const Type& type) { return type.kind() == TypeKind::kTensor; }
@@ -107,8 +114,10 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
   if (context_.shapes && answer_dict(node, schema, values)) return true;
   Values changed;
   const Values& now = as_they_are(values, changed) ? changed : values;
+  if (schema.name == "prim::requires_grad") check_gradient(node, now[0]);
   if (makes_tensor(schema) || (!context_.shapes && !asks_size_of_constant(node, values))) return false;
   if (schema.name == "aten::size" && values.size() == 1) return answer_sizes(node, now);
+  if (schema.name == "prim::requires_grad" && !knows_gradient(now[0])) return false;
   const Evaluated evaluated = evaluate_plain(schema, now, context_.dimensions);
   if (evaluated.plain) {
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
@@ -158,6 +167,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
                                                     const Values& given) {
   std::vector<AbstractValue> results(node->outputs().size());
   if (!context_.shapes) return results;
+  note_gradients(schema, given);
   if (results.empty()) {
     if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
     return results;
@@ -178,7 +188,10 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
     });
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
+    if (results.size() == 1 && results[0].is_unknown() && inferred.error.empty())
+      results[0] = unpacked(node, schema, values);
     for (const AbstractValue& result : results) context_.budget.spend(kUnitsOfPiece * pieces_of(result));
+    if (!context_.switches.grad) drop_gradients(schema, values, results);
     if (context_.switches.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
@@ -199,6 +212,93 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   }
   if (!change_list(schema, given, results)) change_arguments(node, schema, given, results);
   return results;
+}
+
+// a, b, c = x.unbind(0) says that there are three, or raises.
+AbstractValue Knowledge::unpacked(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  const IrNode* unpacks = nullptr;
+  for (const IrUse& use : node->output()->uses()) {
+    const bool is_there =
+        use.user->kind() == Symbol::kPrimListUnpack && use.user->owning_block() == node->owning_block();
+    if (is_there) unpacks = use.user;
+  }
+  if (unpacks == nullptr || (context_.records() && context_.tracer->in_subgraph())) return {};
+  auto pieces = pieces_of(schema, values, context_.dimensions, std::ssize(unpacks->outputs()));
+  if (!pieces) return {};
+  const auto& [relation, left, right] = pieces->condition;
+  const auto holds = context_.dimensions.decide(relation, left, right);
+  const std::vector<std::string> named = named_dimensions(context_.options.inputs);
+  const auto is_named = [&](const std::string& name) {
+    return std::ranges::find(named, name) != named.end();
+  };
+  if (!holds && !std::ranges::all_of(left.symbols(), is_named)) return {};  // no guard can speak of the data
+  if (holds == false) {
+    report_invalid(node, call_text(schema, values),
+                   "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
+    return {};
+  }
+  if (!holds) context_.guard(Expression::comparison(relation, left, right), frames_.location(node));
+  return std::move(pieces->pieces);
+}
+
+// Whether the tensor requires a gradient is what is known of it.
+bool Knowledge::knows_gradient(const Value& value) const {
+  const auto info = find_tensor_info(value);
+  if (!info || !info->requires_grad) return false;
+  const GradientWrites& writes = context_.gradient_writes;
+  const bool is_number = info->dtype && !is_floating(*info->dtype) && !is_complex(*info->dtype);
+  return is_number || (!writes.may_change && (*info->requires_grad || !writes.may_gain));
+}
+
+// Throws TraceFailure where neither the trace nor the graph can tell.
+void Knowledge::check_gradient(const IrNode* node, const Value& value) const {
+  const Proxy* proxy = find_proxy(value);
+  if (!context_.gradient_writes.disabled || !context_.records() || proxy == nullptr || !proxy->ref.valid())
+    return;
+  if (context_.shapes && knows_gradient(value)) return;
+  const Opcode op = context_.tracer->graph_of(proxy->ref).node(proxy->ref.node).op;
+  const bool is_given = op == Opcode::kPlaceholder || op == Opcode::kGetAttr;
+  if (is_given && !context_.gradient_writes.any) return;
+  frames_.refuse("requires_grad of " + recording_.describe(value) + ", where torch.no_grad() leaves no node",
+                 node);
+}
+
+void Knowledge::note_gradients(const FunctionSchema& schema, const Values& values) {
+  if (!schema.is_mutable()) return;
+  const InterpreterArguments arguments(values);
+  bool writes = false, carries = false;
+  for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
+    const auto& argument = schema.arguments[i];
+    if (!may_hold_tensor(*argument.type)) continue;
+    const auto info = argument.is_written ? find_tensor_info(values[i]) : std::nullopt;
+    const bool is_number = info && info->dtype && !is_floating(*info->dtype) && !is_complex(*info->dtype);
+    writes = writes || (argument.is_written && torchscript::is_tensor(*argument.type) && !is_number);
+    carries = carries || may_require_grad(arguments, i);
+  }
+  if (!writes) return;
+  GradientWrites& all = context_.gradient_writes;
+  all.any = true;
+  all.may_gain = all.may_gain || (carries && context_.switches.grad);
+  const std::string& name = schema.name;
+  const bool says_not = values.back().is_bool() && !values.back().to_bool() && !carries;
+  if (name == "aten::detach_" || name.starts_with("aten::set_")) all.may_change = all.may_change || carries;
+  if (name == "aten::requires_grad_") all.may_change = all.may_change || !says_not;
+}
+
+// Inside of `with torch.no_grad()` results carry none; but a view does where its base does.
+void Knowledge::drop_gradients(const FunctionSchema& schema, const Values& values,
+                               std::vector<AbstractValue>& results) const {
+  const Operator* row = find_operator(schema);
+  if (row == nullptr) return;
+  const InterpreterArguments arguments(values);
+  const std::vector<Alias>& all = costed_operator(*row).aliases;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const bool may_carry = std::ranges::any_of(all, [&](const Alias& alias) {
+      return alias.result == i && alias.argument < values.size() &&
+             may_require_grad(arguments, alias.argument);
+    });
+    if (!may_carry) forget_gradients(results[i]);
+  }
 }
 
 // A list is no longer what it was, and x.unsqueeze_(0) gives x another shape.

@@ -59,6 +59,12 @@ class Knowledge {
   bool answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values);
   bool answer_sizes(const IrNode* node, const Values& values);
   bool asks_size_of_constant(const IrNode* node, const Values& values);
+  AbstractValue unpacked(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  bool knows_gradient(const Value& value) const;
+  void check_gradient(const IrNode* node, const Value& value) const;
+  void note_gradients(const FunctionSchema& schema, const Values& values);
+  void drop_gradients(const FunctionSchema& schema, const Values& values,
+                      std::vector<AbstractValue>& results) const;
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
   TensorNames::Known shared_known(const Value& value);

@@ -40,10 +40,11 @@ void note_bounds(const Expression& condition, std::map<std::string, DimensionRan
   const auto range = name && bound && *bound < kFar && *bound > -kFar ? ranges.find(*name) : ranges.end();
   if (range == ranges.end()) return;
   const std::string& symbol = condition.name();
-  if (symbol == ">=" || symbol == ">") {
+  if (symbol == ">=" || symbol == ">" || symbol == "==") {
     const std::int64_t low = *bound + (symbol == ">" ? 1 : 0);
     range->second.low = std::max(range->second.low.value_or(low), low);
-  } else if (symbol == "<=" || symbol == "<") {
+  }
+  if (symbol == "<=" || symbol == "<" || symbol == "==") {
     const std::int64_t high = *bound - (symbol == "<" ? 1 : 0);
     range->second.high = std::min(range->second.high.value_or(high), high);
   }
@@ -236,8 +237,15 @@ std::optional<std::int64_t> InputMaker::rows_of(const Node& lookup) const {
   return shape && !shape->empty() ? shape->front().number() : std::nullopt;
 }
 
+std::optional<InputMaker::DrawnRange> InputMaker::range_of(NodeId input) const {
+  const Meta& meta = graph_.graph.node(input).meta;
+  const bool is_integer = meta.dtype && (meta.dtype->starts_with("int") || meta.dtype->starts_with("uint"));
+  return meta.shape && is_integer ? std::optional(drawn_range(input)) : std::nullopt;
+}
+
 // Rows of the smallest embedding that the input, or a view of it, is looked up in; else 0 and 1.
-std::int64_t InputMaker::greatest(NodeId input) const {
+InputMaker::DrawnRange InputMaker::drawn_range(NodeId input) const {
+  if (const auto said = drawn_.find(input.index); said != drawn_.end()) return said->second;
   const Graph& graph = graph_.graph;
   std::optional<std::int64_t> rows;
   std::vector<NodeId> pending{input};
@@ -252,11 +260,11 @@ std::int64_t InputMaker::greatest(NodeId input) const {
       }
     }
   }
-  return rows && *rows > 0 ? *rows - 1 : 1;
+  return {0, rows && *rows > 0 ? *rows - 1 : 1};
 }
 
 RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Expression>& shape,
-                                 const Sizes& sizes, std::int64_t high, std::uint64_t seed) const {
+                                 const Sizes& sizes, DrawnRange range, std::uint64_t seed) const {
   std::vector<std::int64_t> extents;
   for (const Expression& dimension : shape) {
     const SymInt* size = dimension.size();
@@ -265,7 +273,8 @@ RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Exp
       throw RunError("the size " + dimension.text().substr(0, 100) + " is no number");
     extents.push_back(*extent);
   }
-  return engine_.random_tensor(dtype, extents, 0, dtype == "bool" ? 1 : high, seed);
+  if (dtype == "bool") range = {};
+  return engine_.random_tensor(dtype, extents, range.low, range.high, seed);
 }
 
 RunValue InputMaker::make_container(const Node& node, const Sizes& sizes, std::uint64_t seed) const {
@@ -282,7 +291,7 @@ RunValue InputMaker::make_container(const Node& node, const Sizes& sizes, std::u
     const ParsedInputSpec parsed = parse_input_spec(spec);
     keys.push_back(engine_.text(key));
     const std::vector<Expression> shape(parsed.shape.begin(), parsed.shape.end());
-    values.push_back(parsed.dtype ? make_tensor(*parsed.dtype, shape, sizes, 1, mixed(seed, values.size()))
+    values.push_back(parsed.dtype ? make_tensor(*parsed.dtype, shape, sizes, {}, mixed(seed, values.size()))
                                   : engine_.integer(parsed.value.evaluate(sizes).value_or(0)));
   }
   if (values.empty()) throw MissingInput(*node.target);
@@ -296,7 +305,7 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     if (spec.name != *node.target && spec.name != std::to_string(position)) continue;
     const ParsedInputSpec parsed = parse_input_spec(spec);
     if (!parsed.dtype) return engine_.integer(parsed.value.evaluate(sizes).value_or(0));
-    return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, greatest(node.id),
+    return make_tensor(*parsed.dtype, {parsed.shape.begin(), parsed.shape.end()}, sizes, drawn_range(node.id),
                        seed);
   }
   if (graph_.signature) {
@@ -304,7 +313,8 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     if (entry != graph_.signature->inputs.end() && entry->value) return engine_.constant(*entry->value);
   }
   const Meta& meta = *node.meta;
-  if (meta.shape && meta.dtype) return make_tensor(*meta.dtype, *meta.shape, sizes, greatest(node.id), seed);
+  if (meta.shape && meta.dtype)
+    return make_tensor(*meta.dtype, *meta.shape, sizes, drawn_range(node.id), seed);
   if (meta.value && meta.value->size() != nullptr) {
     if (const auto number = meta.value->size()->evaluate(sizes)) return engine_.integer(*number);
   }

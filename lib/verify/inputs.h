@@ -34,7 +34,8 @@ struct GivenInputs {
 
 // Makes one set of inputs for each run.  Values from a file are the same in each run.  Example inputs are
 // used in the first run, if they fit the graph.  All others are drawn, determined by the seed: floats are
-// normally distributed; integers are 0 and 1, or valid rows of the embedding that they index.
+// normally distributed; integers are 0 and 1, or rows of the embedding that they index, unless set_range()
+// says otherwise.
 class InputMaker {
  public:
   // The inputs are for the first graph of `collection`.
@@ -50,6 +51,15 @@ class InputMaker {
   // sizes hold.  Throws MissingInput, and RunError for values of a file that the graph cannot take.
   Inputs make(std::int64_t run) const;
 
+  // The integers that are drawn for an input.
+  struct DrawnRange {
+    std::int64_t low = 0, high = 1;
+  };
+  // Returns nothing for inputs that are no tensors of integers.
+  std::optional<DrawnRange> range_of(NodeId input) const;
+  // Draws the integers of an input from that range from now on.
+  void set_range(NodeId input, DrawnRange range) { drawn_[input.index] = range; }
+
  private:
   bool gives_all() const;
   Sizes given_sizes() const;
@@ -59,9 +69,9 @@ class InputMaker {
   bool fits(const Sizes& sizes) const;
   RunValue make_value(const Node& node, std::size_t position, const Sizes& sizes, std::uint64_t seed) const;
   RunValue make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
-                       std::int64_t high, std::uint64_t seed) const;
+                       DrawnRange range, std::uint64_t seed) const;
   RunValue make_container(const Node& node, const Sizes& sizes, std::uint64_t seed) const;
-  std::int64_t greatest(NodeId input) const;
+  DrawnRange drawn_range(NodeId input) const;
   std::optional<std::int64_t> rows_of(const Node& lookup) const;
 
   const Engine& engine_;
@@ -71,6 +81,7 @@ class InputMaker {
   std::uint64_t seed_;
   GivenInputs given_;
   std::map<std::string, DimensionRange> ranges_;  // ranges of all named dimensions
+  std::map<std::uint32_t, DrawnRange> drawn_;     // by input, where set_range() said so
 };
 
 }  // namespace fxtrace::verify

@@ -7,6 +7,7 @@
 #include "graph/text_form.h"
 #include "support/words.h"
 #include "verify/guard_evaluator.h"
+#include "verify/index_ranges.h"
 #include "verify/inputs.h"
 #include "verify/solve.h"
 
@@ -45,7 +46,7 @@ class Verifier {
     // Code that asks whether gradients are recorded was traced as in a process that records them.
     engine_.api().set_grad(std::ranges::any_of(
         graph_.guards, [](const Guard& guard) { return guard.expr.text() == "torch.is_grad_enabled()"; }));
-    const std::vector<Outcome> theirs = run_file(nullptr);
+    const std::vector<Outcome> theirs = run_fitting();
     check_guards();
     if (!done_.fault) check_graph(theirs);
     if (done_.fault && done_.fault->kind == Fault::Kind::kValue) find_node();
@@ -69,6 +70,34 @@ class Verifier {
   // --- the model ---
 
   using Digests = std::unordered_set<std::uint64_t>;
+
+  // Integers that the model refuses as indices are drawn anew, from a range that it takes.
+  std::vector<Outcome> run_fitting() {
+    try {
+      return run_file(nullptr);
+    } catch (const CannotRun&) {
+      throw;
+    } catch (const RunError&) {
+      if (!fit_ranges()) throw;
+    }
+    return run_file(nullptr);
+  }
+
+  bool fit_ranges() {
+    const std::unique_ptr<RunnableModel> model = load_();
+    IndexRanges ranges(engine_, graph_, maker_);
+    for (std::size_t round = 0; round < 2;
+         ++round) {  // a later run may narrow what an earlier one has shifted
+      for (std::size_t run = 0; run < inputs_.size(); ++run) {
+        if (inputs_[run].origin != InputOrigin::kRandom) continue;
+        if (!ranges.fit(static_cast<std::int64_t>(run), *model, [&] { seed(run); })) return false;
+      }
+    }
+    for (std::size_t run = 0; run < inputs_.size(); ++run) {
+      inputs_[run] = maker_.make(static_cast<std::int64_t>(run));
+    }
+    return true;
+  }
 
   // `seen`: what all tensors were that operators made in the last run.
   std::vector<Outcome> run_file(Digests* seen, std::size_t runs = SIZE_MAX) {
@@ -336,7 +365,7 @@ class Verifier {
   const ModuleGraph& graph_;
   const Load& load_;
   const VerifyOptions& options_;
-  const InputMaker maker_;
+  InputMaker maker_;
   std::vector<InputMaker::Inputs> inputs_;  // by run
   std::size_t run_ = 0;
   Sizes sizes_;

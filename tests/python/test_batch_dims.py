@@ -9,6 +9,7 @@ import contextlib
 import copy
 import io
 import json
+import random
 import warnings
 
 import harness
@@ -188,6 +189,9 @@ PROGRAMS = {
     "products": (each(lambda a: (a.prod(), a.prod(0), a.cumprod(-1))), MATRIX, REMOVED),
     "deviations": (each(lambda a: (a.std(), a.var(0), a.var((0, 1), correction=0), a.std(-1, keepdim=True))), MATRIX, CLOSE),
     "norms": (each(lambda a: (a.norm(), torch.linalg.vector_norm(a, dim=-1), F.normalize(a, dim=0))), MATRIX, CLOSE),
+    "norms of matrices": (each(lambda a: (torch.linalg.norm(a), torch.linalg.norm(a, dim=1), torch.linalg.norm(a, 1), torch.linalg.norm(a, "nuc"),
+                                          torch.linalg.norm(a, -2, keepdim=True), torch.linalg.matrix_norm(a), torch.linalg.norm(a[0], 3), torch.linalg.norm(a[0, 0]),
+                                          torch.linalg.matrix_norm(a[None], float("inf"), dim=(0, 2)), torch.linalg.norm(a[None]))), MATRIX, CLOSE),
     "logsumexp": (each(lambda a: (a.logsumexp(0), a.logsumexp((0, 1)))), MATRIX, REMOVED),
     "count_nonzero": (each(lambda a: (a.count_nonzero(), a.count_nonzero(0))), (i(2, 3, 4, 4),), REMOVED),
     # shapes
@@ -195,6 +199,9 @@ PROGRAMS = {
     "view of a moved one": (each(lambda a: a.reshape(-1), in_dims=1), MATRIX, REMOVED),
     "orders": (each(lambda a: (a.t(), a.transpose(0, 1), a.transpose(-1, -2), a.permute(1, 0), a.mT, a.permute(-1, 0))), MATRIX, REMOVED),
     "t of a vector": (each(lambda a: a.t() + 1), ONE, REMOVED),
+    "reversed orders": (each(lambda a: (a.T, a[..., 0].T * 2, a[0, 0].T + 1, a[0].mH, a[0].H, a[0].adjoint(), torch.rot90(a), torch.rot90(a, -1, (-1, 0)),
+                                        torch.rot90(a, 2, (1, 2)))), (f(3, 4, 2, 5),), REMOVED),
+    "products with the reversed": (each(lambda a: a @ a.T), MATRIX, CLOSE),
     "movedim": (each(lambda a: (a.movedim(0, -1), a.movedim((0, 1), (1, 2)), a.swapaxes(0, 2))), (f(2, 3, 4, 5),), REMOVED),
     "squeeze": (each(lambda a: (a.squeeze(), a.squeeze(0), a.squeeze(-1), a.unsqueeze(0), a.unsqueeze(-1))), (f(1, 1, 4, 1),), REMOVED),
     "unsqueeze of a number": (each(lambda a: (a.unsqueeze(0), a.unsqueeze(-1))), (f(3),), REMOVED),
@@ -272,6 +279,22 @@ PROGRAMS = {
     "einsum": (each(lambda a, b: (torch.einsum("ij,kj->ik", a, b), torch.einsum("A j, bj", a, b))), (f(3, 4, 5), f(3, 2, 5)), CLOSE),
     "einsum with dots": (each(lambda a, b: (torch.einsum("...ij,jk", a, b), torch.einsum("i...->...", b)), in_dims=(0, None)), (f(3, 2, 4, 5), f(5, 3)), CLOSE),
     "einsum, pairs": (pairs(lambda a, b: torch.einsum("i,ij->j", a, b)), (f(3, 4), f(2, 4, 5)), CLOSE),
+    "kron": (each(lambda a, b: (torch.kron(a, b), torch.kron(a[0], b), torch.kron(a, b[0, 0]), torch.kron(a[0, 0], b[0, 0]))), (f(3, 2, 4), f(3, 5, 3)), REMOVED),
+    "kron by one": (each(torch.kron, in_dims=(None, 1)), (f(2, 4), f(5, 3, 2)), REMOVED),
+    "kron of all": (pairs(torch.kron), (f(3, 2, 2), f(4, 3)), REMOVED),
+    "kron of numbers in two dtypes": (each(torch.kron, in_dims=(0, None)), (f(3), f().double()), "another dtype"),
+    "grids": (each(lambda a, b: (*torch.meshgrid(a, b, indexing="ij"), *torch.meshgrid(a, b, a, indexing="xy"), *torch.meshgrid(a[0], b))), (f(3, 2), f(3, 4)), REMOVED),
+    "grids of all": (pairs(lambda a, b: torch.meshgrid(a, b, indexing="xy")[0] - 1), (f(3, 2), f(5, 4)), REMOVED),
+    "cross": (each(lambda a, b: (torch.cross(a, b, dim=0), torch.linalg.cross(a, b, dim=-2), torch.cross(a, b), torch.cross(a[:, 0], b[:, 0]))), (f(4, 3, 5), f(4, 3, 5)), REMOVED),
+    "cross by one": (each(lambda a, b: torch.cross(a, b), in_dims=(0, None)), (f(3, 4, 3, 3), f(4, 3, 3)), REMOVED),
+    "searchsorted": (
+        each(lambda a, b: (torch.searchsorted(a.sort()[0], b), torch.searchsorted(a[0].sort()[0], b[0]), torch.searchsorted(a[0].sort()[0], b, right=True),
+                           torch.searchsorted(a[0].sort()[0], b[0, 0], out_int32=True), torch.searchsorted(a[0].sort()[0], 0.5, side="right"),
+                           torch.searchsorted(a, b, sorter=a.argsort(-1)))), (f(3, 2, 5), f(3, 2, 4)), REMOVED),
+    "searchsorted in one": (each(torch.searchsorted, in_dims=(None, 0)), (f(5).sort()[0], f(3, 2, 4)), REMOVED),
+    "searchsorted of one": (each(torch.searchsorted, in_dims=(0, None)), (f(3, 5).sort()[0], f(2, 4)), REMOVED),
+    "searchsorted of all": (pairs(torch.searchsorted), (f(3, 5).sort()[0], f(2, 4)), REMOVED),
+    "histogram": (each(lambda a: torch.histc(a, 4, 0.0, 1.0)), ONE, "histc"),
     # images
     "convolution": (lambda s, x, w, b: vmap(lambda a: F.conv1d(a, w, b))(x), (f(2, 3, 4, 5), f(6, 4, 2), f(6)), REMOVED),
     "convolution of one": (lambda s, x, w: vmap(lambda a: F.conv2d(a, w, padding="same"))(x), (f(2, 4, 5, 5), f(6, 4, 3, 3)), REMOVED),
@@ -537,6 +560,97 @@ def test_out_dims_of_a_saved_collection(program, tmp_path, out_dim):
     assert not vmap_nodes(graph)
     rebuilt = harness.rebuild_exported(path, graph, _exported.load(path))
     assert harness.difference(expected, rebuilt(x)) is None
+
+
+def arguments_of(draw, name):
+    """Of one sample, as shapes."""
+    size = lambda: draw.choice([1, 2, 3, 4])  # noqa: E731
+    if name in ("T", "norm", "vector norm"):
+        return [[size() for _ in range(draw.choice([0, 1, 2, 2, 3]))]]
+    if name in ("matrix norm", "rot90"):
+        return [[size() for _ in range(draw.choice([2, 2, 3]))]]
+    if name == "meshgrid":
+        return [[size()] if draw.random() < 0.8 else [] for _ in range(draw.choice([1, 2, 3]))]
+    if name == "cross":
+        shape = [size() for _ in range(draw.choice([0, 1, 2]))]
+        shape.insert(draw.randrange(len(shape) + 1), 3)
+        return [shape, [1 if s != 3 and draw.random() < 0.3 else s for s in shape]]
+    if name == "searchsorted":
+        values = [size() for _ in range(draw.choice([0, 1, 1, 2, 3]))]
+        rows = values[:-1] if len(values) > 1 and draw.random() < 0.5 else []
+        return [[*rows, 5], values]
+    return [[size() for _ in range(draw.choice([0, 1, 2, 3]))] for _ in "ab"]  # kron
+
+
+def drawn_function(draw, name, shapes):
+    rank = len(shapes[0])
+    keep = draw.random() < 0.5 and rank > 0
+    if name == "norm":
+        order = draw.choice([None, 2, 1, float("inf"), -1, 0.5] if rank == 1 else [None, 1, "fro", -1, "nuc"] if rank == 2 else [None])
+        dim = draw.randrange(-rank, rank) if rank and order is None and draw.random() < 0.5 else None
+        return lambda a: torch.linalg.norm(a, order, dim, keep)
+    if name == "vector norm":
+        dims = draw.sample(range(rank), draw.randrange(1, rank + 1)) if rank and draw.random() < 0.5 else None
+        order = draw.choice([2, 1, 3])
+        return lambda a: torch.linalg.vector_norm(a, order, dims, keep)
+    if name == "matrix norm":
+        order, dims = draw.choice(["fro", "nuc", 1, float("-inf"), 2]), draw.sample(range(-rank, 0), 2) if draw.random() < 0.5 else (-2, -1)
+        return lambda a: torch.linalg.matrix_norm(a, order, dims, keep)
+    if name == "rot90":
+        k, dims = draw.randrange(-2, 5), draw.sample(range(rank), 2)
+        return lambda a: torch.rot90(a, k, dims)
+    if name == "meshgrid":
+        indexing = draw.choice(["ij", "xy"])
+        return lambda *given: [*torch.meshgrid(*given, indexing=indexing)]
+    if name == "searchsorted":
+        right, half = draw.random() < 0.5, draw.random() < 0.5
+        return lambda a, b: torch.searchsorted(a.sort()[0], b, right=right, out_int32=half)
+    return {"T": lambda a: a.T, "cross": torch.cross, "kron": torch.kron}[name]
+
+
+def drawn_program(draw, name):
+    """A function under one or two vmaps, and its inputs; nothing where torch itself refuses it."""
+    shapes = arguments_of(draw, name)
+    function, inputs = drawn_function(draw, name, shapes), list(shapes)
+    for _ in range(draw.choice([1, 1, 2])):
+        batch, dims = draw.choice([1, 2, 3]), [None] * len(inputs)
+        while all(dim is None for dim in dims):
+            dims = [draw.randrange(len(shape) + 1) if draw.random() < 0.7 else None for shape in inputs]
+        inputs = [shape if dim is None else [*shape[:dim], batch, *shape[dim:]] for shape, dim in zip(inputs, dims)]
+        function = vmap(function, in_dims=tuple(dims))
+    tensors = [torch.rand(shape) for shape in inputs]
+    try:
+        group = op_samples.Calls([op_samples.Sample(name, function, tensors)])
+        torch.export.save(torch.export.export(group, tuple(tensors)), io.BytesIO())
+    except (RuntimeError, IndexError, ValueError):
+        return None
+    return function, tensors
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("name", ["T", "norm", "vector norm", "matrix norm", "rot90", "meshgrid", "cross", "searchsorted", "kron"])
+def test_drawn(program, tmp_path, name):
+    """Equal to torch.vmap to the bit, but for sums that are added up in another order."""
+    draw, removed = random.Random(name), 0
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        drawn = [made for made in (drawn_program(draw, name) for _ in range(60)) if made]
+        for start in range(0, len(drawn), 15):
+            calls = [op_samples.Sample(name, function, tensors) for function, tensors in drawn[start : start + 15]]
+            inputs, path = tuple(tensor for call in calls for tensor in call.tensors), str(tmp_path / "program.pt2")
+            group = op_samples.Calls(calls)
+            torch.export.save(torch.export.export(group, inputs), path)
+            graph = program.trace(path, "--no-default-leaves", "--pass", "remove-batch-dims")["graphs"][0]
+            removed += len(calls) - sum("increment_nesting" in node for node in vmap_nodes(graph))
+            rebuilt = harness.rebuild_exported(path, graph, _exported.load(path))
+            check_shapes(graph, rebuilt, list(inputs))
+            for result, wanted in zip(pytree.tree_leaves(rebuilt(*inputs)), pytree.tree_leaves(group(*inputs)), strict=True):
+                if "norm" in name:
+                    torch.testing.assert_close(result, wanted, rtol=1e-5, atol=1e-6)
+                else:
+                    assert torch.equal(result, wanted)
+    assert len(drawn) > 30 and removed > 0.9 * len(drawn)
 
 
 def over_a_batch(sample, batched: str):

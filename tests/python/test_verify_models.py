@@ -341,3 +341,88 @@ def test_constants_of_double_precision(program, tmp_path, way):
     if way == "exported":
         return check(program, exported(tmp_path, Doubles(), (torch.rand(2),)))
     check(program, scripted(tmp_path, torch.jit.trace(Doubles(), torch.rand(2))), "--input", "float32[2]")
+
+
+# --- integers that index something, behind whatever arithmetic ---
+
+
+class Indices(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.other, self.bag = nn.Embedding(20, 4), nn.Embedding(3, 4), nn.EmbeddingBag(9, 4, mode="sum")
+        self.register_buffer("offsets", torch.tensor([0, 10]))
+        self.register_buffer("rows", torch.rand(6, 5))
+
+
+class Offset(Indices):
+    def forward(self, x: Tensor):
+        return self.table(x + self.offsets) + self.table(2 * x)
+
+
+class Far(Indices):
+    def forward(self, x: Tensor):
+        return self.table(x - 1000)
+
+
+class Reversed(Indices):
+    def forward(self, x: Tensor):
+        return self.table(119 - x) + self.other((119 - x) // 10)
+
+
+class Below(Indices):
+    def forward(self, x: Tensor):
+        return self.table((x + 100).to(torch.int32))
+
+
+class Chosen(Indices):
+    def forward(self, x: Tensor):
+        return self.table(torch.where(x > 3, x + 8, x)), self.table(torch.cat([x, x.clamp(0, 4) + 9])), self.other(x % 3)
+
+
+class Rows(Indices):
+    def forward(self, x: Tensor):
+        return self.rows[x + 2], self.rows.index_select(0, x.flatten() + 3), self.rows.gather(0, x.expand(-1, 2) + 4), self.rows[:, x - 1]
+
+
+class Written(Indices):
+    def forward(self, x: Tensor):
+        return torch.zeros(x.shape[0], 4).scatter(1, x * 3, 1.0), torch.zeros(9, 2).index_add(0, x[:, 0] + 7, x.float())
+
+
+class Classes(Indices):
+    def forward(self, x: Tensor):
+        return nn.functional.one_hot(x + 2, 4), nn.functional.cross_entropy(self.table(x), x[:, 0].unsqueeze(1).expand(-1, 4) + 1)
+
+
+class Bags(Indices):
+    def forward(self, x: Tensor):
+        return self.bag(x + 7), self.bag(x.float().mul(3.7).long())
+
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Offset()
+
+    def forward(self, x: Tensor):
+        return self.inner(x + 1)
+
+
+@pytest.mark.parametrize("kind", tiers.only([Offset, Far], [Offset, Far, Reversed, Below, Chosen, Rows, Written, Classes, Bags, Both]), ids=lambda kind: kind.__name__)
+def test_indices(program, tmp_path, kind):
+    module, x = kind().eval(), {Far: torch.tensor([[1000, 1001]] * 5), Reversed: torch.tensor([[110, 119]] * 5), Below: torch.tensor([[-100, -99]] * 5)}
+    given = x.get(kind, torch.tensor([[1, 1]] * 5) if kind is Rows else torch.zeros(5, 2, dtype=torch.int64))
+    path = exported(tmp_path, module, (given,), dynamic=({0: torch.export.Dim.AUTO},))
+    for options in (["--runs", "4"], ["--runs", "3", "--no-default-leaves"]):
+        check(program, path, *options, passes=("default",))
+    check(program, scripted(tmp_path, module), "--input", "x=int64[n,2]", "--runs", "4", passes=("default",))
+
+
+class Refused(nn.Module):
+    def forward(self, x: Tensor):
+        return torch.zeros(2)[x * 0 + 5]
+
+
+def test_indices_that_no_input_makes_right(program, tmp_path):
+    done = verify(program, scripted(tmp_path, Refused()), "--input", "x=int64[3]")
+    assert done.returncode == 3 and "out of bounds" in done.stderr, (done.returncode, done.stderr)

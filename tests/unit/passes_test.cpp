@@ -12,6 +12,7 @@
 //     %a = ...
 //   ----
 //   the graph afterwards; "same" where the pass did nothing
+//   guard x.is_contiguous()           that the pass added
 //   left NODE: why
 #include <algorithm>
 #include <cstdlib>
@@ -70,11 +71,15 @@ class Case {
   std::string run(const std::string& pass) {
     lint(collection_);
     const std::string before = print(collection_.graphs.front(), "");
+    const std::size_t given_guards = collection_.graphs.front().guards.size();
     REQUIRE(find_pass(pass) != nullptr);
     const auto reports = run_pass(*find_pass(pass), collection_);
     lint(collection_);
     std::string text = print(collection_.graphs.front(), "");
     if (text == before) text = "same\n";
+    const std::vector<Guard>& guards = collection_.graphs.front().guards;
+    for (std::size_t i = given_guards; i < guards.size(); ++i)
+      text += "guard " + guards[i].expr.text() + "\n";
     for (const PassReport& report : reports) {
       for (const Declined& left : report.declined) {
         text += "left " + (left.graph.empty() ? "" : left.graph.substr(1) + "/") + left.node + ": " +

@@ -68,6 +68,18 @@ class OperatorCall : public BatchCall {
         return permute();
       case BatchForm::kTransposeOne:
         return finish(only().rank() < 2 ? only() : steps_.transposed(only()));
+      case BatchForm::kReverse:
+        return finish(reversed());
+      case BatchForm::kNorm:
+        return norm();
+      case BatchForm::kCross:
+        return cross();
+      case BatchForm::kGrid:
+        return grid();
+      case BatchForm::kKron:
+        return finish(kron());
+      case BatchForm::kSearchSorted:
+        return finish(search_sorted());
       case BatchForm::kSqueezeAll:
         return squeeze_all();
       case BatchForm::kReduce:
@@ -175,8 +187,12 @@ class OperatorCall : public BatchCall {
     for (const SchemaArgument& argument : info_.schema.arguments) {
       if (!names_dimensions(argument)) continue;
       if (rank == 0 && !rule_.of_result) throw CannotBatch{node_.name + " gets no dimension"};
+      if (args_.find(argument.name) == nullptr && argument.default_value == "[0, 1]") {
+        args_.set(argument.name, range(0, 2));
+      }
       const Argument* given = args_.find(argument.name);
       const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
+      if (given == nullptr && argument.default_value == "[-2, -1]") continue;
       if (list != nullptr && !list->items.empty()) {
         Argument::List shifted;
         for (const Argument& item : list->items) {
@@ -223,6 +239,55 @@ class OperatorCall : public BatchCall {
     args_.set("dims", std::move(dims));
     replace_tensors();
     finish(value.levels);
+  }
+
+  Batched reversed() {
+    const Batched value = only();
+    if (!rule_.target.empty()) {
+      if (value.rank() != 2) throw CannotBatch{node_.name + " gets no matrix"};
+      return plan_.emit(node_, {std::string(rule_.target), {value.tensor}}, value.levels, node_.meta);
+    }
+    if (value.rank() < 2) return value;
+    Argument::List dims = range(0, value.levels.size() + value.rank());
+    std::reverse(dims.items.begin() + static_cast<std::ptrdiff_t>(value.levels.size()), dims.items.end());
+    return plan_.emit(node_, {"aten.permute.default", {value.tensor, std::move(dims)}}, value.levels,
+                      node_.meta);
+  }
+
+  // As ATen/native/LinearAlgebra.cpp decides between both.
+  void norm() {
+    const Batched value = only();
+    const Argument* dim = args_.find("dim");
+    const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
+    if (dim != nullptr && list == nullptr) throw CannotBatch{"a list of dimensions is not known"};
+    const bool has_order = args_.find("ord") != nullptr;
+    const bool is_text = has_order && args_.find("ord")->is<std::string>();
+    const std::size_t dims = list != nullptr ? list->items.size() : value.rank();
+    if (has_order && list == nullptr && dims != 1 && dims != 2) {
+      throw CannotBatch{node_.name + " gets no vector and no matrix"};
+    }
+    const bool is_matrix = is_text || (has_order && dims == 2);
+    const std::string target = !is_matrix ? "aten.linalg_vector_norm.default"
+                               : is_text  ? "aten.linalg_matrix_norm.str_ord"
+                                          : "aten.linalg_matrix_norm.default";
+    NamedArguments args(semantics_.find_operator(target)->schema);
+    args.copy(args_);
+    if (!has_order) args.set("ord", std::int64_t{2});
+    Batched given = value;
+    if (given.rank() == 0) given = steps_.unsqueezed(given, 0);
+    Argument::List shifted = range(given.levels.size(), given.rank());
+    for (std::size_t i = 0; list != nullptr && i < list->items.size(); ++i) {
+      if (i == 0) shifted.items.clear();
+      const auto* number = list->items[i].get_if<std::int64_t>();
+      if (number == nullptr || value.rank() == 0) throw CannotBatch{"a dimension is not known"};
+      shifted.items.emplace_back(behind(given.levels.size(), *number));
+    }
+    if (value.rank() == 0 && args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true)) {
+      throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
+    }
+    args.set("dim", std::move(shifted));
+    args.set("self", given.tensor);
+    finish(plan_.emit(node_, call(target, args), given.levels, node_.meta));
   }
 
   void squeeze_all() {
@@ -362,6 +427,124 @@ class OperatorCall : public BatchCall {
     if (has_dimensions) return finish(levels);
     const Batched one = plan_.emit(node_, call(node_.target, args_), levels, with_shape(node_.meta, {1}));
     finish(plan_.emit(node_, {"aten.squeeze.dim", {one.tensor, -1}}, levels, node_.meta));
+  }
+
+  // As at::_default_cross_dim finds it.
+  void cross() {
+    if (args_.integer("dim")) return equal();
+    if (args_.find("dim") != nullptr) throw CannotBatch{"a dimension is not known"};
+    const Batched value = first();
+    const auto rank = static_cast<std::int64_t>(value.rank());
+    if (second().rank() != value.rank()) throw CannotBatch{node_.name + " gets tensors of several ranks"};
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const auto size = value.shape()[static_cast<std::size_t>(i)].number();
+      if (!size) break;
+      if (*size != 3) continue;
+      args_.set("dim", i - rank);
+      return equal();
+    }
+    throw CannotBatch{"it is not known along which dimension " + node_.name + " is"};
+  }
+
+  void grid() {
+    const Argument* given = args_.find("tensors");
+    const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
+    if (items == nullptr || items->items.empty()) throw CannotBatch{"a list of tensors is not known"};
+    const Argument* indexing = args_.find("indexing");
+    const std::size_t rank = items->items.size();
+    const bool swaps = rank > 1 && indexing != nullptr && *indexing == Argument("xy");
+    const Levels levels = BatchPlan::common_levels(tensors());
+    Argument::List aligned;
+    for (std::size_t i = 0; i < rank; ++i) {
+      const auto* id = items->items[i].get_if<NodeId>();
+      if (id == nullptr) throw CannotBatch{"a list of tensors is not known"};
+      Batched value = plan_.value(*id);
+      if (value.rank() > 1) throw CannotBatch{node_.name + " gets too many dimensions"};
+      if (value.rank() == 0) value = steps_.unsqueezed(value, 0);
+      const std::size_t place = swaps && i < 2 ? 1 - i : i;
+      for (std::size_t behind = place + 1; behind < rank; ++behind) value = steps_.unsqueezed(value, 1);
+      aligned.items.emplace_back(plan_.align(node_, value, levels, rank));
+    }
+    finish(plan_.emit(node_, {"aten.broadcast_tensors.default", {std::move(aligned)}}, levels, node_.meta));
+  }
+
+  // a[i, k] * b[j, l] at [i * J + j, k * L + l]
+  Batched kron() {
+    std::vector<Batched> values{first(), second()};
+    const std::size_t rank = max_rank(values);
+    if (rank == 0 && common_type(values)) throw CannotBatch{node_.name + " would have another dtype"};
+    for (std::size_t i = 0; i < 2; ++i) {
+      while (values[i].rank() < rank) values[i] = steps_.unsqueezed(values[i], 0);
+      for (std::size_t dim = 0; dim < rank; ++dim) {
+        values[i] = steps_.unsqueezed(values[i], 2 * dim + (i == 0 ? 1 : 0));
+      }
+    }
+    Shape shape = broadcast_shape(values);
+    Batched result = steps_.elementwise("aten.mul.Tensor", values, with_shape(node_.meta, shape));
+    for (std::size_t dim = 0; dim < rank; ++dim) {
+      const auto at = shape.begin() + static_cast<std::ptrdiff_t>(dim);
+      *at = product({*at, *(at + 1)});
+      shape.erase(at + 1);
+      const auto from = static_cast<std::int64_t>(result.levels.size() + dim);
+      result = plan_.emit(node_, {"aten.flatten.using_ints", {result.tensor, from, from + 1}}, result.levels,
+                          with_shape(node_.meta, shape));
+    }
+    return result;
+  }
+
+  // Rows of values are searched for in rows of one length; one row is for values of any shape.
+  Batched search_sorted() {
+    const std::string sequence = name_at(0);
+    const bool is_number = args_.type("self").name != "Tensor";
+    const Batched sorted = first();
+    if (!is_batched(sequence) && !is_batched("sorter") && sorted.rank() == 1) {
+      const Levels levels = is_number ? Levels{} : tensor("self").levels;
+      replace_tensors();
+      return plan_.emit(node_, call(node_.target, args_), levels, node_.meta);
+    }
+    Batched value = is_number ? number_for(sorted, *args_.find("self")) : tensor("self");
+    if (!is_number && common_type({sorted, value})) {
+      throw CannotBatch{node_.name + " would compare in another dtype"};
+    }
+    const Shape shape = value.shape();
+    if (sorted.rank() == 1 && value.rank() == 0) value = steps_.unsqueezed(value, 0);
+    if (sorted.rank() == 1 && value.rank() > 1) value = steps_.flattened(value);
+    if (sorted.rank() == 0 || sorted.rank() != value.rank()) {
+      throw CannotBatch{node_.name + " gets tensors of several ranks"};
+    }
+    std::vector<Batched> all{sorted, value};
+    if (args_.find("sorter") != nullptr) all.push_back(tensor("sorter"));
+    const Levels levels = BatchPlan::common_levels(all);
+    const OperatorInfo& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
+    NamedArguments args(of_tensors.schema);
+    args.copy(args_);
+    const auto spread = [&](const Batched& one) { return plan_.spread(node_, one, levels, one.rank()); };
+    args.set(sequence, spread(sorted));
+    args.set("self", spread(value));
+    if (all.size() > 2) args.set("sorter", spread(all[2]));
+    const Batched found =
+        plan_.emit(node_, call(of_tensors.op->target(), args), levels, with_shape(node_.meta, value.shape()));
+    if (value.rank() == shape.size()) return found;
+    if (shape.empty()) return plan_.emit(node_, {"aten.squeeze.dim", {found.tensor, -1}}, levels, node_.meta);
+    Argument::List sizes;
+    for (const Meta::Dim& size : shape) {
+      if (!size.number()) throw CannotBatch{"a size is not known"};
+      sizes.items.emplace_back(*size.number());
+    }
+    return plan_.emit(node_, {"aten.unflatten.int", {found.tensor, -1, std::move(sizes)}}, levels,
+                      node_.meta);
+  }
+  // The number as a tensor without dimensions, one for all samples.
+  Batched number_for(const Batched& like, const Argument& number) {
+    const Dtype dtype = like.sample.dtype ? find_scalar_type(*like.sample.dtype) : Dtype{};
+    const bool fits = dtype && (is_floating(*dtype) || (is_integral(*dtype) && number.is<std::int64_t>()));
+    if (!fits || (!number.is<std::int64_t>() && !number.is<double>())) {
+      throw CannotBatch{node_.name + " compares in a dtype that is not known"};
+    }
+    Meta meta = with_shape(like.sample, {});
+    Kwargs kwargs{{"dtype", Argument::Dtype{*meta.dtype}}};
+    if (meta.device) kwargs.emplace_back("device", Argument::Device{*meta.device});
+    return plan_.emit(node_, {"aten.scalar_tensor.default", {number}, std::move(kwargs)}, {}, meta);
   }
 
   void sizes_of() {

@@ -27,13 +27,30 @@ bool gives_one_tensor(const Schema& schema) {
 
 }  // namespace
 
-Tensors::Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph)
-    : graph_(graph), semantics_(semantics), memory_(graph, semantics), is_subgraph_(is_subgraph) {
+Tensors Tensors::of(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph) {
+  Tensors tensors(graph, semantics, is_subgraph, {});
+  // Strides are asked only where a write would stay without them, as inputs are then assumed to have some.
+  std::vector<bool> by_strides(tensors.has_copies_.size());
+  for (const auto& [region, reason] : tensors.refused_) by_strides[region] = tensors.has_copies_[region];
+  if (std::ranges::find(by_strides, true) == by_strides.end()) return tensors;
+  return Tensors(graph, semantics, is_subgraph, std::move(by_strides));
+}
+
+Tensors::Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph,
+                 std::vector<bool> by_strides)
+    : graph_(graph),
+      semantics_(semantics),
+      memory_(graph, semantics),
+      is_subgraph_(is_subgraph),
+      by_strides_(std::move(by_strides)) {
   left_.resize(memory_.regions());
   has_copies_.resize(memory_.regions());
   of_node_.resize(memory_.nodes(), kNoTensor);
   write_of_.resize(memory_.nodes(), kNoWrite);
+  Strides strides(graph, semantics, memory_, is_subgraph);
+  strides_ = &strides;
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) read(id);
+  strides_ = nullptr;
   finish();
 }
 
@@ -156,6 +173,7 @@ void Tensors::read_operator(const Node& node, const OperatorInfo& info, const Ef
   if (!alias.always || alias.may_be_same) {
     if (is_input(node, info, *parent)) return same(node.id, *parent);
     if (!gives_one_tensor(info.schema)) return refuse_all();
+    if (read_reshape(node, *parent)) return;
     make(node.id, kNoTensor, false);
     has_copies_[memory_.region_number(node.id)] = true;
     return;
@@ -163,6 +181,22 @@ void Tensors::read_operator(const Node& node, const OperatorInfo& info, const Ef
   const TensorNumber base = now(*parent);
   if (base == kNoTensor) return refuse_all();
   make(node.id, base, true);
+}
+
+// Where the strides tell whether it is a view or a copy.
+bool Tensors::read_reshape(const Node& node, NodeId parent) {
+  using Kind = Strides::Reshaped::Kind;
+  if (by_strides_.empty() || !by_strides_[memory_.region_number(node.id)]) return false;
+  const TensorNumber base = now(parent);
+  auto reshaped = strides_->reshaped(node);
+  if (reshaped.kind == Kind::kUnknown || base == kNoTensor) return false;
+  if (reshaped.kind == Kind::kSame) {
+    same(node.id, parent);
+  } else {
+    make(node.id, reshaped.kind == Kind::kView ? base : kNoTensor, reshaped.kind == Kind::kView);
+  }
+  if (!reshaped.contiguous.empty()) assumptions_.push_back({node.id, std::move(reshaped.contiguous)});
+  return true;
 }
 
 // x.to(torch.float32) of a tensor that is that already, in a region where no sizes are changed in place.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "passes/support/memory.h"
+#include "passes/support/strides.h"
 
 namespace fxtrace {
 
@@ -48,13 +49,21 @@ struct Write {
 class Tensors {
  public:
   // `is_subgraph` says that writes to inputs are not visible outside.
-  Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph);
+  static Tensors of(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph);
 
   struct Obstacle {
     NodeId node;  // the write that is kept
     std::string reason;
   };
   const std::vector<Obstacle>& obstacles() const { return obstacles_; }
+
+  // Inputs of the graph that are taken to be contiguous, where a write needs that: else `node` would be a
+  // copy instead of a view, or the other way.
+  struct Assumption {
+    NodeId node;
+    std::vector<NodeId> inputs;
+  };
+  const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
   // Returns the value's tensor; kNoTensor in regions that are not written or not understood.  After a write
   // that changes sizes in place, the value stands for the tensor that find_write() gives; callers must follow
@@ -68,10 +77,13 @@ class Tensors {
   bool is_still_written(NodeId value) const;
 
  private:
+  // `by_strides`: the regions where strides decide what is a view and what is a copy; empty for none.
+  Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph, std::vector<bool> by_strides);
   void read(NodeId id);
   void read_operator(const Node& node, const OperatorInfo& info, const Effects& effects);
   void read_write(const Node& node, const OperatorInfo& info, const Effects& effects);
   bool is_input(const Node& node, const OperatorInfo& info, NodeId parent) const;
+  bool read_reshape(const Node& node, NodeId parent);
   void read_function(const Node& node, const Effects& effects);
   void read_item(const Node& node);
   void read_leaf(const Node& node, const Effects& effects);
@@ -97,6 +109,8 @@ class Tensors {
   Semantics& semantics_;
   Memory memory_;
   bool is_subgraph_;
+  std::vector<bool> by_strides_;
+  Strides* strides_ = nullptr;  // while nodes are read
   std::vector<Tensor> tensors_;
   std::vector<TensorNumber> of_node_;          // by node; kNoTensor for most
   std::vector<TensorNumber> became_;           // by tensor: its successor after a change of sizes in place
@@ -113,6 +127,7 @@ class Tensors {
   std::unordered_map<std::size_t, std::string> refused_;  // by region: the reason for which it is excluded
   std::vector<bool> left_;                                // by region: it is excluded
   std::vector<Obstacle> obstacles_;
+  std::vector<Assumption> assumptions_;
 };
 
 }  // namespace fxtrace

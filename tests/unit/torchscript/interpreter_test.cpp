@@ -64,7 +64,7 @@ constexpr std::string_view kLine = "----\n";
 //   --input x=float32[n,4]       options of a trace
 //
 //   module Sub                   submodules first, the root last
-//     weight: float32[4,3]       a parameter
+//     weight: float32[4,3]       a parameter; frozen, without `requires_grad` behind it
 //     count = 3                  an integer attribute, a float or a bool
 //     sub: Sub                   a submodule
 //   forward(%self, %x : Tensor):
@@ -164,6 +164,7 @@ class Case {
     auto tensor = make_counted<TensorValue>();
     tensor->sizes = sizes;
     tensor->strides = *script::contiguous_strides(sizes);
+    tensor->requires_grad = type.ends_with(" requires_grad");
     add_member(name, tensor_type(), std::move(tensor), true);
   }
 
