@@ -157,7 +157,7 @@ class Writer {
   void count_use(const Node& node, const Macs& macs) {
     std::string target = *node.target;
     if (node.op == Opcode::kCallModule) {
-      const auto found = types_.find(target);
+      const auto found = types_.find(called_module(node));
       if (found == types_.end() || found->second.empty()) return;
       target = found->second;
     } else if (node.op != Opcode::kCallFunction && node.op != Opcode::kCallMethod) {

@@ -368,7 +368,7 @@ class CommonForm {
     std::erase_if(args, [&](const Argument& argument) {
       const auto* id = argument.get_if<NodeId>();
       if (id == nullptr || graph_.graph.node(*id).op != Opcode::kGetAttr) return false;
-      return names_.is_in(semantics_.first_name(graph_.graph.node(*id).target), node.target);
+      return names_.is_in(semantics_.first_name(graph_.graph.node(*id).target), called_module(node));
     });
     if (args.size() != node.args.size()) graph_.graph.set_args(node.id, std::move(args), Kwargs(node.kwargs));
   }

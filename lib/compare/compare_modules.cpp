@@ -37,7 +37,7 @@ bool Comparer::is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
 bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
   if (node.op != Opcode::kCallModule) return false;
   const PairedModules& modules = pairs_.side(is_added);
-  const std::size_t called = modules.find(*node.target);
+  const std::size_t called = modules.find(called_module(node));
   if (called == kNone || !modules.has_partner(called)) return false;
   return is_unseen(modules[called], pairs_.side(!is_added)[modules.partner(called)], is_added);
 }

@@ -132,7 +132,7 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     if (are_alike && is_same_parameter(a.target, b.target)) return true;
   } else if (a.op == b.op && a.op == Opcode::kCallModule) {
     // torch.jit.trace writes forward1 for a call that records something else.
-    if (*a.target == pairs_.path_before(b.target) && (two_kinds_ || a.method == b.method)) return true;
+    if (called_module(a) == pairs_.path_before(called_module(b)) && (two_kinds_ || a.method == b.method)) return true;
   } else if (a.op == b.op && (a.op == Opcode::kOutput ||
                               (a.model_function == b.model_function &&
                                (two_kinds_ ? operator_name(a) == operator_name(b) : a.target == b.target)))) {
@@ -180,7 +180,7 @@ bool Comparer::follows_others(const Current& now, Place i, Place j) const {
   if (now.has_changed[i]) return true;
   if (node.op == Opcode::kGetAttr)
     return resized_.contains(std::string(QualifiedName(*node.target).parent()));
-  if (node.op == Opcode::kCallModule && resized_.contains(*node.target)) return true;
+  if (node.op == Opcode::kCallModule && resized_.contains(called_module(node))) return true;
   for (const auto& feed : now.before.feeds(i)) {
     if (now.nodes.in_after(feed.node) == kNoPlace || now.has_changed[feed.node]) return true;
   }

@@ -207,7 +207,7 @@ class GraphCosts {
       const auto constant = constants_.find(*input.target);
       if (constant != constants_.end()) add_read(constant->second);
     });
-    if (node.op == Opcode::kCallModule) owned_.for_each_below(*node.target, add_read);
+    if (node.op == Opcode::kCallModule) owned_.for_each_below(called_module(node), add_read);
     cost.parameter_bytes = read_.bytes();
     if (cost.peak_bytes == cost.activation_bytes) cost.peak_bytes.reset();
     graph_.set_cost(node.id, is_nothing(cost) ? std::nullopt : std::optional(std::move(cost)));

@@ -8,7 +8,7 @@
 
 #include "exported/bound_exported_program.h"
 #include "exported/graph_reader.h"
-#include "graph/text_form.h"
+#include "exported/same_calls.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
@@ -42,25 +42,6 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
                       {"the archive's exported programs are " + joined(models)});
   }
   throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
-}
-
-// Of the operations of each call and of those inside of it: what they are, and their arguments that are no
-// values.
-std::vector<std::size_t> call_digests(const ProgramGraph& graph, const Hierarchy& hierarchy) {
-  constexpr std::size_t kPrime = 1099511628211U;  // FNV-1a's
-  std::vector<std::size_t> digests(hierarchy.calls().size());
-  for (const Operation& operation : graph.operations) {
-    std::string text(operation.target.text());
-    for_each_argument(operation, [&](const Operand& operand) {
-      const auto none = [](ValueId) { return Argument(Argument::None{}); };
-      text += ' ' + print_argument(map_references<NodeId>(operand, none));
-    });
-    for (CallId call = operation.call;; call = hierarchy.calls()[call].parent) {
-      digests[call] = (digests[call] ^ std::hash<std::string>()(text)) * kPrime;
-      if (call == kRootCall) break;
-    }
-  }
-  return digests;
 }
 
 constexpr std::string_view kTokenRole = "token";
@@ -103,14 +84,15 @@ std::vector<Hierarchy::NamedTensor> numbered_names(const GraphSignature& signatu
   const auto add = [&](const std::string& name) {
     if (!seen.insert(name).second) return;
     std::size_t number = names.size();
+    bool is_empty = false;
     const auto record = tensors.find(name);
     if (record != tensors.end()) {
       const TensorRecord& at = record->second;
-      const bool is_empty = std::find(at.sizes.begin(), at.sizes.end(), 0) != at.sizes.end();
+      is_empty = std::find(at.sizes.begin(), at.sizes.end(), 0) != at.sizes.end();
       if (!is_empty)
         number = numbers.emplace(Tensor{at.storage, at.offset, at.sizes, at.strides}, number).first->second;
     }
-    names.push_back({name, number});
+    names.push_back({name, number, is_empty});
   };
   for (const auto& entry : signature.inputs) {
     if (entry.target) add(*entry.target);
@@ -156,7 +138,11 @@ ExportedProgram::ExportedProgram(const FileInfo& info, const std::optional<std::
 
   const auto tensors = archive_.tensors(model_);
   const auto names = numbered_names(signature_, tensors);
-  hierarchy_.finish(names, [this] { return call_digests(graph_, hierarchy_); });
+  std::optional<CallComparison> comparison;
+  hierarchy_.finish(names, [&](CallId a, CallId b) {
+    if (!comparison) comparison.emplace(graph_, hierarchy_);
+    return comparison->may_be_one_module(a, b);
+  });
   make_parameters(tensors, names);
   read_guards(program);
 }
@@ -404,7 +390,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.order() < b.order(); });
 
   std::unordered_map<std::string_view, std::size_t> numbers;
-  for (const auto& [name, number] : names) numbers.emplace(name, number);
+  for (const Hierarchy::NamedTensor& item : names) numbers.emplace(item.name, item.tensor);
   std::unordered_map<std::size_t, std::string> first_names;
   std::map<std::string, std::string> alias_of;
   for (const Found& item : found) {

@@ -210,11 +210,11 @@ std::unordered_map<std::string_view, std::size_t> contents_of(
   const auto owner_and_name = [](std::string_view name) {
     return std::pair(QualifiedName(name).parent(), QualifiedName(name).last());
   };
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor, is_empty] : tensors) {
     const auto [owner, last] = owner_and_name(name);
     Content& content = contents[owner];
-    content.entries[last] = "t" + std::to_string(tensor);
-    content.has_tensors = true;
+    content.entries[last] = is_empty ? "empty" : "t" + std::to_string(tensor);
+    content.has_tensors = content.has_tensors || !is_empty;
   }
   // Longer paths first: what is below a path is known when the path is.
   std::vector<std::string_view> order(paths.begin(), paths.end());
@@ -265,6 +265,7 @@ void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
     for (const std::size_t path : paths) {
       if (called_[path]) continue;
       by_key_[*keys.begin()].insert(path);
+      assumed_.insert(paths_[path]);
       types_[path] = types_[called];
       called_[path] = true;
     }
@@ -272,31 +273,44 @@ void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
 }
 
 // strict=False calls a module by the name it was found under.  Names of one type, of which all that stands
-// below is tied and whose first calls do the same, are one module's.
-void Hierarchy::find_equal_modules(const std::vector<NamedTensor>& tensors, const CallDigests& digests) {
+// below is tied, are one module's unless their calls tell them apart.
+void Hierarchy::find_equal_modules(const std::vector<NamedTensor>& tensors,
+                                   const MayBeOneModule& may_be_one) {
   if (is_strict()) return;
   std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> same;  // paths, by content and type
   const auto contents = contents_of(paths_, tensors);
-  bool any = false;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     const auto content = contents.find(paths_[i]);
-    if (content == contents.end() || !called_[i] || types_[i].empty()) continue;
-    auto& paths = same[{content->second, types_[i]}];
-    paths.push_back(i);
-    any = any || paths.size() > 1;
+    if (content != contents.end() && called_[i] && !types_[i].empty())
+      same[{content->second, types_[i]}].push_back(i);
   }
-  if (!any) return;
-  const std::vector<std::size_t> digest = digests();
-  std::unordered_map<std::string_view, std::size_t> does;  // by path
-  for (CallId call = 0; call < calls_.size(); ++call) does.emplace(calls_[call].path, digest[call]);
+  std::erase_if(same, [](const auto& item) { return item.second.size() < 2; });
+  if (same.empty()) return;
+  std::unordered_map<std::string_view, std::vector<CallId>> calls_of;  // by path
+  for (CallId call = 0; call < calls_.size(); ++call) calls_of[calls_[call].path].push_back(call);
+  const auto are_one = [&](std::size_t first, std::size_t path) {
+    constexpr std::size_t kMaxCompared = 8;
+    const auto& calls = calls_of[paths_[first]];
+    const auto& others = calls_of[paths_[path]];
+    for (std::size_t i = 0; i < std::min(calls.size(), kMaxCompared); ++i) {
+      for (std::size_t k = 0; k < std::min(others.size(), kMaxCompared); ++k) {
+        if (may_be_one(calls[i], others[k])) return true;
+      }
+    }
+    return false;
+  };
   for (const auto& [key, paths] : same) {
-    std::unordered_map<std::size_t, std::size_t> first;  // by what they do
+    std::vector<std::size_t> firsts;
     for (const std::size_t path : paths) {
-      const auto found = does.find(paths_[path]);
-      if (found == does.end()) continue;
-      const std::string& earlier = paths_[first.emplace(found->second, path).first->second];
-      const bool nested = paths_[path].starts_with(earlier + ".") || earlier.starts_with(paths_[path] + ".");
-      if (earlier != paths_[path] && !nested) shared_.emplace(paths_[path], earlier);
+      const auto first = std::ranges::find_if(firsts, [&](std::size_t one) { return are_one(one, path); });
+      if (first == firsts.end()) {
+        firsts.push_back(path);
+        continue;
+      }
+      const std::string& earlier = paths_[*first];
+      if (paths_[path].starts_with(earlier + ".") || earlier.starts_with(paths_[path] + ".")) continue;
+      shared_.emplace(paths_[path], earlier);
+      assumed_.insert(paths_[path]);
     }
   }
 }
@@ -322,13 +336,13 @@ std::string Hierarchy::first_name(std::string_view name) const {
   return result;
 }
 
-void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests) {
-  for (const auto& [name, tensor] : tensors) {
-    const std::string_view owner = QualifiedName(name).parent();
+void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one) {
+  for (const NamedTensor& tensor : tensors) {
+    const std::string_view owner = QualifiedName(tensor.name).parent();
     if (!owner.empty()) insert(owner);
   }
   find_shared_modules(tensors);
-  find_equal_modules(tensors, digests);
+  find_equal_modules(tensors, may_be_one);
 
   // The tree: every path below its parent, in the order in which the paths became known.
   struct Item {
@@ -387,10 +401,20 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const CallDigest
     const auto found = by_path_.find(first);
     if (found == by_path_.end()) continue;
     module.alias_of = found->second;
+    module.is_assumed = assumed_.contains(module.path) || assumed_.contains(first);
     module.children.clear();
   }
+  std::unordered_set<std::uint32_t> named;  // modules that are called by their first names
   for (auto& call : calls_) {
-    if (const auto module = find_module(call.path)) call.module = *module;
+    const auto module = find_module(call.path);
+    if (!module) continue;
+    call.module = *module;
+    if (call.path == modules_[module->index].path) named.insert(module->index);
+  }
+  for (const Call& call : calls_) {
+    if (call.module.index >= modules_.size() || named.contains(call.module.index)) continue;
+    ModuleInfo& module = modules_[call.module.index];
+    if (module.name_in_file.empty()) module.name_in_file = call.path;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,13 +40,14 @@ class Hierarchy {
   struct NamedTensor {
     std::string name;  // qualified
     std::size_t tensor = 0;
+    bool is_empty = false;  // has no elements, and so no storage to share
   };
 
-  // Returns a digest for each call, equal for calls that run the same operations.
-  using CallDigests = std::function<std::vector<std::size_t>()>;
+  // Returns whether two calls of modules with the same tensors may be calls of one module.
+  using MayBeOneModule = std::function<bool(CallId, CallId)>;
 
   // Builds the tree once everything is read.  Throws Error(kInput) for paths beyond the limits of a model.
-  void finish(const std::vector<NamedTensor>& tensors, const CallDigests& digests);
+  void finish(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one);
 
   const std::vector<Call>& calls() const { return calls_; }
   std::vector<ModuleInfo>& modules() { return modules_; }
@@ -75,7 +77,7 @@ class Hierarchy {
   CallId add_call(CallId parent, const Entry& entry);
   std::size_t insert(std::string_view path);
   void find_shared_modules(const std::vector<NamedTensor>& tensors);
-  void find_equal_modules(const std::vector<NamedTensor>& tensors, const CallDigests& digests);
+  void find_equal_modules(const std::vector<NamedTensor>& tensors, const MayBeOneModule& may_be_one);
   void find_uncalled_names(const std::vector<NamedTensor>& tensors);
 
   std::vector<Call> calls_;
@@ -94,6 +96,7 @@ class Hierarchy {
   std::vector<bool> called_;                                       // by path
   std::unordered_map<std::string, std::set<std::size_t>> by_key_;  // key of a module: its paths
   std::unordered_map<std::string, std::string> shared_;            // later path: first path
+  std::unordered_set<std::string> assumed_;  // paths that may be a module's of its own with the same tensors
 
   std::vector<ModuleInfo> modules_;
   std::unordered_map<std::string, ModuleId> by_path_;

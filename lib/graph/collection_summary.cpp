@@ -50,7 +50,7 @@ CountedGraphs graphs_that_count(const GraphCollection& collection) {
     for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) continue;
-      const auto module = failed.find(*node.target);
+      const auto module = failed.find(called_module(node));
       if (module != failed.end() && is_closed(node, *module->second)) found.closed.insert(module->first);
     }
   };

@@ -41,6 +41,7 @@ struct ModuleRecord {
   // The tensors that the module's first call returns, in order, nested ones included; absent when it is not
   // called.
   std::optional<std::vector<Meta>> outputs = std::nullopt;
+  bool is_assumed = false;  // of alias_of: the file does not tell it from a module with the same tensors
 };
 
 enum class ParameterKind { kParameter, kBuffer, kCustomObject };

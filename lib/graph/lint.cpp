@@ -134,12 +134,13 @@ class CollectionLint {
     }
     if (node.is_recorded && !node.model_function)
       throw lint_error(here + " is no recorded call of a function");
-    if (node.op == Opcode::kCallModule) return check_module(node.target, here);
+    if (node.op == Opcode::kCallModule) return check_call(node, here);
     if (node.op == Opcode::kGetAttr) {
       const auto constant = constants.find(node.target);
       if (constant != constants.end()) {
         constant->second = true;
-      } else if (!parameters_.contains(node.target) && !modules_.contains(node.target)) {
+      } else if (!parameters_.contains(node.target) && !modules_.contains(node.target) &&
+                 !is_below_alias(node.target)) {
         // Another attribute of a module.
         check_module(std::string(QualifiedName(*node.target).parent()), here);
       }
@@ -149,6 +150,24 @@ class CollectionLint {
     if (node.op == Opcode::kCallMethod && node.args.empty())
       throw lint_error(here + " calls a method of nothing");
     if (node.op == Opcode::kOutput && node.args.size() != 1) throw lint_error(here + " has not one argument");
+  }
+
+  // The scope is the module itself, under its first name; the target is a name of it.
+  void check_call(const Node& node, const std::string& here) const {
+    check_module(called_module(node), here);
+    const auto named = modules_.find(*node.target);
+    const bool is_name = named == modules_.end()
+                             ? is_below_alias(node.target)
+                             : named->second->alias_of.value_or(named->second->path) == called_module(node);
+    if (!is_name) throw lint_error(here + " names no module: '" + *node.target + "'");
+  }
+  bool is_below_alias(const std::string& name) const {
+    bool is_below = false;
+    QualifiedName(name).for_each_prefix([&](std::string_view path) {
+      const auto module = modules_.find(path);
+      is_below = is_below || (module != modules_.end() && module->second->alias_of);
+    });
+    return is_below;
   }
 
   static void check_subgraphs(const Node& node, Used& subgraphs, const std::string& here) {

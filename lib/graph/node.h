@@ -107,6 +107,9 @@ inline TargetParts target_parts(const Node& node) {
   return node.model_function ? function_parts(*node.target) : parse_target(*node.target);
 }
 
+// Returns the module that a call_module calls, under its first name.  The target may be a later one.
+inline const std::string& called_module(const Node& node) { return node.scope->module_path; }
+
 // Returns the index of an operator.getitem(call, index); nothing for other nodes.
 inline std::optional<std::size_t> item_index(const Node& node) {
   if (node.target != "operator.getitem" || node.args.size() != 2) return std::nullopt;

@@ -135,7 +135,7 @@ void ParameterUses::visit_graph(const ModuleGraph& graph, Values values, const V
       }
     }
     used.clear();
-    if (node.op == Opcode::kCallModule) used = of_module(*node.target);
+    if (node.op == Opcode::kCallModule) used = of_module(called_module(node));
     std::unordered_set<std::size_t> seen;
     for_each_input(node, [&](NodeId input) {
       const auto held = values.find(input.index);

@@ -585,8 +585,9 @@ class Extraction {
     for_each_graph(new_.graphs.front(), [&](const ModuleGraph& graph) {
       for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
         const Node& node = graph.graph.node(id);
-        if (node.op == Opcode::kCallModule && records.at(*node.target)->status == ModuleStatus::kFailed)
-          failed.insert(records.at(*node.target)->path);
+        if (node.op != Opcode::kCallModule) continue;
+        const ModuleRecord& called = *records.at(called_module(node));
+        if (called.status == ModuleStatus::kFailed) failed.insert(called.path);
       }
     });
     if (failed.empty()) return;
@@ -606,14 +607,23 @@ class Extraction {
     std::set<std::string_view> subtrees;  // modules of which all is kept
     if (taken_.module) subtrees.insert(*taken_.module);
     const auto name = [&](const std::string& path) { modules_.insert(path); };
+    std::unordered_map<std::string_view, std::string_view> later_names;
+    for (const ModuleRecord& module : old_.modules) {
+      if (module.alias_of) later_names.emplace(module.path, *module.alias_of);
+    }
     for (const ModuleGraph& top : new_.graphs) {
       for_each_graph(top, [&](const ModuleGraph& graph) {
         name(graph.module);
         for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
           const Node& node = graph.graph.node(id);
           name(node.scope->module_path);
-          if (node.op == Opcode::kCallModule) subtrees.insert(*node.target);
+          if (node.op == Opcode::kCallModule) {
+            subtrees.insert(called_module(node));
+            name(*node.target);
+          }
           if (node.op != Opcode::kGetAttr) continue;
+          if (const auto first = later_names.find(*node.target); first != later_names.end())
+            subtrees.insert(first->second);
           attributes_.insert(*node.target);
           subtrees.insert(*node.target);  // where it is a module
           name(std::string(QualifiedName(*node.target).parent()));

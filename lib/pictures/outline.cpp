@@ -257,8 +257,8 @@ class Builder {
     if (outline_.items[box].depth + 2 >= Outline::kMaxNesting) bodies.clear();
     Outline::Item item{.kind = Kind::kNode, .graph = filling.graph, .node = &node};
     if (node.op == Opcode::kCallModule) {
-      item.path = *node.target;
-      item.module = find_module(*node.target);
+      item.path = called_module(node);
+      item.module = find_module(item.path);
       item.type = item.module != nullptr ? item.module->type : node.scope->module_type.value_or("");
     }
     if (bodies.empty()) {

@@ -446,6 +446,10 @@ ModuleRecord module(const JsonValue& value) {
   module.type = fields.known_text("type");
   module.status = enumerator(fields.at("status"), kStatuses);
   module.alias_of = fields.text_or_null("alias_of");
+  if (const auto alias = fields.find("alias"); alias && !alias->is_null()) {
+    if (!module.alias_of || alias->string() != "assumed") alias->fail("only an alias can be \"assumed\"");
+    module.is_assumed = true;
+  }
   module.rule = fields.text_or_null("rule");
   module.calls = integer_from(0, fields.at("calls"));
   if (const auto attributes = fields.find("attributes")) {

@@ -168,9 +168,9 @@ class Checker {
   }
 
   const ModuleRecord* record_of(const Node& call) const {
-    const Place place = tree_->find(*call.target);
+    const Place place = tree_->find(called_module(call));
     const ModuleRecord* record = tree_->record(place);
-    return record != nullptr && record->path == *call.target ? record : nullptr;
+    return record != nullptr && record->path == called_module(call) ? record : nullptr;
   }
   // Empty where it is not known.
   std::string type_of(const Node& call) const {

@@ -239,7 +239,7 @@ class Summarizer {
       has_costs_ = has_costs_ || node.cost->has_value();
       if (!node.cost->has_value()) continue;
       // Of a closed module its submodules' graphs tell what can be told.
-      const std::size_t called = node.op == Opcode::kCallModule ? find_module(*node.target) : kNone;
+      const std::size_t called = node.op == Opcode::kCallModule ? find_module(called_module(node)) : kNone;
       if (is_failed(called) && !has_own_cost(called)) continue;
       add_cost(**node.cost, costs_[i], counts);
     }

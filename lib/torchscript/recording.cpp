@@ -194,6 +194,10 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   }
   if (value.is_object()) {
     const auto& object = value.to_object();
+    if (const auto module = context_.program.find_module(&object); module && module->index != 0) {
+      return context_.tracer->get_attr(name_in_file(context_.program.modules()[module->index]),
+                                       meta_of(object.type), frames_.location(node));
+    }
     if (const std::string* path = context_.program.find_path(&object); path != nullptr && !path->empty()) {
       return context_.tracer->get_attr(*path, meta_of(object.type), frames_.location(node));
     }

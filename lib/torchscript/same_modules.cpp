@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vector>
 
+#include "support/qualified_name.h"
 #include "torchscript/convert.h"
 #include "torchscript/root_inputs.h"
 #include "torchscript/symbolic_value.h"
@@ -38,11 +39,15 @@ class Finder {
     for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
       const Value& value = object->slots[i];
       text.append("\n").append(type.attributes()[i].name) += '=';
-      if (value.is_tensor()) {
+      if (value.is_tensor() && value.to_tensor().numel() == 0) {
+        text += dtype_name(value.to_tensor().dtype);  // it has no storage to share
+      } else if (value.is_tensor()) {
         content.has_tensors = true;
         text += tensor_identity(value.to_tensor());
       } else if (value.is_object() && value.to_object().type->is_module()) {
-        const Content inner = look_at(ModuleObject(&value.to_object()));
+        const ModuleObject module(&value.to_object());
+        same_.holders.try_emplace(module.get(), object.get(), i);
+        const Content inner = look_at(module);
         content.has_tensors = content.has_tensors || inner.has_tensors;
         content.can_be_same = content.can_be_same && inner.can_be_same;
         text += "module " + std::to_string(inner.number);
@@ -59,34 +64,68 @@ class Finder {
     return content;
   }
 
-  std::unordered_map<const ObjectValue*, ModuleObject> same() const {
+  SameModules same() {
     std::map<std::size_t, std::vector<ModuleObject>> groups;
     for (const ModuleObject& object : order_) {
       const Content& content = contents_.at(object.get());
       if (content.has_tensors && content.can_be_same) groups[content.number].push_back(object);
     }
-    std::unordered_map<const ObjectValue*, ModuleObject> result;
     for (const auto& [number, objects] : groups) {
-      if (objects.size() < 2) continue;
-      const auto has_code = [](const ModuleObject& object) {
-        return find_forward(class_of(*object)) != nullptr;
-      };
-      const auto first = std::ranges::find_if(objects, has_code);
-      const ModuleObject& stands_for_all = first != objects.end() ? *first : objects.front();
-      for (const ModuleObject& object : objects) {
-        // Code of another class was traced for other arguments.
-        if (has_code(object) && object->type != stands_for_all->type) continue;
-        result.emplace(object.get(), stands_for_all);
-      }
+      if (objects.size() > 1) add_group(objects);
     }
-    return result;
+    for (const ModuleObject& object : order_) add_children(*object, *same_.first_of(object));
+    return std::move(same_);
   }
 
  private:
+  // Code of another class was made for other constants, or traced for other arguments.
+  void add_group(const std::vector<ModuleObject>& objects) {
+    const auto has_code = [](const ModuleObject& object) {
+      return find_forward(class_of(*object)) != nullptr;
+    };
+    std::vector<std::size_t> with_code;  // the first of each class
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      const auto same_class = [&](std::size_t other) { return objects[other]->type == objects[i]->type; };
+      if (has_code(objects[i]) && std::ranges::none_of(with_code, same_class)) with_code.push_back(i);
+    }
+    // torch.jit.trace goes through the children of each module, each child once, and the last name stays.
+    const auto gives_code_to = [&](std::size_t name, std::size_t other) {
+      const bool is_beside =
+          same_.holders.at(objects[name].get()).object == same_.holders.at(objects[other].get()).object;
+      return is_beside == (other < name);
+    };
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      std::vector<std::size_t> firsts;
+      for (const std::size_t one : with_code) {
+        if (has_code(objects[i]) ? objects[one]->type == objects[i]->type : gives_code_to(i, one))
+          firsts.push_back(one);
+      }
+      if (with_code.empty()) firsts.push_back(0);
+      if (firsts.size() == 1) same_.first.emplace(objects[i].get(), objects[firsts.front()]);
+    }
+  }
+
+  // Those with tensors have been found by themselves.
+  void add_children(const ObjectValue& object, const ObjectValue& first) {
+    if (&object == &first) return;
+    const ClassType& type = class_of(object);
+    for (std::size_t i = 0; i < type.attributes().size() && i < object.slots.size(); ++i) {
+      if (!object.slots[i].is_object()) continue;
+      const ObjectValue& child = object.slots[i].to_object();
+      const auto slot = class_of(first).find_slot(type.attributes()[i].name);
+      if (!child.type->is_module() || !slot || !first.slots.at(*slot).is_object()) continue;
+      const ModuleObject twin(&first.slots[*slot].to_object());
+      if (contents_.at(&child).has_tensors || &child == twin.get()) continue;
+      const ModuleObject& first_twin = same_.first_of(twin);
+      if (same_.first.emplace(&child, first_twin).second) add_children(child, *first_twin);
+    }
+  }
+
   const std::function<bool(const ObjectValue*)>& has_state_;
   std::vector<ModuleObject> order_;
   std::unordered_map<const ObjectValue*, Content> contents_;
   std::unordered_map<std::string, std::size_t> numbers_;
+  SameModules same_;
 };
 
 }  // namespace
@@ -110,8 +149,22 @@ std::string tensor_identity(const TensorValue& tensor) {
   return text;
 }
 
-std::unordered_map<const ObjectValue*, ModuleObject> find_same_modules(
-    const ModuleObject& root, const std::function<bool(const ObjectValue*)>& has_state) {
+const ModuleObject& SameModules::first_of(const ModuleObject& object) const {
+  const auto found = first.find(object.get());
+  return found != first.end() ? found->second : object;
+}
+
+std::string SameModules::name_of(const ObjectValue* object) const {
+  std::string name;
+  for (auto at = holders.find(object); at != holders.end(); at = holders.find(at->second.object)) {
+    const std::string part = part_of_name(class_of(*at->second.object).attributes()[at->second.slot].name);
+    name.insert(0, name.empty() ? part : part + ".");
+  }
+  return name;
+}
+
+SameModules find_same_modules(const ModuleObject& root,
+                              const std::function<bool(const ObjectValue*)>& has_state) {
   Finder finder(has_state);
   finder.look_at(root);
   return finder.same();

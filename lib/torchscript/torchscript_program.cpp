@@ -65,7 +65,7 @@ void TorchScriptProgram::read_modules() {
   same_modules_ = find_same_modules(
       root, [](const ObjectValue* object) { return TorchScriptArchive::find_state(object) != nullptr; });
   read_module(root, "", std::nullopt);
-  for (const auto& [object, first] : same_modules_) {
+  for (const auto& [object, first] : same_modules_.first) {
     const auto known = module_ids_.find(first.get());
     if (known != module_ids_.end()) module_ids_.emplace(object, known->second);
   }
@@ -102,8 +102,7 @@ void TorchScriptProgram::count_names(std::size_t bytes) {
 
 void TorchScriptProgram::read_module(const ModuleObject& named, const std::string& path,
                                      std::optional<ModuleId> parent) {
-  const auto same = same_modules_.find(named.get());
-  const ModuleObject& object = same != same_modules_.end() ? same->second : named;
+  const ModuleObject& object = same_modules_.first_of(named);
   const ModuleId id{static_cast<std::uint32_t>(modules_.size())};
   const ClassType& type = class_of(*object);
   count_names(path.size());
@@ -113,11 +112,17 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
   info.parent = parent;
   info.has_forward = find_forward(type) != nullptr;
   const auto [known, is_new] = module_ids_.emplace(object.get(), id);
-  if (!is_new) info.alias_of = known->second;
+  if (!is_new) {
+    info.alias_of = known->second;
+    info.is_assumed = named_.at(known->second.index) != named.get();
+  } else if (named.get() != object.get() || (parent && !modules_[parent->index].name_in_file.empty())) {
+    info.name_in_file = same_modules_.name_of(object.get());
+    count_names(info.name_in_file.size());
+  }
   modules_.push_back(std::move(info));
   objects_.push_back(object);
+  named_.push_back(named.get());
   if (!is_new) return;
-  paths_.emplace(object.get(), path);
 
   const std::string prefix = path.empty() ? "" : path + ".";
   for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
@@ -288,6 +293,7 @@ std::optional<ModuleId> TorchScriptProgram::find_module(const ObjectValue* objec
 }
 
 const std::string* TorchScriptProgram::find_path(const ObjectValue* object) const {
+  if (const auto module = find_module(object)) return &modules_[module->index].path;
   const auto it = paths_.find(object);
   return it == paths_.end() ? nullptr : &it->second;
 }

@@ -71,7 +71,8 @@ class TorchScriptProgram : public fxtrace::Program {
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
   std::vector<Ref<ObjectValue>> objects_;  // by module
-  std::unordered_map<const ObjectValue*, ModuleObject> same_modules_;
+  std::vector<const ObjectValue*> named_;  // by module: what the archive has under its first name
+  SameModules same_modules_;
   std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
   std::unordered_map<const ObjectValue*, std::string> paths_;
   std::vector<Ref<ObjectValue>> script_objects_;          // attributes of modules, each once

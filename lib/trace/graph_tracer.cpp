@@ -419,8 +419,8 @@ NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwarg
   ++leaf_count_[module.index];
   journal_.add([this, module] { --leaf_count_[module.index]; });
   const NodeId call =
-      append({Opcode::kCallModule, facts_.info(module).path, std::move(args), std::move(kwargs),
-              scope_of(module, number), std::move(meta), std::move(source), ""});
+      append({Opcode::kCallModule, name_in_file(facts_.info(module)), std::move(args), std::move(kwargs),
+              scope_of(module, number), std::move(meta), std::move(source), name_hint(module)});
   if (!method.empty()) builder().graph().set_method(call, std::move(method));
   return call;
 }
@@ -429,15 +429,21 @@ NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta, std::string
   use_all_parameters(root_);
   const ModuleInfo& info = facts_.info(root_);
   const NodeId call = append({Opcode::kCallModule,
-                              info.path,
+                              name_in_file(info),
                               std::move(args),
                               {},
                               scope_of(root_, 1),
                               std::move(meta),
                               std::nullopt,
-                              info.path.empty() ? "root" : ""});
+                              info.path.empty() ? "root" : name_hint(root_)});
   if (!method.empty()) builder().graph().set_method(call, std::move(method));
   return call;
+}
+
+// torch.fx names a call by the module's first name.
+std::string GraphTracer::name_hint(ModuleId module) const {
+  const ModuleInfo& info = facts_.info(module);
+  return info.name_in_file.empty() ? "" : name_candidate(info.path, false);
 }
 
 std::int64_t GraphTracer::enter_call(ModuleId module) {

@@ -203,6 +203,7 @@ class GraphTracer {
   void use_all_parameters(ModuleId module);
   void check_limit();  // before each node and each call
   Scope scope_of(ModuleId module, std::int64_t call) const;
+  std::string name_hint(ModuleId module) const;
 
   const ModuleFacts& facts_;
   const LeafRules& rules_;

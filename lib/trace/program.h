@@ -27,6 +27,9 @@ struct ModuleInfo {
   std::optional<ModuleId> parent;  // absent for the root
   std::optional<ModuleId>
       alias_of;                    // for a later name of a shared module: the first, which alone has children
+  bool is_assumed = false;  // of alias_of: the file has two modules that nothing tells apart
+  // Where the file has the module's code, if that is under a later name of it or of a module around it.
+  std::string name_in_file;
   std::vector<ModuleId> children;  // in registration order
   bool has_forward = false;        // false for containers such as ModuleList
   std::vector<std::size_t> parameters;  // its own, as indices into Program::parameters(); aliases included
@@ -34,6 +37,10 @@ struct ModuleInfo {
   // Empty for exported programs; see BoundProgram::attributes().
   std::vector<std::pair<std::string, Argument>> attributes;
 };
+
+inline const std::string& name_in_file(const ModuleInfo& module) {
+  return module.name_in_file.empty() ? module.path : module.name_in_file;
+}
 
 // An input or output of a method.
 struct PortInfo {

@@ -198,7 +198,7 @@ class RecursiveTrace {
     semantics_->forget_subgraphs();
     const auto module_of = [&](const std::string& path) { return by_path_.at(path); };
     auto conflict = find_alias_conflict(graph, *semantics_, [&](const Node& node) {
-      return node.op != Opcode::kCallModule || program_.may_write(module_of(node.target), node.method);
+      return node.op != Opcode::kCallModule || program_.may_write(module_of(called_module(node)), node.method);
     });
     if (!conflict) return false;
     conflict->failure.module = conflict->module;
@@ -215,6 +215,7 @@ class RecursiveTrace {
     record.type = info.type;
     if (first != module) {
       record.alias_of = facts_.info(first).path;
+      record.is_assumed = info.is_assumed;
     } else {
       record.attributes = info.attributes;
     }

@@ -25,6 +25,20 @@ std::string kind_of(const std::string& warning) {
   return kind;
 }
 
+// Which names are taken for those of one module though the file does not say so; empty when none are.
+std::string assumed_names(const GraphCollection& collection) {
+  constexpr std::size_t kShown = 5;
+  std::string names;
+  std::size_t count = 0;
+  for (const ModuleRecord& module : collection.modules) {
+    if (!module.is_assumed || ++count > kShown) continue;
+    names += (names.empty() ? "" : ", ") + module.path + " for " +
+             (module.alias_of->empty() ? "the root" : *module.alias_of);
+  }
+  if (count > kShown) names += " and " + std::to_string(count - kShown) + " more";
+  return names;
+}
+
 }  // namespace
 
 void warn_of(const std::vector<std::string>& warnings, const Listener& listener) {
@@ -63,6 +77,10 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
   listener.progress("traced " + std::to_string(result.collection.graphs.size()) + " graphs with " +
                     std::to_string(nodes) + " nodes in " + result.trace_time + ", of which costs took " +
                     cost_time.milliseconds());
+  if (const std::string names = assumed_names(result.collection); !names.empty()) {
+    listener.progress("takes modules with the same tensors and code for one, " + names +
+                      ": the file does not tell whether they are two");
+  }
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);
   result.program = std::move(program);

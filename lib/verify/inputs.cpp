@@ -223,7 +223,7 @@ InputMaker::Inputs InputMaker::make(std::int64_t run) const {
 // Of the table in which the node looks up its first or second argument.
 std::optional<std::int64_t> InputMaker::rows_of(const Node& lookup) const {
   if (lookup.op == Opcode::kCallModule) {
-    const auto module = std::ranges::find(collection_.modules, *lookup.target, &ModuleRecord::path);
+    const auto module = std::ranges::find(collection_.modules, called_module(lookup), &ModuleRecord::path);
     if (module == collection_.modules.end() || !module->type.ends_with("Embedding")) return std::nullopt;
     const auto weight =
         std::ranges::find(collection_.parameters, module->path + ".weight", &ParameterRecord::name);

@@ -32,7 +32,7 @@ class Meter {
   void node_has_run(const Node& node) {
     const double seconds = seconds_since(start_);
     const FxtraceMemory memory = api_.memory();
-    Measured& part = parts_[node.op == Opcode::kCallModule ? &*node.target : &node.scope->module_path];
+    Measured& part = parts_[&node.scope->module_path];
     part.seconds += seconds;
     part.allocated_bytes += memory.allocated - before_.allocated;
     part.peak_bytes = std::max(part.peak_bytes, memory.peak - begin_.held);

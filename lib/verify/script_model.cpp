@@ -64,9 +64,6 @@ class ScriptModel : public RunnableModel {
       if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
         buffers_.emplace_back(parameter.name, find(parameter.name));
     }
-    for (const ModuleRecord& module : source_.collection.modules) {
-      if (module.alias_of) other_names_[*module.alias_of].push_back(module.path);
-    }
   }
 
   RunValue run_file(const std::vector<RunValue>& inputs) override {
@@ -74,7 +71,7 @@ class ScriptModel : public RunnableModel {
     const ModuleGraph& graph = source_.collection.graphs.front();
     if (graph.signature) {
       arguments.named = inputs_of(*graph.signature, inputs);
-      return call(root_, "", source_.collection.model.method, arguments);
+      return call(root_, source_.collection.model.method, arguments);
     }
     arguments.named = named_inputs(graph.graph, inputs);
     for (const ConcreteArg& fixed : source_.options.concrete) {
@@ -83,7 +80,7 @@ class ScriptModel : public RunnableModel {
       std::erase_if(arguments.named, [&](const auto& given) { return given.first == fixed.name; });
       arguments.named.emplace_back(fixed.name, engine_.constant(fixed.value));
     }
-    return call(root_, "", source_.collection.model.method, arguments);
+    return call(root_, source_.collection.model.method, arguments);
   }
 
   std::vector<std::pair<std::string, RunValue>> buffers() override { return buffers_; }
@@ -96,7 +93,7 @@ class ScriptModel : public RunnableModel {
   RunValue call_module(const ModuleCall& made) override {
     const std::string& path = *made.node.target;
     const std::string& method = *made.node.method;
-    return call(find(path), path, method.empty() ? "forward" : method, made.arguments);
+    return call(find(path), method.empty() ? "forward" : method, made.arguments);
   }
 
   std::optional<RunValue> call_model_function(const std::string& target,
@@ -139,13 +136,8 @@ class ScriptModel : public RunnableModel {
     return engine_.api().has_method(module.get(), method.c_str());
   }
 
-  RunValue call(const RunValue& module, const std::string& path, const std::string& method,
-                const RunArguments& arguments) const {
+  RunValue call(const RunValue& module, const std::string& method, const RunArguments& arguments) const {
     if (has(module, method)) return engine_.call_method(module, called(method), arguments);
-    // torch.jit.trace gives the code of a module that has several names to one of them.
-    for (const RunValue& other : others(path)) {
-      if (has(other, method)) return engine_.call_method(other, called(method), arguments);
-    }
     // Overloads, as those of nn.LSTM's forward.
     std::optional<RunError> refused;
     for (int i = 0; has(module, method + "__" + std::to_string(i)); ++i) {
@@ -164,21 +156,9 @@ class ScriptModel : public RunnableModel {
     return method == "forward" && source_.options.hooks == Hooks::kRun ? "__call__" : method;
   }
 
-  // The same module by its other names, or by those of a module that it stands in.
-  std::vector<RunValue> others(const std::string& path) const {
-    std::vector<RunValue> found;
-    for (std::string_view of = path; !of.empty(); of = QualifiedName(of).parent()) {
-      const auto names = other_names_.find(std::string(of));
-      if (names == other_names_.end()) continue;
-      for (const std::string& name : names->second) found.push_back(find(name + path.substr(of.size())));
-    }
-    return found;
-  }
-
   ModelSource source_;
   const Engine& engine_;
   ConstantReader constants_;
-  std::unordered_map<std::string, std::vector<std::string>> other_names_;  // by first name
   ScriptFile script_;
   RunValue root_;
   // The tensors of the file: what forward assigns to an attribute is no part of a graph.

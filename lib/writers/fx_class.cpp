@@ -92,7 +92,7 @@ class ClassWriter {
   void prepare(const ModuleGraph& graph) {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
-      if (node.op == Opcode::kCallModule && !is_overloaded(node)) called_.try_emplace(*node.target, &node);
+      if (node.op == Opcode::kCallModule && !is_overloaded(node)) called_.try_emplace(called_module(node), &node);
     }
     for (const Subgraph& body : graph.subgraphs) {
       bodies_[&body.graph] = attributes_.create(body.name);
@@ -123,7 +123,7 @@ class ClassWriter {
 
   // Of the module that a node calls.
   std::string type_of(const Node& node) const {
-    const auto record = file_.modules.find(*node.target);
+    const auto record = file_.modules.find(called_module(node));
     const std::string type = record != file_.modules.end() ? record->second->type : "";
     return type.empty() ? node.scope->module_type.value_or("") : type;
   }
@@ -132,18 +132,6 @@ class ClassWriter {
     if (!file_.model.is_torchscript() || !node.method->empty()) return false;
     const std::string type = type_of(node);
     return QualifiedName(type).last() == "LSTM" || QualifiedName(type).last() == "GRU";
-  }
-
-  // Where an archive has the module under later names, its own or of one around it.
-  std::string other_places(const std::string& path) const {
-    std::string places;
-    for (const ModuleRecord* record : file_.aliases) {
-      const std::string& first = *record->alias_of;
-      if (!file_.model.is_torchscript() || (path != first && !path.starts_with(first + "."))) continue;
-      if (const auto place = place_in_model(record->path + path.substr(first.size()), file_))
-        places += ", " + *place;
-    }
-    return places;
   }
 
   // The name of the module in the class.
@@ -156,10 +144,6 @@ class ClassWriter {
     if (!place) {
       problem_ = python_string(path) + " is no name of a module";
       return found->second;
-    }
-    if (std::string others = other_places(path); !others.empty()) {
-      file_.helpers.insert("_with_code");
-      place = "_with_code(" + *place + others + ")";
     }
     if (is_overloaded(node)) {
       file_.helpers.insert("_Overloaded");
@@ -907,10 +891,7 @@ class ClassWriter {
 }  // namespace
 
 FxFile::FxFile(const GraphCollection& collection) : model(collection.model) {
-  for (const ModuleRecord& module : collection.modules) {
-    modules.emplace(module.path, &module);
-    if (module.alias_of) aliases.push_back(&module);
-  }
+  for (const ModuleRecord& module : collection.modules) modules.emplace(module.path, &module);
   const JsonDocument options(collection.options_json, "options");
   const auto hooks = options.root().find("hooks");
   skips_hooks = model.is_torchscript() && hooks && hooks->is_string() && hooks->string() == "skip";

@@ -20,7 +20,6 @@ struct FxFile {
 
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
-  std::vector<const ModuleRecord*> aliases;
   bool skips_hooks = false;  // those of modules that are called, too
 
   // Computed before the classes are written:

@@ -112,14 +112,6 @@ def _object_method(value, name):
         raise TypeError(f"{name} is a method of a script object, and called on none")
     return getattr(value, name)
 )py"},
-    {"_with_code", {}, R"py(
-def _with_code(*names):
-    """torch.jit.trace gives the code of a module that has several names to one of them."""
-    for module in names:
-        if not isinstance(module, torch.jit.ScriptModule) or module._c._method_names():
-            break
-    return module
-)py"},
     {"_assume",
      {},
      R"py(

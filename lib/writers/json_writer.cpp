@@ -54,6 +54,7 @@ class CollectionWriter {
     json_.text_or_null("type", module.type);
     json_.field("status", to_string(module.status));
     json_.field("alias_of", module.alias_of);
+    json_.text_or_null("alias", module.is_assumed ? "assumed" : "");
     json_.field("rule", module.rule);
     json_.field("calls", module.calls);
     if (!module.attributes.empty()) {

@@ -69,7 +69,8 @@ class TextWriter {
   void module(const ModuleRecord& module) {
     std::string text = path_text(module.path) + ": " + known(module.type) + ", " + to_string(module.status);
     text += ", " + std::to_string(module.calls) + (module.calls == 1 ? " call" : " calls");
-    if (module.alias_of) text += ", alias of " + path_text(*module.alias_of);
+    if (module.alias_of)
+      text += (module.is_assumed ? ", assumed alias of " : ", alias of ") + path_text(*module.alias_of);
     if (module.rule) text += ", rule " + *module.rule;
     line(text);
     ++depth_;

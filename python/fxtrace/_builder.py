@@ -209,13 +209,6 @@ class Builder:
                 raise RebuildError(f"node {node.name}: users are {list(node.users)}, torch.fx derives {list(users)}")
 
 
-def _is_the_same(module: torch.jit.ScriptModule, other: torch.nn.Module) -> bool:
-    if not isinstance(other, torch.jit.ScriptModule) or module.original_name != other.original_name:
-        return False
-    tensors, others = module.state_dict(keep_vars=True), other.state_dict(keep_vars=True)
-    return bool(tensors) and tensors.keys() == others.keys() and all(tensors[name].data_ptr() == others[name].data_ptr() for name in tensors)
-
-
 class ModelBuilder(Builder):
     """Leaves and attributes are those of `model`: the archive, loaded, or the module that it was made of."""
 
@@ -234,8 +227,6 @@ class ModelBuilder(Builder):
                 value = resolve_attribute(self._model, target)
             except AttributeError:
                 raise RebuildError(f"the model has no {target!r}") from None
-            if op == "call_module" and isinstance(value, torch.jit.ScriptModule):
-                value = self._with_code(value, target)
         if op == "call_module" and not isinstance(value, torch.nn.Module):
             raise RebuildError(f"{target!r} is no module")
         collection = self.graph.collection
@@ -248,23 +239,6 @@ class ModelBuilder(Builder):
         if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not _torchscript.has_forward(value):
             value = _torchscript.Overloaded(value)
         return seen, target, value
-
-    def _with_code(self, module: torch.jit.ScriptModule, target: str) -> Any:
-        """torch.jit.trace gives the code of a module that has several names to one of them."""
-        others = self.graph.collection.modules if self.graph.collection is not None else None
-        if module._c._method_names():
-            return module
-        if others is None:  # a graph by itself does not tell: the one of that type over the same tensors
-            for _, other in self._model.named_modules():
-                if _is_the_same(module, other) and other._c._method_names():
-                    return other
-        for known in others or ():
-            first = known.alias_of
-            if first is not None and (target == first or target.startswith(f"{first}.")):
-                found = resolve_attribute(self._model, known.path + target[len(first) :])
-                if found._c._method_names():
-                    return found
-        return module
 
     def _constant(self, name: str) -> Any:
         constant = self.graph.constants[name]

@@ -286,7 +286,8 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Module:
-    """A module of the model: traced, a leaf, failed, or unvisited."""
+    """A module of the model: traced, a leaf, failed, or unvisited; `alias` is "assumed" where the file does not tell whether
+    it is `alias_of` under another name or a module of its own with the same tensors."""
 
     path: str
     type: str | None
@@ -297,6 +298,7 @@ class Module:
     failure: Failure | None
     attributes: dict[str, Any] = field(default_factory=dict)
     outputs: tuple[TensorInfo, ...] | None = None
+    alias: str | None = None
 
     def __hash__(self) -> int:
         return hash((self.path, self.type, self.status))
@@ -319,6 +321,7 @@ class Module:
             _optional(Failure.from_json, value["failure"]),
             {key: decode(item) for key, item in value.get("attributes", {}).items()},
             outputs,
+            value.get("alias"),
         )
 
 

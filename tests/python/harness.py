@@ -358,10 +358,21 @@ def check_collection(collection: dict) -> None:
             assert status[parent] == "failed" or parent not in {other["module"] for other in graphs}, path
         for node in graph["nodes"]:
             if node["op"] == "call_module":
-                assert node["target"] in status, node["target"]
-                assert status[node["target"]] in ("leaf", "failed"), node["target"]
-                assert node["scope"]["module_path"] == node["target"] or node["target"] == path, node
+                called = node["scope"]["module_path"]
+                assert status[called] in ("leaf", "failed"), called
+                assert first_path(node["target"], modules) == called, node
         check_calls(graph)
+
+
+def first_path(path: str, modules: list[dict]) -> str:
+    """The first name of a module that is called `path`, by a name of its own or of modules around it."""
+    later = {module["path"]: module["alias_of"] for module in modules if module["alias_of"] is not None}
+    around = path
+    while around:
+        if around in later:
+            return first_path(later[around] + path[len(around) :], modules)
+        around = around.rpartition(".")[0]
+    return path
 
 
 def check_calls(graph: dict) -> None:
@@ -372,6 +383,6 @@ def check_calls(graph: dict) -> None:
         scope = node["scope"]
         assert 1 <= scope["call"] <= calls[scope["module_path"]], node
         if node["op"] == "call_module":
-            leaf_calls[node["target"]].append(scope["call"])
+            leaf_calls[scope["module_path"]].append(scope["call"])
     for path, numbers in leaf_calls.items():
         assert sorted(numbers) == list(range(1, calls[path] + 1)), path

@@ -175,7 +175,7 @@ class Net(torch.nn.Module):
             "_tensor_constant0", torch.tensor([1, 2, 3, 4], dtype=torch.int64).reshape((2, 2)), persistent=False
         )
         self.a_l = _find(model, "a.l")  # torch.nn.modules.linear.Linear
-        self.b = _with_code(_find(model, "b"), _find(model, "c"))  # pkg.Gate
+        self.b = _find(model, "b")  # pkg.Gate
         self.c = _find(model, "c")  # pkg.Gate
         self.register_buffer(
             "_tensor_constant1", _constant(archive, "constants/3", torch.float32, (2000,), (1,), 0), persistent=False
@@ -218,7 +218,7 @@ class Net(torch.nn.Module):
 class Linear(torch.nn.Module):
     def __init__(self, model):
         super().__init__()
-        self.b_l = _with_code(_find(model, "b.l"), _find(model, "c.l"))  # torch.nn.modules.linear.Linear
+        self.b_l = _find(model, "b.l")  # torch.nn.modules.linear.Linear
 
     def forward(self, input):
         b_l = self.b_l(input)

@@ -119,7 +119,7 @@ inline fxtrace::GraphCollection exported_collection() {
       "Tensor", std::vector<Expression>{Expression::name("batch"), 4}, "float32", {}, {}};
   root.graph.meta(id("n")) = {"int", {}, {}, {}, Expression(3)};
   root.graph.meta(id("sym_size_int")) = {"int", {}, {}, {}, Expression::name("batch")};
-  root.graph.set_program_nodes(id("l"), {"linear", "relu"});
+  root.graph.set_program(id("l"), ProgramPart{{"linear", "relu"}, {{"x", {0}}}, {{"relu", {}}}});
   root.constants = {{"lifted_tensor_0", {"int64", {2}, std::vector<Argument>{1, 2}, ""}}};
 
   auto innermost = module_graph("", "pkg.Net", R"(

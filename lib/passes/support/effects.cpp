@@ -219,12 +219,12 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
   }
   // Of an exported program these are not known, and may have any value.
   const auto may_be_on = [&](std::string_view name) {
-    const Argument* attribute = find_attribute(node.target, name);
+    const Argument* attribute = find_attribute(called_module(node), name);
     return attribute == nullptr || !is_off(attribute);
   };
   const bool training = (all & (kRandomInTraining | kWritesOwnInTraining)) != 0 && may_be_on("training");
   effects.is_random = has(kRandom) || (has(kRandomInTraining) && training);
-  const Argument* max_norm = find_attribute(node.target, "max_norm");
+  const Argument* max_norm = find_attribute(called_module(node), "max_norm");
   effects.writes_parameters = (has(kWritesOwnInTraining) && training) ||
                               (has(kWritesOwn) && !(max_norm != nullptr && max_norm->is<Argument::None>()));
   const bool in_place = has(kInPlaceOption) && may_be_on("inplace");

@@ -359,7 +359,7 @@ void GraphPart::check_state() const {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (node(i).op != Opcode::kCallModule || !effects_[i].writes_parameters || !effects_[i].is_unknown)
       continue;
-    const std::string& path = *node(i).target;
+    const std::string& path = called_module(node(i));
     if (is_exported && !path.empty() && !with_buffers.contains(path)) continue;
     if (!members_[i]) {
       first.emplace(path, i);

@@ -68,8 +68,8 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
       });
     }
     for (const NodeId written : effects.written) writes.push_back({written, position, effects.changes_shape});
-    if (effects.writes_parameters && !attributes.empty()) {
-      semantics.for_each_parameter(node.target, [&](const std::string& name) {
+    if (node.op == Opcode::kCallModule && effects.writes_parameters && !attributes.empty()) {
+      semantics.for_each_parameter(called_module(node), [&](const std::string& name) {
         const auto attribute = attributes.find(name);
         if (attribute == attributes.end()) return;
         writes.push_back({attribute->second, position, effects.is_unknown});

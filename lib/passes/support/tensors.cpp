@@ -117,8 +117,8 @@ void Tensors::read(NodeId id) {
     return;
   }
   const Effects effects = semantics_.effects(graph_, node);
-  if (effects.writes_parameters || (node.op == Opcode::kCallModule && !attributes_.empty())) {
-    semantics_.for_each_parameter(node.target, [&](const std::string& name) {
+  if (node.op == Opcode::kCallModule && !attributes_.empty()) {
+    semantics_.for_each_parameter(called_module(node), [&](const std::string& name) {
       const auto attribute = attributes_.find(name);
       if (attribute != attributes_.end()) {
         refuse(attribute->second, "the leaf " + node.name + " uses the parameter or buffer " + name + " too");
