@@ -132,7 +132,8 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     if (are_alike && is_same_parameter(a.target, b.target)) return true;
   } else if (a.op == b.op && a.op == Opcode::kCallModule) {
     // torch.jit.trace writes forward1 for a call that records something else.
-    if (called_module(a) == pairs_.path_before(called_module(b)) && (two_kinds_ || a.method == b.method)) return true;
+    if (called_module(a) == pairs_.path_before(called_module(b)) && (two_kinds_ || a.method == b.method))
+      return true;
   } else if (a.op == b.op && (a.op == Opcode::kOutput ||
                               (a.model_function == b.model_function &&
                                (two_kinds_ ? operator_name(a) == operator_name(b) : a.target == b.target)))) {

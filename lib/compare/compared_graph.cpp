@@ -288,7 +288,8 @@ std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& na
     case Opcode::kOutput:
       return 0;
     case Opcode::kCallModule:
-      return mix(text_hash(names.module(called_module(node))), names.has_overloads ? text_hash(*node.method) : 0);
+      return mix(text_hash(names.module(called_module(node))),
+                 names.has_overloads ? text_hash(*node.method) : 0);
     case Opcode::kGetAttr:
       if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
       return text_hash(names.parameter(node.target));

@@ -56,9 +56,8 @@ bool CallComparison::may_be_one_module(CallId a, CallId b) const {
   };
   bool other_sizes = false;
   if (std::ranges::equal(of_a, of_b, same_children) &&
-      !std::ranges::equal(operations_[a], operations_[b], [&](const Place& x, const Place& y) {
-        return does_the_same(x, y, other_sizes);
-      }))
+      !std::ranges::equal(operations_[a], operations_[b],
+                          [&](const Place& x, const Place& y) { return does_the_same(x, y, other_sizes); }))
     return false;
   return std::ranges::all_of(of_a, [&](const auto& child) {
     const auto other = of_b.find(child.first);
@@ -86,8 +85,8 @@ bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_s
     const auto* other = y->get_if<ValueId>();
     if (value != nullptr && other != nullptr) {
       any_tensor = true;
-      other_sizes = other_sizes ||
-                    a.graph->values[value->index].meta.shape != b.graph->values[other->index].meta.shape;
+      other_sizes =
+          other_sizes || a.graph->values[value->index].meta.shape != b.graph->values[other->index].meta.shape;
       return true;
     }
     if (x->value.index() != y->value.index()) return false;

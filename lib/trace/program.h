@@ -26,12 +26,12 @@ struct ModuleInfo {
   std::string type;  // qualified type, demangled: "torch.nn.modules.linear.Linear"; empty: unknown
   std::optional<ModuleId> parent;  // absent for the root
   std::optional<ModuleId>
-      alias_of;                    // for a later name of a shared module: the first, which alone has children
+      alias_of;             // for a later name of a shared module: the first, which alone has children
   bool is_assumed = false;  // of alias_of: the file has two modules that nothing tells apart
   // Where the file has the module's code, if that is under a later name of it or of a module around it.
   std::string name_in_file;
-  std::vector<ModuleId> children;  // in registration order
-  bool has_forward = false;        // false for containers such as ModuleList
+  std::vector<ModuleId> children;       // in registration order
+  bool has_forward = false;             // false for containers such as ModuleList
   std::vector<std::size_t> parameters;  // its own, as indices into Program::parameters(); aliases included
   // Scripted attributes with plain values (bool, numbers, strings, lists of them), in registration order.
   // Empty for exported programs; see BoundProgram::attributes().

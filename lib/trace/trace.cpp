@@ -198,7 +198,8 @@ class RecursiveTrace {
     semantics_->forget_subgraphs();
     const auto module_of = [&](const std::string& path) { return by_path_.at(path); };
     auto conflict = find_alias_conflict(graph, *semantics_, [&](const Node& node) {
-      return node.op != Opcode::kCallModule || program_.may_write(module_of(called_module(node)), node.method);
+      return node.op != Opcode::kCallModule ||
+             program_.may_write(module_of(called_module(node)), node.method);
     });
     if (!conflict) return false;
     conflict->failure.module = conflict->module;

@@ -96,7 +96,8 @@ bool IndexRanges::change(const Node& refuses) {
     range.second.low += static_cast<std::int64_t>(by);
     range.second.high += static_cast<std::int64_t>(by);
   };
-  const bool is_near = indices && std::abs(indices->least) < kNoIndex && std::abs(indices->greatest) < kNoIndex;
+  const bool is_near =
+      indices && std::abs(indices->least) < kNoIndex && std::abs(indices->greatest) < kNoIndex;
   if (is_near && tried.has_shifted && indices->least < tried.least) {  // the other way round: 9 - x
     ranges = tried.before;
     tried.shifts_fail = true;

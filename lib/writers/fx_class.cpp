@@ -92,7 +92,8 @@ class ClassWriter {
   void prepare(const ModuleGraph& graph) {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
-      if (node.op == Opcode::kCallModule && !is_overloaded(node)) called_.try_emplace(called_module(node), &node);
+      if (node.op == Opcode::kCallModule && !is_overloaded(node))
+        called_.try_emplace(called_module(node), &node);
     }
     for (const Subgraph& body : graph.subgraphs) {
       bodies_[&body.graph] = attributes_.create(body.name);

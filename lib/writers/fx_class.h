@@ -20,7 +20,7 @@ struct FxFile {
 
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
-  bool skips_hooks = false;  // those of modules that are called, too
+  bool skips_hooks = false;                                           // those of modules that are called, too
 
   // Computed before the classes are written:
   PythonNames names;                                       // names of the whole file
