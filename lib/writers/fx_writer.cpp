@@ -25,7 +25,7 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 12> kHelpers{{
+constexpr std::array<Helper, 11> kHelpers{{
     {"_given",
      {},
      R"py(
