@@ -671,8 +671,11 @@ TEST_CASE("sizes are computed on either side of a leaf's boundary", "[exported]"
   const auto value = [&](const char* name, const char* type, const char* size) {
     Meta meta;
     meta.type = type;
-    (std::string(type) == "Tensor" ? meta.shape.emplace({Expression::parse(size), 4}).front()
-                                   : meta.value.emplace()) = Expression::parse(size);
+    if (std::string(type) == "Tensor") {
+      meta.shape = {Expression::parse(size), 4};
+    } else {
+      meta.value = Expression::parse(size);
+    }
     graph.values.push_back({name, meta, {}});
     return ValueId{static_cast<std::uint32_t>(graph.values.size() - 1)};
   };
