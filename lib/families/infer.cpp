@@ -248,7 +248,7 @@ bool assumes_contiguity(const CallArguments& values) {
 
 std::optional<Pieces> unfinished_pieces(const RuleArguments& args, std::int64_t count) {
   const std::string_view name = without_namespace(args.name());
-  TensorInfo piece = args.tensor("self");
+  const TensorInfo& piece = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), piece);
   const SymInt size = piece.sizes.at(dim);
   std::vector<TensorInfo> pieces(static_cast<std::size_t>(count), piece);
