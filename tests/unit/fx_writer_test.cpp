@@ -98,8 +98,8 @@ TEST_CASE("what stands for a graph", "[fx_writer]") {
   const auto lines = forward_of(R"(
       %x = placeholder[x]() -> float32[2, n]
       %flag = placeholder[flag](True) -> bool
-      %conv = call_module[conv](%x) -> float32[2, n]
-      %conv_1 = call_module[conv](%conv, 2, out=None) -> Tensor
+      %conv = call_module[conv](%x) -> float32[2, n]  # conv
+      %conv_1 = call_module[conv](%conv, 2, out=None) -> Tensor  # conv
       %w = get_attr[a.0.weight]() -> float32[4]
       %add = call_function[aten.add.Tensor](%conv_1, %w, alpha=2)
       %random_ = call_function[aten.random_.from](%add, 0, 2)
@@ -296,9 +296,9 @@ TEST_CASE("sources and scopes stand before what comes from them", "[fx_writer]")
 TEST_CASE("attributes of modules that are called are read when the graph reads them", "[fx_writer]") {
   const auto lines = forward_of(R"(
       %x = placeholder[x]()
-      %a = call_module[a](%x)
+      %a = call_module[a](%x)  # a
       %a_count = get_attr[a.count]()
-      %b = call_module[a.0](%x)
+      %b = call_module[a.0](%x)  # a.0
       %c = get_attr[a.0.1]()
       %output = output[output]((%a_count, %c)))");
   CHECK(contains(lines, "a_count = _value(self.a, \"count\")\n"));
@@ -313,7 +313,7 @@ TEST_CASE("names in hostile graphs are no code", "[fx_writer]") {
       %class_1 = placeholder[class]()
       %x = placeholder[x): import os #]()
       %args = placeholder[*args]()
-      %a = call_module[a"); import os; ("](%self)
+      %a = call_module[a"); import os; ("](%self)  # a"); import os; ("
       %b = get_attr[forward]()
       %c = get_attr[a.__class__]()
       %d = call_function[aten.sin.default](%a, import=1, __x=2)
@@ -328,7 +328,7 @@ TEST_CASE("names in hostile graphs are no code", "[fx_writer]") {
       %m = call_function[torch._import_dotted_name]("os.system")
       %n = call_function[torch.serialization.os.system]("true")
       %o = call_function[aten.__class__.mro]()
-      %p = call_module[a\.b.c](%self)
+      %p = call_module[a\.b.c](%self)  # a\.b.c
       %q = call_function[operator.call](%self)
       %r = call_function[aten.add.Tensor](layout("__dict__"), memory_format("x y"), device("\"cpu"))
       %output = output[output](function("higher_order.a b")))py");
@@ -363,8 +363,8 @@ raise NotImplementedError("node output: \"higher_order.a b\" is no function that
 )py");
   const auto source = source_of(collection_of(module_graph("", "os\nimport x.class", R"py(
       %x = placeholder[x]()
-      %a = call_module[a"); import os; ("](%x)
-      %p = call_module[a\.b.c](%x)
+      %a = call_module[a"); import os; ("](%x)  # a"); import os; ("
+      %p = call_module[a\.b.c](%x)  # a\.b.c
       %i = call_function[builtins.eval\x]("1")
       %output = output[output](%i))py")));
   CHECK(contains(source, R"py(_find(model, "a\"); import os; (\""))py"));

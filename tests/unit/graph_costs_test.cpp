@@ -207,10 +207,10 @@ TEST_CASE("costs: what is not known is said", "[costs]") {
 TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
   Model model(R"(
     %x = placeholder[x]() -> float32[2, 3]
-    %block = call_module[block](%x) -> float32[2, 3]
-    %act = call_module[act](%block) -> float32[2, 3]
+    %block = call_module[block](%x) -> float32[2, 3]  # block
+    %act = call_module[act](%block) -> float32[2, 3]  # act
     %kept = call_function[torch.nn.functional.gelu](%act) -> float32[2, 3]
-    %closed = call_module[closed](%kept) -> float32[2, 3]
+    %closed = call_module[closed](%kept) -> float32[2, 3]  # closed
     %output = output[output](%closed))");
   model.modules({"", "act", "block", "block.inner", "blocks", "closed"})
       .parameter("block.w", {3, 3})
@@ -235,9 +235,9 @@ TEST_CASE("costs: leaves have theirs from whoever saw into them", "[costs]") {
 TEST_CASE("costs: parameters belong to the innermost module that is listed", "[costs]") {
   Model model(R"(
     %x = placeholder[x]() -> float32[2]
-    %a = call_module[a](%x) -> float32[2]
-    %dotted = call_module[a\.b](%a) -> float32[2]
-    %deep = call_module[a.c](%dotted) -> float32[2]
+    %a = call_module[a](%x) -> float32[2]  # a
+    %dotted = call_module[a\.b](%a) -> float32[2]  # a\.b
+    %deep = call_module[a.c](%dotted) -> float32[2]  # a.c
     %whole = call_module[](%deep) -> float32[2]
     %output = output[output](%whole))");
   model.modules({"", "a", "a.c", "a\\.b"})
@@ -323,7 +323,7 @@ TEST_CASE("costs: graphs of a failed module's submodules count where nobody coul
   const auto of = [](bool is_known) {
     Model model(R"(
       %x = placeholder[x]() -> float32[2, 3]
-      %block = call_module[block](%x) -> float32[2, 3]
+      %block = call_module[block](%x) -> float32[2, 3]  # block
       %output = output[output](%block))");
     const char* const submodule = R"(
       %x = placeholder[x]() -> float32[2, 3]

@@ -226,7 +226,7 @@ TEST_CASE("the document has the contract's keys in their order", "[json_writer]"
         R"("parameters":4,"unused_parameters":["b.l.weight"]})");
   CHECK(json["modules"][2].dump() ==
         R"({"path":"a.l","type":"torch.nn.modules.linear.Linear","status":"leaf","alias_of":null,)"
-        R"("rule":"torch.nn.**","calls":1,"failure":null})");
+        R"("alias":null,"rule":"torch.nn.**","calls":1,"failure":null})");
   CHECK(json["modules"][5]["alias_of"] == "b");
   CHECK(
       json["modules"][3]["failure"].dump() ==
@@ -274,7 +274,8 @@ TEST_CASE("what exported programs add", "[json_writer]") {
   CHECK(graph["nodes"][5].dump() ==
         R"({"name":"l","op":"call_module","target":"l","args":[{"node":"x"}],"kwargs":{},"users":["cond"],)"
         R"("scope":{"module_path":"l","module_type":"torch.nn.modules.linear.Linear","call":1},"meta":null,)"
-        R"("source":null,"program_nodes":["linear","relu"]})");
+        R"("source":null,"program_nodes":["linear","relu"],"program_inputs":[{"value":"x","path":[0]}],)"
+        R"("program_results":[{"value":"relu","path":[]}]})");
   CHECK_FALSE(graph["nodes"][6].contains("program_nodes"));
   CHECK(graph["nodes"][8]["args"][0].dump() == R"({"function":"aten.mm.default"})");
   const auto& body = graph["subgraphs"]["true_graph_0"];
