@@ -272,7 +272,7 @@ TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]
   CHECK(told(blocks(), ops_rule("aten.*.*", "ops.txt")) == Lines{hidden});
   const GraphCollection failed = sample_collection();
   CHECK(told(failed, deny_rule("mylib.op")) ==
-        Lines{"? cannot tell which operators pkg.Gate calls: it failed to trace @ b%b @ c%c"});
+        Lines{"? cannot tell which operators pkg.Gate calls: it failed to trace @ b%b @ b%c"});
   CHECK(told(failed, require_rule("mylib.op at-least 1")).front().starts_with("? cannot tell"));
   GraphCollection wrapped;
   wrapped.modules = {module("", "pkg.Net")};

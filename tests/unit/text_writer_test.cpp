@@ -48,7 +48,7 @@ graph (root): pkg.Net
   %a_l = call_module[a.l](%mul)  # a.l: torch.nn.modules.linear.Linear
   %add_1 = call_function[aten.add.Tensor](%a_l, %tensor_constant0, alpha=2)  # a: pkg.Sub
   %b = call_module[b](%add_1)  # b: pkg.Gate
-  %c = call_module[c](%b)  # c: pkg.Gate
+  %c = call_module[c](%b)  # b: pkg.Gate, call 2
   %cond = call_function[higher_order.cond](%c, graph("true_graph_0"))
   %run = call_method[run](%cond, (slice(None, 1, 2),))
   %tensor_constant1 = get_attr[_tensor_constant1]()
