@@ -10,6 +10,11 @@ import torch
 from torch import Tensor, nn
 
 
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
 class Block(nn.Module):
     """A ResNet's: one ReLU, called twice."""
 

@@ -14,6 +14,11 @@ from fxtrace import _exported, _torchscript
 from torch import Tensor, nn
 
 
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
 class Pair(NamedTuple):
     scale: Tensor
     power: int

@@ -199,6 +199,8 @@ def collection_of(*nodes: dict, type_name: str = "pkg.Net", file: str = "model.p
     found = [{"name": "x", "op": "placeholder", "target": "x", "args": [], "kwargs": {}, "users": [], **place}]
     for node in nodes:
         found.append({"args": [{"node": "x"}], "kwargs": {}, "users": [], **place, **node})
+        if node["op"] == "call_module":
+            found[-1]["scope"] = {"module_path": node["target"], "module_type": None, "call": 1}
         if '{"node": "x"}' in json.dumps([found[-1]["args"], found[-1]["kwargs"]]):
             found[0]["users"].append(node["name"])
     last = {"node": found[-1]["name"]}

@@ -12,6 +12,11 @@ import torch
 from torch import Tensor, nn
 
 
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
 class Point(NamedTuple):
     a: Tensor
     b: Tensor
