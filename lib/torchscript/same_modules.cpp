@@ -39,24 +39,17 @@ class Finder {
     for (std::size_t i = 0; i < type.attributes().size() && i < object->slots.size(); ++i) {
       const Value& value = object->slots[i];
       text.append("\n").append(type.attributes()[i].name) += '=';
-      if (value.is_tensor() && value.to_tensor().numel() == 0) {
-        text += dtype_name(value.to_tensor().dtype);  // it has no storage to share
-      } else if (value.is_tensor()) {
-        content.has_tensors = true;
-        text += tensor_identity(value.to_tensor());
-      } else if (value.is_object() && value.to_object().type->is_module()) {
+      if (value.is_object() && value.to_object().type->is_module()) {
         const ModuleObject module(&value.to_object());
         same_.holders.try_emplace(module.get(), object.get(), i);
         const Content inner = look_at(module);
         content.has_tensors = content.has_tensors || inner.has_tensors;
         content.can_be_same = content.can_be_same && inner.can_be_same;
         text += "module " + std::to_string(inner.number);
-      } else if (const Extent extent = extent_of(value); extent.is_plain && extent.size <= kMaxPlain) {
-        text += python_text(value);
-      } else if (value.identity() != nullptr) {
-        std::ostringstream address;
-        address << value.identity();
-        text += address.str();
+      } else {
+        const bool is_tensor = value.is_tensor() && value.to_tensor().numel() != 0;
+        content.has_tensors = content.has_tensors || is_tensor;
+        add_value(text, value);
       }
     }
     content.number = numbers_.emplace(std::move(text), numbers_.size()).first->second;
@@ -78,6 +71,29 @@ class Finder {
   }
 
  private:
+  static void add_value(std::string& text, const Value& value) {
+    const Extent extent = extent_of(value);
+    const bool is_small = extent.size <= kMaxPlain;
+    if (value.is_tensor() && value.to_tensor().numel() == 0) {
+      text += dtype_name(value.to_tensor().dtype);  // it has no storage to share
+    } else if (value.is_tensor()) {
+      text += tensor_identity(value.to_tensor());
+    } else if (extent.is_plain && is_small) {
+      text += python_text(value);
+    } else if ((value.is_list() || value.is_tuple()) && is_small) {  // nn.LSTM has a list of its parameters
+      text += '[';
+      for (const Value& item : value.items()) {
+        add_value(text, item);
+        text += ',';
+      }
+      text += ']';
+    } else if (value.identity() != nullptr) {
+      std::ostringstream address;
+      address << value.identity();
+      text += address.str();
+    }
+  }
+
   // Code of another class was made for other constants, or traced for other arguments.
   void add_group(const std::vector<ModuleObject>& objects) {
     const auto has_code = [](const ModuleObject& object) {

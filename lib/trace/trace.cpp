@@ -267,7 +267,7 @@ class RecursiveTrace {
     const std::function<void(const ModuleGraph&)> look = [&](const ModuleGraph& graph) {
       for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
         const Node& node = graph.graph.node(id);
-        if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(*node.target), *node.method);
+        if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(called_module(node)), *node.method);
       }
       for (const Subgraph& body : graph.subgraphs) look(body.graph);
     };

@@ -10,7 +10,7 @@ from peers import Peer
 from torch import Tensor, nn
 
 KINDS = ["scripted", "traced", "exported", "strict", "decomposed"]
-SEEDS, TOGETHER = 400, 10
+SEEDS, TOGETHER = 100, 10
 
 
 def save(model: nn.Module, inputs: tuple, kind: str, path: str) -> str:
@@ -204,11 +204,12 @@ def test_a_call_names_what_has_the_code(program, tmp_path, rules):
     """torch.jit.trace gives the code of a shared module to its last name."""
     x, path = torch.rand(2, 4), str(tmp_path / "model.pt")
     archive = torch.jit.load(save(SharedAndNested().eval(), (x,), "traced", path))
+    modules = dict(archive.named_modules(remove_duplicate=False))
     collection = program.trace(path, *rules)
     harness.check_collection(collection)
     for node in collection["graphs"][0]["nodes"]:
         if node["op"] == "call_module":
-            assert archive.get_submodule(node["target"])._c._has_method("forward"), node
+            assert modules[node["target"]]._c._has_method("forward"), node
     module = fxtrace.Collection.from_json(collection, path).graph_module()
     assert torch.equal(module(x), archive(x))
     program.stdout("verify", path, "--input", "x=float32[2,4]", *rules)
@@ -235,3 +236,30 @@ def test_a_traced_module_without_code_is_none_of_two_that_have_it(program, tmp_p
     assert collection["graphs"][0]["execution"]["module_forward_order"] == ["", "encoder", "decoder"]
     module = fxtrace.Collection.from_json(collection, path).graph_module()
     assert torch.equal(module(index), archive(index))
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.Linear(4, 4)
+
+    def forward(self, x, by=None):
+        return self.l(x) * by
+
+
+class CallsScaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = Scaled()
+        self.b = self.a
+
+    def forward(self, x):
+        return self.b(self.a(x, by=x), by=x)
+
+
+@pytest.mark.parametrize("names", [("a",), ("b",), ("a", "b")])
+def test_signatures_are_those_of_the_name_that_is_called(program, tmp_path, names):
+    model, x, path = CallsScaled().eval(), torch.rand(2, 4), str(tmp_path / "model.pt2")
+    torch.export.save(torch.export.export(model, (x,), preserve_module_call_signature=names), path)
+    collection = program.trace(path, "--leaf", "**.Scaled")
+    assert torch.equal(fxtrace.Collection.from_json(collection, path).graph_module()(x), model(x))
