@@ -19,7 +19,7 @@ from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._named_tuples import classes_by_name
-from ._signature import GraphCode, model_signature
+from ._signature import model_signature, set_code
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -70,9 +70,12 @@ class Builder:
             classes = classes_by_name([[node.args, node.kwargs] for node in self._new.nodes])
         except ValueError as error:
             raise RebuildError(str(error)) from None
-        code = model_signature(self.graph, placeholders, self.out_spec(), self.check) or GraphCode()
-        code.classes = classes
-        self._new.set_codegen(code)
+        signature = model_signature(self.graph, placeholders, self.out_spec(), self.check)
+        if signature is None:
+            set_code(self._new, classes)
+        else:
+            signature.classes = classes
+            self._new.set_codegen(signature)
 
     def out_spec(self) -> pytree.TreeSpec | None:
         """The structure of the model's result, where classes belong into it."""

@@ -21,7 +21,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from ._data import Node
 from ._errors import RebuildError
-from ._signature import GraphCode
+from ._signature import set_code
 from ._tree import leave_out_of_state_dict, place_attribute
 from ._values import NodeRef, map_values
 
@@ -204,7 +204,7 @@ class Leaf:
         for name in sorted(self._attributes, key=lambda name: name.count(".")):
             place_attribute(root, name, self._attributes[name])
         name = (self.call.scope.module_type or "").split(".")[-1]
-        self._new.set_codegen(GraphCode())
+        set_code(self._new, {})
         module = fx.GraphModule(root, self._new, name if name.isidentifier() else "Leaf")
         for name, original in self._names.items():
             if original not in self.state.persistent:

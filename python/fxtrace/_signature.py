@@ -8,7 +8,7 @@ import io
 import keyword
 import math
 import tokenize
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -138,8 +138,7 @@ class GraphCode(fx.graph.CodeGen):
 
     def _gen_python_code(self, nodes: Any, *args: Any, **options: Any) -> Any:
         code = super()._gen_python_code(nodes, *args, **options)
-        targets = {node.target for node in nodes if node.op in ("call_module", "get_attr")}
-        texts = {_words(_format_target("self", path)): _attribute(path) for path in targets if _has_keyword(path)}
+        texts = {_words(_format_target("self", path)): _attribute(path) for path in _keyword_paths(nodes)}
         for name, named_tuple in self.classes.items():
             code.globals.setdefault(name, named_tuple)
         if texts:
@@ -147,8 +146,18 @@ class GraphCode(fx.graph.CodeGen):
         return code
 
 
-def _has_keyword(path: str) -> bool:
-    return any(map(keyword.iskeyword, path.split(".")))
+def set_code(graph: fx.Graph, classes: dict[str, Any]) -> None:
+    """Leaves torch.fx its own code where that can write the graph."""
+    if classes or _keyword_paths(graph.nodes):
+        code = GraphCode()
+        code.classes = classes
+        graph.set_codegen(code)
+
+
+def _keyword_paths(nodes: Iterable[fx.Node]) -> set[str]:
+    """What the nodes name by paths with Python's words."""
+    paths = {str(node.target) for node in nodes if node.op in ("call_module", "get_attr")}
+    return {path for path in paths if any(map(keyword.iskeyword, path.split(".")))}
 
 
 def _attribute(path: str) -> str:
