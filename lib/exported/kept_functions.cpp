@@ -1,14 +1,15 @@
 #include "exported/kept_functions.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "exported/local_sizes.h"
 #include "exported/stack_trace.h"
 #include "families/aliases.h"
 #include "operators/operators.h"
+#include "symbolic/affine.h"
 
 namespace fxtrace {
 namespace {
@@ -27,23 +28,16 @@ bool writes_own(const Operation& operation,
   return is_own;
 }
 
-bool is_plain_number(const Meta& meta) {
-  return meta.kind() == ValueKind::kInt || meta.kind() == ValueKind::kFloat ||
-         meta.kind() == ValueKind::kBool;
-}
-
 // Whether the number follows from sizes of these tensors.
 bool follows_from(const Meta& number, const std::vector<ValueId>& tensors, const ProgramGraph& graph) {
-  if (!number.value || number.value->size() == nullptr) return false;
-  std::set<std::string> known;
+  const SymInt* size = number.value ? number.value->size() : nullptr;
+  std::vector<SymInt> known;
   for (const ValueId value : tensors) {
-    for (const Expression& size : graph.values[value.index].meta.shape.value_or(std::vector<Expression>())) {
-      if (size.size() == nullptr) continue;
-      if (const auto name = size.size()->symbol_name()) known.insert(*name);
+    for (const Expression& dim : graph.values[value.index].meta.shape.value_or(std::vector<Expression>())) {
+      if (dim.size() != nullptr) known.push_back(*dim.size());
     }
   }
-  const std::vector<std::string> needed = number.value->size()->symbols();
-  return std::ranges::all_of(needed, [&](const std::string& name) { return known.contains(name); });
+  return size != nullptr && find_source(*size, known).has_value();
 }
 
 }  // namespace
@@ -137,7 +131,7 @@ std::vector<KeptCall> KeptFunctions::find(const ProgramGraph& graph, const std::
     call.operations.assign(found.steps.begin(), found.steps.end());
     call.boundary = boundary_of(graph, call.operations, uses, is_own);
     const auto meta = [&](ValueId value) -> const Meta& { return graph.values[value.index].meta; };
-    const auto gives_number = [&](ValueId value) { return is_plain_number(meta(value)); };
+    const auto gives_number = [&](ValueId value) { return is_size(meta(value)); };
     if (std::ranges::any_of(call.boundary.leaving, gives_number)) {
       followed_.add(*found.place, "a number that it computes is used outside of it");
       continue;
@@ -145,7 +139,7 @@ std::vector<KeptCall> KeptFunctions::find(const ProgramGraph& graph, const std::
     if (call.boundary.leaving.empty()) continue;  // nobody uses it
     const std::vector<ValueId> entering = call.boundary.entering;
     std::erase_if(call.boundary.entering, [&](ValueId value) {
-      return is_plain_number(meta(value)) && follows_from(meta(value), entering, graph);
+      return is_size(meta(value)) && follows_from(meta(value), entering, graph);
     });
     calls.push_back(std::move(call));
   }

@@ -23,10 +23,12 @@ LocalSizes::LocalSizes(const ProgramGraph& graph, const ProgramGraph& said) : gr
   }
 }
 
-bool LocalSizes::is_size(ValueId value) const {
-  const ValueKind kind = graph_.values[value.index].meta.kind();
+bool is_size(const Meta& meta) {
+  const ValueKind kind = meta.kind();
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
 }
+
+bool LocalSizes::is_size(ValueId value) const { return fxtrace::is_size(graph_.values[value.index].meta); }
 
 const Operation* LocalSizes::find_maker(ValueId value) const {
   const auto found = makers_.find(value.index);
@@ -134,8 +136,9 @@ std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>&
 Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
                             const IsCallers& is_callers) const {
   // The exporter puts checks of any sizes where it happens to be.
+  Boundary boundary = boundary_of(operations);
   std::unordered_set<std::uint32_t> others;  // sizes that are made of what the caller knows
-  for (const ValueId value : boundary_of(operations).entering) {
+  for (const ValueId value : boundary.entering) {
     if (is_size(value)) others.insert(value.index);
   }
   const auto is_others = [&](const Operation& operation) {
@@ -151,11 +154,13 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
     auto own = without(operations, [&](const Operation& operation) {
       return operation.outputs.empty() && effect_of(operation) == Effect::kSymbolic && is_others(operation);
     });
-    if (!own.empty()) operations = std::move(own);
+    if (!own.empty() && own.size() < operations.size()) {
+      operations = std::move(own);
+      boundary = boundary_of(operations);
+    }
   }
 
   const std::vector<std::uint32_t> all = operations;
-  Boundary boundary = boundary_of(operations);
   settle(boundary, operations, is_callers);
   const auto sizes_in = [&](const Boundary& of) {
     return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });

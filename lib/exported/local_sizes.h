@@ -22,6 +22,9 @@
 
 namespace fxtrace {
 
+// Whether it is a value that arithmetic of sizes makes: a number or a condition.
+bool is_size(const Meta& meta);
+
 class LocalSizes {
  public:
   // `said` is the same graph, its sizes as they are without options: what a call takes does not depend on

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -194,8 +195,9 @@ class ModuleGraphBuilder {
     const auto object = env.objects.find(origin.index);
     if (object != env.objects.end()) return tracer_.get_attr(object->second, meta, std::nullopt);
     const auto lifted = env.lifted.find(origin.index);
-    if (lifted == env.lifted.end() && can_compute(env, value)) return compute(env, value);
     if (lifted == env.lifted.end()) {
+      Found found;
+      if (can_compute(env, value, found)) return compute(env, value);
       throw Error(ErrorKind::kInternal,
                   "nothing holds the value '" + env.graph.values[value.index].name + "'");
     }
@@ -210,19 +212,27 @@ class ModuleGraphBuilder {
 
   // --- sizes that a leaf has computed ---
 
-  bool is_there(const Environment& env, ValueId value, int depth = 0) const {
+  // What is known of values in one search; each is looked at once.
+  using Found = std::unordered_map<std::uint32_t, bool>;
+
+  bool is_there(const Environment& env, ValueId value, Found& found, int depth) const {
     return env.nodes[value.index].valid() || env.nodes[env.origin[value.index].index].valid() ||
-           env.fixed.count(value.index) != 0 || is_models_own(env, value) || can_compute(env, value, depth);
+           env.fixed.count(value.index) != 0 || is_models_own(env, value) ||
+           can_compute(env, value, found, depth);
   }
-  bool can_compute(const Environment& env, ValueId value, int depth = 0) const {
+  bool can_compute(const Environment& env, ValueId value, Found& found, int depth = 0) const {
     constexpr int kMaxDepth = 64;
     if (!env.sizes.is_size(value) || depth > kMaxDepth) return false;
-    return can_repeat(env, value, depth) || find_tensor(env, value) != nullptr;
+    if (const auto known = found.find(value.index); known != found.end()) return known->second;
+    const bool result = can_repeat(env, value, found, depth) || find_tensor(env, value) != nullptr;
+    return found.emplace(value.index, result).first->second;
   }
-  bool can_repeat(const Environment& env, ValueId value, int depth = 0) const {
+  bool can_repeat(const Environment& env, ValueId value, Found& found, int depth = 0) const {
     const Operation* maker = env.sizes.find_maker(value);
     bool all = maker != nullptr;
-    if (all) for_each_input(*maker, [&](ValueId used) { all = all && is_there(env, used, depth + 1); });
+    if (all) {
+      for_each_input(*maker, [&](ValueId used) { all = all && is_there(env, used, found, depth + 1); });
+    }
     return all;
   }
   // A tensor that has the size as a dimension.
@@ -236,7 +246,8 @@ class ModuleGraphBuilder {
   NodeId compute(Environment& env, ValueId value) {
     const ProgramValue& size = env.graph.values[value.index];
     NodeId& node = env.nodes[value.index];
-    if (!can_repeat(env, value)) {
+    Found found;
+    if (!can_repeat(env, value, found)) {
       const auto [tensor, dim] = *find_tensor(env, value);
       const Argument place(static_cast<std::int64_t>(dim));
       node = tracer_.call_function("aten.sym_size.int", {env.nodes[tensor.index], place}, {}, size.meta,
@@ -244,10 +255,7 @@ class ModuleGraphBuilder {
       return node;
     }
     const Operation& maker = *env.sizes.find_maker(value);
-    std::vector<Argument> args;
-    for (const auto& argument : maker.args) args.push_back(with_nodes(env, argument));
-    Kwargs kwargs;
-    for (const auto& [name, argument] : maker.kwargs) kwargs.emplace_back(name, with_nodes(env, argument));
+    auto [args, kwargs] = arguments_of(env, maker);
     node = tracer_.call_function(maker.target.text(), std::move(args), std::move(kwargs), size.meta,
                                  innermost_frame(maker.stack_trace), maker.name);
     return node;
@@ -268,6 +276,15 @@ class ModuleGraphBuilder {
       if (fixed != env.fixed.end()) return fixed->second;
       return node_of(env, value);
     });
+  }
+
+  template <class Call>
+  std::pair<std::vector<Argument>, Kwargs> arguments_of(Environment& env, const Call& call) {
+    std::pair<std::vector<Argument>, Kwargs> result;
+    for (const auto& argument : call.args) result.first.push_back(with_nodes(env, argument));
+    for (const auto& [name, argument] : call.kwargs)
+      result.second.emplace_back(name, with_nodes(env, argument));
+    return result;
   }
 
   // node[path[0]][path[1]]...; `made` keeps what earlier paths of the same node went through.
@@ -368,11 +385,7 @@ class ModuleGraphBuilder {
   }
   void record_here(Environment& env, const Operation& operation) {
     if (is_decided(env, operation)) return;
-    std::vector<Argument> args;
-    for (const auto& argument : operation.args) args.push_back(with_nodes(env, argument));
-    Kwargs kwargs;
-    for (const auto& [name, argument] : operation.kwargs)
-      kwargs.emplace_back(name, with_nodes(env, argument));
+    auto [args, kwargs] = arguments_of(env, operation);
     // What only sees plain values is carried out.
     if (operation.outputs.size() == 1 && kwargs.empty()) {
       if (auto result = fold(operation.target.text(), args)) {
@@ -497,8 +510,11 @@ class ModuleGraphBuilder {
     std::optional<LeafCall> call;
     if (&env.graph == &bound_.graph()) {
       const CallSignature* signature = program_.find_signature(calls_[leaf]);
-      if (signature != nullptr)
-        call = recorded_call(inside, *signature, [&](ValueId value) { return is_there(env, value); });
+      const auto is_known = [&](ValueId value) {
+        Found found;
+        return is_there(env, value, found, 0);
+      };
+      if (signature != nullptr) call = recorded_call(inside, *signature, is_known);
     }
     if (!call) {
       const auto name_of_own = [&](ValueId value) -> std::string_view {
@@ -514,36 +530,40 @@ class ModuleGraphBuilder {
     const bool is_plain = !call;
     if (is_plain) call = plain_call(boundary);
 
-    std::vector<Argument> args;
-    for (const auto& argument : call->args) args.push_back(with_nodes(env, argument));
-    Kwargs kwargs;
-    for (const auto& [name, argument] : call->kwargs) kwargs.emplace_back(name, with_nodes(env, argument));
-    const auto& results = call->results;
-    const bool is_single = results.size() == 1 && results[0].path.empty();
-    const NodeId node =
-        tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
-                          is_single ? env.graph.values[results[0].value.index].meta : Meta{}, source);
-    tracer_.set_program(node, part_of(env, operations, *call));
+    auto [args, kwargs] = arguments_of(env, *call);
+    const NodeId node = tracer_.call_leaf(calls_[leaf].module, std::move(args), std::move(kwargs),
+                                          meta_of_result(env, *call), source);
     if (is_plain && call->args.size() > 1) tracer_.set_in_order_of_use(node);
-    tracer_.set_cost(node, env.costs.cost_of(operations));
-    Items<Argument> made;
-    for (const auto& [value, path] : results) {
-      if (env.fixed.count(value.index) != 0) continue;
-      const Meta& meta = env.graph.values[value.index].meta;
-      env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
-    }
-    for (const auto& [value, same] : call->handed_on) env.nodes[value.index] = env.nodes[same.index];
+    stands_for(env, node, operations, *call, source);
     for (const std::uint32_t index : all) {  // checks that are not the leaf's
       const Operation& check = env.graph.operations[index];
       if (check.outputs.empty() && !std::ranges::binary_search(operations, index)) record_here(env, check);
     }
   }
 
-  static ProgramPart part_of(const Environment& env, const std::vector<std::uint32_t>& operations,
+  static Meta meta_of_result(const Environment& env, const LeafCall& call) {
+    const bool is_single = call.results.size() == 1 && call.results[0].path.empty();
+    return is_single ? env.graph.values[call.results[0].value.index].meta : Meta{};
+  }
+
+  // Notes what a call stands for, and takes its results apart.
+  void stands_for(Environment& env, NodeId node, const std::vector<std::uint32_t>& operations,
+                  const LeafCall& call, const std::optional<SourceLocation>& source) {
+    tracer_.set_program(node, part_of(env.graph, operations, call));
+    tracer_.set_cost(node, env.costs.cost_of(operations));
+    Items<Argument> made;
+    for (const auto& [value, path] : call.results) {
+      if (env.fixed.count(value.index) != 0) continue;
+      const Meta& meta = env.graph.values[value.index].meta;
+      env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
+    }
+    for (const auto& [value, same] : call.handed_on) env.nodes[value.index] = env.nodes[same.index];
+  }
+
+  static ProgramPart part_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
                              const LeafCall& call) {
     ProgramPart part;
-    for (const auto index : operations)
-      part.nodes.push_back(name_of_node(env.graph, env.graph.operations[index]));
+    for (const auto index : operations) part.nodes.push_back(name_of_node(graph, graph.operations[index]));
     std::vector<Argument> path;
     const auto add = [&](const Operand& operand, const auto& self) -> void {
       const auto below = [&](const Argument& key, const Operand& item) {
@@ -552,7 +572,7 @@ class ModuleGraphBuilder {
         path.pop_back();
       };
       if (const auto* value = operand.get_if<ValueId>()) {
-        part.inputs.push_back({env.graph.values[value->index].name, path});
+        part.inputs.push_back({graph.values[value->index].name, path});
       } else if (const auto* items = items_of(operand)) {
         for (std::size_t i = 0; i < items->size(); ++i) below(static_cast<std::int64_t>(i), (*items)[i]);
       } else if (const auto* dict = operand.get_if<Operand::Dict>()) {
@@ -568,44 +588,29 @@ class ModuleGraphBuilder {
       add(argument, add);
     }
     for (const auto& [value, where] : call.results)
-      part.results.push_back({env.graph.values[value.index].name, where});
+      part.results.push_back({graph.values[value.index].name, where});
     return part;
   }
 
   // All of a graph, which takes its inputs one after the other.
   static ProgramPart whole(const ProgramGraph& graph) {
-    ProgramPart part;
-    for (const Operation& operation : graph.operations) part.nodes.push_back(name_of_node(graph, operation));
-    for (std::size_t i = 0; i < graph.inputs.size(); ++i)
-      part.inputs.push_back({graph.values[graph.inputs[i].value.index].name, {static_cast<std::int64_t>(i)}});
-    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      const auto* value = graph.outputs[i].get_if<ValueId>();
-      if (value == nullptr) continue;
-      std::vector<Argument> path;
-      if (!graph.single_output) path.emplace_back(static_cast<std::int64_t>(i));
-      part.results.push_back({graph.values[value->index].name, std::move(path)});
+    Boundary boundary;
+    for (const auto& input : graph.inputs) boundary.entering.push_back(input.value);
+    for (const Operand& output : graph.outputs) {
+      if (const auto* value = output.get_if<ValueId>()) boundary.leaving.push_back(*value);
     }
-    return part;
+    std::vector<std::uint32_t> all(graph.operations.size());
+    std::iota(all.begin(), all.end(), 0U);
+    return part_of(graph, all, plain_call(boundary));
   }
 
   void record_function(Environment& env, const KeptCall& kept) {
     go_to(env.graph.operations[kept.operations.front()].call);
     const LeafCall call = plain_call(kept.boundary);
-    std::vector<Argument> args;
-    for (const auto& argument : call.args) args.push_back(with_nodes(env, argument));
-    const bool is_single = call.results.size() == 1;
-    const std::optional<SourceLocation> source = kept.caller;
-    const NodeId node = tracer_.call_model_function(
-        kept.function, std::move(args), {},
-        is_single ? env.graph.values[call.results[0].value.index].meta : Meta{}, source, true);
-    tracer_.set_program(node, part_of(env, kept.operations, call));
-    tracer_.set_cost(node, env.costs.cost_of(kept.operations));
-    Items<Argument> made;
-    for (const auto& [value, path] : call.results) {
-      const Meta& meta = env.graph.values[value.index].meta;
-      env.nodes[value.index] = path.empty() ? node : item(node, path, made, meta, source, "");
-    }
-    for (const auto& [value, same] : call.handed_on) env.nodes[value.index] = env.nodes[same.index];
+    auto [args, kwargs] = arguments_of(env, call);
+    const NodeId node = tracer_.call_model_function(kept.function, std::move(args), std::move(kwargs),
+                                                    meta_of_result(env, call), kept.caller, true);
+    stands_for(env, node, kept.operations, call, kept.caller);
   }
 
   // The leaf's module, and the modules that run within its call.

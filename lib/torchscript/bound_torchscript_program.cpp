@@ -49,10 +49,10 @@ std::vector<std::string> BoundTorchScriptProgram::warnings() const {
   return warnings;
 }
 
-std::vector<std::string> BoundTorchScriptProgram::undone(const Leaves& leaves) const {
+std::vector<std::string> BoundTorchScriptProgram::undone(const std::function<Leaves()>& leaves) const {
   std::vector<std::string> undone;
   if (options_.hooks != Hooks::kSkip) return undone;
-  for (const auto& [module, method] : leaves) {
+  for (const auto& [module, method] : leaves()) {
     const std::size_t count = count_hooks_inside(program_, module, method);
     if (count == 0) continue;
     const std::string& path = program_.modules()[module.index].path;

@@ -24,7 +24,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   bool inputs_changed(ModuleId root) const override { return calls_.changed(root); }
   std::vector<Attributes> attributes() const override;
   std::vector<std::string> warnings() const override;
-  std::vector<std::string> undone(const Leaves& leaves) const override;
+  std::vector<std::string> undone(const std::function<Leaves()>& leaves) const override;
 
   // --- for the interpreter ---
   SeenCalls& calls() { return calls_; }

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -118,7 +119,7 @@ class BoundProgram {
   // A module that a graph calls as one node, and the method as Node::method.
   using Leaves = std::set<std::pair<ModuleId, std::string>>;
   // Returns what the options ask for and cannot be done where these leaves are called, a line for each.
-  virtual std::vector<std::string> undone(const Leaves& /*leaves*/) const { return {}; }
+  virtual std::vector<std::string> undone(const std::function<Leaves()>& /*leaves*/) const { return {}; }
 };
 
 // A model file as read; no trace changes it.

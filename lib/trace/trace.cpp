@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/each_graph.h"
 #include "graph/lint.h"
 #include "trace/alias_check.h"
 #include "trace/graph_tracer.h"
@@ -264,14 +265,14 @@ class RecursiveTrace {
     std::unordered_map<std::string_view, ModuleId> ids;
     for (std::uint32_t i = 0; i < facts_.size(); ++i) ids.emplace(facts_.info(ModuleId{i}).path, ModuleId{i});
     BoundProgram::Leaves leaves;
-    const std::function<void(const ModuleGraph&)> look = [&](const ModuleGraph& graph) {
-      for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
-        const Node& node = graph.graph.node(id);
-        if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(called_module(node)), *node.method);
-      }
-      for (const Subgraph& body : graph.subgraphs) look(body.graph);
-    };
-    for (const ModuleGraph& graph : collection.graphs) look(graph);
+    for (const ModuleGraph& root : collection.graphs) {
+      for_each_graph(root, [&](const ModuleGraph& graph) {
+        for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+          const Node& node = graph.graph.node(id);
+          if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(called_module(node)), *node.method);
+        }
+      });
+    }
     return leaves;
   }
 
@@ -348,7 +349,7 @@ class RecursiveTrace {
     const std::vector<std::string> unkept = this->unkept();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
-    result.undone = bound_->undone(leaves_of(collection));
+    result.undone = bound_->undone([&] { return leaves_of(collection); });
     result.undone.insert(result.undone.begin(), unkept.begin(), unkept.end());
     if (described) {
       result.description.producer = program_.producer();
