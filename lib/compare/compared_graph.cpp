@@ -172,6 +172,7 @@ ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, con
     Hashes hashes;
     hashes.module = text_hash(names.module(node.scope->module_path));
     hashes.scope = mix(hashes.module, static_cast<std::uint64_t>(node.scope->call));
+    if (!node.scope->method.empty()) hashes.scope = mix(hashes.scope, node.scope->method);
     hashes.operation = static_cast<std::uint64_t>(node.op);
     hashes.label = mix(hashes.operation, target_hash(node, names));
     if (node.op == Opcode::kCallFunction) {

@@ -4,6 +4,7 @@
 
 #include "compare/common_form.h"
 #include "compare/comparer.h"
+#include "compare/inlined_methods.h"
 
 namespace fxtrace {
 
@@ -44,6 +45,8 @@ ModelComparison compare(const GraphCollection& before, const GraphCollection& af
                         const CompareOptions& options) {
   if (!are_of_two_kinds(before, after))
     return Comparer(before, before.graphs, after, after.graphs, options).run();
+  if (has_method_calls(before)) return compare(with_methods_inlined(before), after, options);
+  if (has_method_calls(after)) return compare(before, with_methods_inlined(after), options);
   return Comparer(before, common_form(before), after, common_form(after), options).run();
 }
 

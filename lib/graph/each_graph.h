@@ -1,19 +1,23 @@
 // Visits a graph and the graphs within it.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace fxtrace {
 
-// Calls f(graph) for the graph and all its subgraphs, each before those within it.
-template <class F>
-void for_each_graph(const ModuleGraph& root, F&& f) {
-  std::vector<const ModuleGraph*> pending{&root};
+// Calls f(graph) for the graph and all its subgraphs, each before those within it.  f must not add or remove
+// any.
+template <class Graph, class F>
+  requires std::same_as<std::remove_const_t<Graph>, ModuleGraph>
+void for_each_graph(Graph& root, F&& f) {
+  std::vector<Graph*> pending{&root};
   while (!pending.empty()) {
-    const ModuleGraph& graph = *pending.back();
+    Graph& graph = *pending.back();
     pending.pop_back();
     for (std::size_t i = graph.subgraphs.size(); i-- > 0;) pending.push_back(&graph.subgraphs[i].graph);
     f(graph);

@@ -73,6 +73,7 @@ class Graph {
   }
   void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
   void set_cost(NodeId id, std::optional<Cost> cost) { own(id).cost = std::move(cost); }
+  void set_scope(NodeId id, Shared<Scope> scope) { own(id).scope = std::move(scope); }
   void set_in_order_of_use(NodeId id, bool value) { own(id).in_order_of_use = value; }
   void set_program(NodeId id, Shared<ProgramPart> program) { own(id).program = std::move(program); }
 
@@ -151,9 +152,15 @@ struct Execution {
     std::string module;
     std::vector<Use> uses;
   };
+  // A call of a method other than forward, as `encoder.encode(x)`: torch.fx follows it as code of the caller.
+  struct MethodCall {
+    std::string module, method;
+    std::size_t position = 0;  // how many of module_forward_order begin before it
+  };
   std::vector<std::string> module_forward_order;
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
+  std::vector<MethodCall> method_calls = {};
 };
 
 // The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and

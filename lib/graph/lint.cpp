@@ -126,6 +126,7 @@ class CollectionLint {
                        "' is a " + type);
     }
     if (scope.call < 1) throw lint_error(here + " has no number of a call");
+    if (scope.method == "forward") throw lint_error(here + " has forward as another method than forward");
   }
 
   void check_target(const Node& node, Used& constants, const std::string& here) const {
@@ -206,6 +207,13 @@ class CollectionLint {
 
   void check_execution(const Execution& execution, const std::string& place) const {
     for (const std::string& module : execution.module_forward_order) check_module(module, place);
+    std::size_t position = 0;
+    for (const auto& call : execution.method_calls) {
+      check_module(call.module, place);
+      if (call.position < position || call.position > execution.module_forward_order.size())
+        throw lint_error(place + " calls " + call.module + "." + call.method + " out of order");
+      position = call.position;
+    }
     for (const std::string& name : execution.param_forward_order) check_parameter(name, place);
     for (const auto& uses : execution.module_param_usage) {
       check_module(uses.module, place);

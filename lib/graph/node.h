@@ -21,12 +21,15 @@ enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallMod
 // The torch.fx spelling: "call_function".
 const char* to_string(Opcode op);
 
-// The module whose forward makes the node: qualified name from the model's root, and type.  For the model's
+// The module whose code makes the node: qualified name from the model's root, and type.  For the model's
 // root, the path is "" and the type is absent.
 struct Scope {
   std::string module_path;
-  std::optional<std::string> module_type;
-  std::int64_t call = 1;  // which call of that module in this graph, in the order of module_forward_order
+  std::optional<std::string> module_type = {};
+  // Which call of that module in this graph, in the order of module_forward_order; of another method, which
+  // call of that method, in the order of Execution::method_calls.
+  std::int64_t call = 1;
+  std::string method = {};  // empty: forward
   bool operator==(const Scope&) const = default;
 };
 

@@ -125,6 +125,7 @@ std::string print_node(const Graph& graph, const Node& node) {
 std::string print_scope(const Scope& scope) {
   std::string out = scope.module_path;
   if (scope.module_type) out += ": " + *scope.module_type;
+  if (!scope.method.empty()) out += ", method " + scope.method;
   if (scope.call != 1) out += ", call " + std::to_string(scope.call);
   return out;
 }

@@ -6,10 +6,13 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "graph/each_graph.h"
+#include "graph/module_calls.h"
 #include "graph/node_spec.h"
 #include "graph/parameter_uses.h"
 #include "passes/support/graph_part.h"
@@ -53,37 +56,6 @@ NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
   made.emplace(old.id.index, copy);
   return copy;
 }
-
-// Calls f for the graph and all its subgraphs.
-template <class Graph, class F>
-void for_each_graph(Graph& graph, F&& f) {
-  f(graph);
-  for (auto& subgraph : graph.subgraphs) for_each_graph(subgraph.graph, f);
-}
-
-// The calls of modules in a graph, by their numbers in module_forward_order.
-class Calls {
- public:
-  explicit Calls(const ModuleGraph& graph) : order_(graph.execution->module_forward_order) {
-    for (std::size_t i = 0; i < order_.size(); ++i) by_path_[order_[i]].push_back(i);
-  }
-
-  std::size_t size() const { return order_.size(); }
-  const std::string& path(std::size_t call) const { return order_[call]; }
-  const std::vector<std::size_t>* find(std::string_view path) const {
-    const auto found = by_path_.find(path);
-    return found == by_path_.end() ? nullptr : &found->second;
-  }
-  std::optional<std::size_t> find(const Scope& scope) const {
-    const auto* calls = find(scope.module_path);
-    const auto number = static_cast<std::size_t>(scope.call);
-    return calls != nullptr && number <= calls->size() ? std::optional((*calls)[number - 1]) : std::nullopt;
-  }
-
- private:
-  const std::vector<std::string>& order_;
-  std::unordered_map<std::string_view, std::vector<std::size_t>> by_path_;
-};
 
 // What is taken of which graph.
 struct Taken {
@@ -133,17 +105,27 @@ class Finder {
     if (own != nullptr && path.empty()) return {own, nullptr, {}, true};
     if (own != nullptr) return whole_graph(*own);
     const ModuleGraph& graph = graph_of(part_.graph);
-    const Calls calls(graph);
-    const auto* of_module = calls.find(path);
-    if (of_module == nullptr) throw not_called(path);
+    const ModuleCalls calls(*graph.execution);
+    const std::vector<std::size_t> of_module = calls_of(calls, path);
+    if (of_module.empty()) throw not_called(path);
     const std::int64_t number = part_.call.value_or(1);
-    if (number > static_cast<std::int64_t>(of_module->size())) {
-      throw usage_error(path_text(path) + " has " + std::to_string(of_module->size()) + " calls, not " +
+    if (number > static_cast<std::int64_t>(of_module.size())) {
+      throw usage_error(path_text(path) + " has " + std::to_string(of_module.size()) + " calls, not " +
                         std::to_string(number));
     }
     const auto at = static_cast<std::size_t>(number - 1);
-    return module_call(graph, calls, path, (*of_module)[at],
-                       at + 1 < of_module->size() ? (*of_module)[at + 1] : calls.size());
+    return module_call(graph, calls, path, of_module[at],
+                       at + 1 < of_module.size() ? of_module[at + 1] : calls.size());
+  }
+
+  // Of its forward; of other methods where that is not called.
+  static std::vector<std::size_t> calls_of(const ModuleCalls& calls, std::string_view path) {
+    if (const auto* forward = calls.find(path)) return *forward;
+    std::vector<std::size_t> others;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls[i].module == path) others.push_back(i);
+    }
+    return others;
   }
 
   Taken whole_graph(const ModuleGraph& graph) const {
@@ -162,8 +144,8 @@ class Finder {
   }
 
   // The module's call, with those of its submodules up to the next call of it.
-  Taken module_call(const ModuleGraph& graph, const Calls& calls, const std::string& path, std::size_t begin,
-                    std::size_t end) const {
+  Taken module_call(const ModuleGraph& graph, const ModuleCalls& calls, const std::string& path,
+                    std::size_t begin, std::size_t end) const {
     Taken taken = start(graph);
     GraphPart& nodes = *taken.nodes;
     const auto is_in_call = [&](const Scope& scope) {
@@ -256,7 +238,7 @@ class Finder {
 class Extraction {
  public:
   Extraction(const GraphCollection& collection, const Taken& taken)
-      : old_(collection), taken_(taken), calls_(*taken.graph), uses_(collection) {}
+      : old_(collection), taken_(taken), calls_(*taken.graph->execution), uses_(collection) {}
 
   GraphCollection build() {
     if (taken_.nodes == nullptr) return old_;
@@ -487,17 +469,17 @@ class Extraction {
     std::vector<std::size_t> around;
     std::vector<std::size_t> open;  // calls that may be around the next one
     for (std::size_t call = 0; call < calls_.size(); ++call) {
-      while (!open.empty() && !QualifiedName(calls_.path(call)).is_below(calls_.path(open.back())))
+      while (!open.empty() && !QualifiedName(calls_[call].module).is_below(calls_[open.back()].module))
         open.pop_back();
       open.push_back(call);
       if (kept.contains(call)) around.insert(around.end(), open.begin(), open.end());
     }
     kept.insert(around.begin(), around.end());
-    std::unordered_map<std::string_view, std::int64_t> count;
+    std::map<std::pair<std::string_view, std::string_view>, std::int64_t> count;
     for (const std::size_t call : kept) {
-      if (calls_.path(call).empty()) continue;  // the root's is that of the new graph
+      if (calls_[call].module.empty()) continue;  // the root's is that of the new graph
       kept_.push_back(call);
-      number_.emplace(call, ++count[calls_.path(call)]);
+      number_.emplace(call, ++count[{calls_[call].module, calls_[call].method}]);
     }
   }
 
@@ -511,21 +493,22 @@ class Extraction {
   }
 
   void number_scopes(ModuleGraph& body) const {
-    Graph graph;
-    Made made;
-    for (const NodeId id : body.graph.order()) {
-      const Node& old = body.graph.node(id);
-      copy_node(old, scope_of(old.scope), graph, made);
-    }
-    body.graph = std::move(graph);
-    for (Subgraph& inner : body.subgraphs) number_scopes(inner.graph);
+    for_each_graph(body, [&](ModuleGraph& graph) {
+      for (const NodeId id : graph.graph.order())
+        graph.graph.set_scope(id, scope_of(graph.graph.node(id).scope));
+    });
   }
 
   // As the tracer records it (trace/execution_log.h).
   void make_execution(ModuleGraph& graph) {
     Execution& execution = graph.execution.emplace();
-    std::unordered_map<std::string_view, std::vector<std::size_t>> calls;  // by module
-    for (std::size_t i = 0; i < kept_.size(); ++i) calls[calls_.path(kept_[i])].push_back(i);
+    // Of the calls that are kept, by module, method and new number.
+    std::map<std::tuple<std::string_view, std::string_view, std::int64_t>, std::size_t> calls;
+    std::unordered_set<std::string_view> called;
+    for (const std::size_t call : kept_) {
+      calls.emplace(std::tuple(calls_[call].module, calls_[call].method, number_.at(call)), call);
+      if (calls_[call].method.empty()) called.insert(calls_[call].module);
+    }
     std::unordered_map<std::string_view, std::size_t> place;  // in module_param_usage
     const auto uses_of = [&](std::string_view path) -> std::vector<Execution::Use>& {
       const auto [known, is_new] = place.emplace(path, execution.module_param_usage.size());
@@ -534,26 +517,35 @@ class Extraction {
     };
     execution.module_forward_order = {""};
     uses_of("");
-    std::vector<std::string_view> open;  // calls that may be around the next one
+    std::vector<std::string_view> open;                         // calls that may be around the next one
+    std::unordered_map<std::size_t, std::string_view> callers;  // of other methods
     const auto start = [&](std::size_t call) {
-      const std::string& path = calls_.path(call);
+      const std::string_view path = calls_[call].module;
       while (!open.empty() && !QualifiedName(path).is_below(open.back())) open.pop_back();
       const std::string_view caller = open.empty() ? "" : open.back();
-      auto parameters = names_of(uses_.of_module(path));
-      if (!parameters.empty()) uses_of(caller).push_back({path, std::move(parameters)});
-      execution.module_forward_order.push_back(path);
+      if (!calls_[call].method.empty()) {
+        callers.emplace(call, caller);
+        execution.method_calls.push_back(
+            {std::string(path), std::string(calls_[call].method), execution.module_forward_order.size()});
+        return;
+      }
+      auto parameters = names_of(uses_.of_module(std::string(path)));
+      if (!parameters.empty()) uses_of(caller).push_back({std::string(path), std::move(parameters)});
+      execution.module_forward_order.emplace_back(path);
       uses_of(path).clear();
       open.push_back(path);
     };
     std::size_t started = 0;
     std::unordered_set<std::size_t> seen;
     uses_.for_each(graph, [&](const Node& node, const ParameterUses::Parameters& parameters) {
-      const auto of_module = calls.find(node.scope->module_path);
-      const auto number = static_cast<std::size_t>(node.scope->call);
-      if (of_module != calls.end() && number <= of_module->second.size()) {
-        while (started <= of_module->second[number - 1]) start(kept_[started++]);
+      const Scope& scope = *node.scope;
+      std::string_view user = scope.module_path;
+      const auto call = calls.find({scope.module_path, scope.method, scope.call});
+      if (call != calls.end()) {
+        while (started < kept_.size() && kept_[started] <= call->second) start(kept_[started++]);
+        if (!scope.method.empty()) user = callers.at(call->second);
       }
-      uses_of(node.scope->module_path).push_back({node.scope->module_path, names_of(parameters)});
+      uses_of(user).push_back({std::string(user), names_of(parameters)});
       for (const std::size_t parameter : parameters) {
         if (seen.insert(parameter).second)
           execution.param_forward_order.push_back(*names_of({parameter}).front());
@@ -562,7 +554,7 @@ class Extraction {
     while (started < kept_.size()) start(kept_[started++]);
     // A use whose module is called later than that, or not at all, has no place.
     std::erase_if(execution.module_param_usage,
-                  [&](const auto& uses) { return !uses.module.empty() && !calls.contains(uses.module); });
+                  [&](const auto& uses) { return !uses.module.empty() && !called.contains(uses.module); });
   }
 
   // Those that are kept, under the first of the names that are.
@@ -630,7 +622,7 @@ class Extraction {
         }
       });
     }
-    for (const std::size_t call : kept_) name(calls_.path(call));
+    for (const std::size_t call : kept_) name(std::string(calls_[call].module));
     const auto is_kept = [&](std::string_view path) {
       // The subtree that begins last before the path has it, if any does: else one around that one.
       auto at = subtrees.upper_bound(path);
@@ -690,7 +682,9 @@ class Extraction {
 
   void take_modules() {
     std::unordered_map<std::string_view, std::int64_t> calls;
+    std::unordered_set<std::string_view> entered;  // by another method than forward
     for (const ModuleGraph& graph : new_.graphs) {
+      for (const auto& call : graph.execution->method_calls) entered.insert(call.module);
       for (const std::string& path : graph.execution->module_forward_order) {
         ++calls[path];
         modules_.insert(path);
@@ -720,7 +714,7 @@ class Extraction {
       record.alias_of = first == old.path ? std::nullopt : std::optional(first);
       const auto count = calls.find(old_first);
       record.calls = record.alias_of || count == calls.end() ? 0 : count->second;
-      if (count == calls.end()) {
+      if (count == calls.end() && !entered.contains(old_first)) {
         record.status = ModuleStatus::kUnvisited;
         record.rule.reset();
         record.failure.reset();
@@ -739,12 +733,12 @@ class Extraction {
 
   const GraphCollection& old_;
   const Taken& taken_;
-  Calls calls_;
+  ModuleCalls calls_;
   ParameterUses uses_;
   GraphCollection new_;
   Made made_;
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order
-  std::unordered_map<std::size_t, std::int64_t> number_;  // of these among those of their module
+  std::unordered_map<std::size_t, std::int64_t> number_;  // of these among those of their module and method
   std::unordered_set<const ModuleGraph*> bodies_;
   // What is kept, by path and name; and of each tensor the first name that is, by the old first name.
   std::unordered_set<std::string> modules_, attributes_, parameters_;

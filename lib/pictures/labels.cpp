@@ -163,8 +163,7 @@ Labels::Labels(const GraphCollection& collection, const Outline& outline, bool w
   for (const ModuleGraph& graph : collection.graphs) {
     if (!graph.execution) continue;
     Order& order = orders_[&graph];
-    const auto& modules = graph.execution->module_forward_order;
-    for (std::size_t i = 0; i < modules.size(); ++i) order.calls[modules[i]].push_back(i + 1);
+    order.calls.emplace(*graph.execution);
     const auto& parameters = graph.execution->param_forward_order;
     for (std::size_t i = 0; i < parameters.size(); ++i) order.parameters.emplace(parameters[i], i + 1);
   }
@@ -379,11 +378,10 @@ std::string Labels::order_of(const Outline::Item& item) const {
   if (!with_order_ || (item.kind != Kind::kModule && !is_call)) return "";
   const auto order = orders_.find(item.graph);
   if (order == orders_.end()) return "";
-  const auto calls = order->second.calls.find(item.path);
-  if (calls == order->second.calls.end()) return "";
-  const std::int64_t call = is_call ? item.node->scope->call : item.call;
-  if (call < 1 || static_cast<std::size_t>(call) > calls->second.size()) return "";
-  return "#" + std::to_string(calls->second[static_cast<std::size_t>(call) - 1]);
+  const auto call =
+      order->second.calls->find(is_call ? *item.node->scope : Scope{item.path, {}, item.call, item.method});
+  const std::int64_t position = call ? (*order->second.calls)[*call].position : 0;
+  return position > 0 ? "#" + std::to_string(position) : "";
 }
 
 std::size_t Labels::operations(Index box) const {
@@ -413,8 +411,9 @@ std::string Labels::range_text(const Outline::Item& item) const {
 std::string Labels::same_note(Index same, Index item) const {
   if (same == Outline::kNone) return "";
   const std::string path = outline_[same].path;
-  return path == outline_[item].path ? "as call " + std::to_string(outline_[same].call)
-                                     : "as " + (path.empty() ? "(root)" : path);
+  return path == outline_[item].path && outline_[same].method == outline_[item].method
+             ? "as call " + std::to_string(outline_[same].call)
+             : "as " + (path.empty() ? "(root)" : path);
 }
 
 void Labels::describe_node(Index index, Label& label) const {
@@ -484,7 +483,7 @@ Label Labels::label(Index index) const {
       label.note = count_text(operations(index), "operation");
       break;
     case Kind::kModule:
-      label.title = relative_path(index);
+      label.title = relative_path(index) + (item.method.empty() ? "" : "." + item.method + "()");
       if (item.call > 1 || (item.module != nullptr && item.module->calls > 1))
         label.title += ", call " + std::to_string(item.call);
       if (item.module != nullptr) label.details = module_details(*item.module);

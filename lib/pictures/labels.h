@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/module_calls.h"
 #include "pictures/outline.h"
 #include "pictures/picture.h"
 
@@ -66,7 +68,7 @@ class Labels {
   bool with_order_ = false;
   // Positions in a graph's order of use, from 1.
   struct Order {
-    std::unordered_map<std::string_view, std::vector<std::size_t>> calls;  // by module
+    std::optional<ModuleCalls> calls;
     std::unordered_map<std::string_view, std::size_t> parameters;
   };
   std::unordered_map<const ModuleGraph*, Order> orders_;

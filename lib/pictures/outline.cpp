@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/module_calls.h"
 #include "pictures/plumbing.h"
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
@@ -57,11 +58,13 @@ using Module = ModuleNames::Module;
 struct Call {
   Module module = 0;
   std::int64_t call = 0;
+  std::string_view method = {};  // as Scope::method
   bool operator==(const Call&) const = default;
 };
 struct CallHash {
   std::size_t operator()(const Call& call) const {
-    return std::hash<std::int64_t>()(call.call * 0x9E37'79B9'7F4A'7C15 + call.module);
+    return std::hash<std::int64_t>()(call.call * 0x9E37'79B9'7F4A'7C15 + call.module) ^
+           std::hash<std::string_view>()(call.method);
   }
 };
 
@@ -98,7 +101,7 @@ class Builder {
     std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes stand at the top
     std::unordered_set<Module> live = {};  // that are called, or whose nodes are here
     std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around it
-    std::unordered_map<Module, std::int64_t> last = {};    // the last call that was met
+    std::unordered_map<Module, Call> last = {};            // the last call that was met
     std::unordered_map<Call, Index, CallHash> boxes = {};
     std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // that no box shows yet
     std::unordered_map<std::string_view, const Constant*> constants = {};
@@ -146,25 +149,24 @@ class Builder {
 
   void find_live(Filling& filling, const std::vector<NodeId>& order) {
     const ModuleGraph& graph = *filling.graph;
-    if (graph.execution) {
-      for (const std::string& path : graph.execution->module_forward_order)
-        filling.live.insert(names_.module(path));
-    }
+    const ModuleCalls calls(graph.execution ? *graph.execution : Execution());
+    for (const ModuleCall& call : calls) filling.live.insert(names_.module(call.module));
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) filling.live.insert(names_.module(node.scope->module_path));
     }
-    if (!graph.execution) return;
-    std::unordered_map<Module, std::int64_t> calls;
-    for (const std::string& path : graph.execution->module_forward_order) {
-      const std::vector<Module>& along = names_.along(path);
+    std::unordered_map<Module, Call> last;
+    for (const ModuleCall& each : calls) {
+      const std::vector<Module>& along = names_.along(each.module);
       if (along.empty()) continue;
-      Call& caller = filling.caller[{along.back(), ++calls[along.back()]}];
+      const Call call{along.back(), each.number, each.method};
+      last[call.module] = call;
+      Call& caller = filling.caller[call];
       for (auto around = along.rbegin() + 1; around != along.rend(); ++around) {
         if (filling.outside.contains(*around)) break;
-        const auto found = calls.find(*around);
-        if (found == calls.end() || !filling.live.contains(*around)) continue;
-        caller = {*around, found->second};
+        const auto found = last.find(*around);
+        if (found == last.end() || !filling.live.contains(*around)) continue;
+        caller = found->second;
         break;
       }
     }
@@ -176,11 +178,11 @@ class Builder {
     const bool is_call = node.op == Opcode::kCallModule;
     const std::vector<Module> along = names_.along(path);
     if (along.empty() || filling.outside.contains(along.back())) return filling.top;
-    Call call{along.back(), node.scope->call};
+    Call call{along.back(), node.scope->call, node.scope->method};
     if (is_call) {
       // It stands where it is called from.
     } else if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
-      filling.last[call.module] = call.call;
+      filling.last[call.module] = call;
       return found->second;
     }
     // Calls from the innermost outwards that have no box yet.
@@ -195,7 +197,7 @@ class Builder {
         call = caller->second;
       } else {
         const auto last = filling.last.find(along[i]);
-        call = {along[i], last == filling.last.end() ? 1 : last->second};
+        call = last == filling.last.end() ? Call{along[i], 1} : last->second;
       }
       if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
         box = found->second;
@@ -208,13 +210,14 @@ class Builder {
       QualifiedName(path).for_each_prefix([&](std::string_view prefix) { ends.push_back(prefix.size()); });
     for (; !missing.empty(); missing.pop_back()) {
       const auto& [i, here] = missing.back();
-      filling.last[here.module] = here.call;
+      filling.last[here.module] = here;
       if (outline_.items[box].depth < Outline::kMaxNesting) {
         Outline::Item item{.kind = Kind::kModule,
                            .parent = box,
                            .graph = filling.graph,
                            .path = path.substr(0, ends[i]),
-                           .call = here.call};
+                           .call = here.call,
+                           .method = std::string(here.method)};
         item.module = find_module(item.path);
         item.type = item.module != nullptr            ? item.module->type
                     : item.path.size() == path.size() ? node.scope->module_type.value_or("")

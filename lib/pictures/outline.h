@@ -25,7 +25,7 @@ struct Outline {
 
   enum class Kind : std::uint8_t {
     kGraph,     // one of the collection's graphs
-    kModule,    // one call of a module whose forward is in the graph
+    kModule,    // one call of a module whose code is in the graph
     kOperator,  // control flow: its bodies, then the node itself
     kBody,      // a subgraph of control flow
     kRepeats,   // siblings that equal earlier ones: see repeats.h
@@ -53,6 +53,7 @@ struct Outline {
     std::string path = {};                   // likewise: path from the model's root
     std::string type = {};                   // likewise; empty when unknown
     std::int64_t call = 0;                   // for kModule: number of the call in this graph, from 1
+    std::string method = {};                 // for kModule: as Scope::method
     std::string name = {};                   // for kBody
     Index like = kNone;                      // for kRepeats: the first sibling that the children equal
     std::vector<Attribute> attributes = {};  // for kNode

@@ -241,10 +241,17 @@ std::optional<SourceLocation> source(const JsonValue& value) {
   return source;
 }
 
+std::string other_method(const JsonValue& value) {
+  if (value.string().empty() || value.string() == "forward")
+    value.fail("expected another method than forward");
+  return std::string(value.string());
+}
+
 Scope scope(const JsonValue& value) {
   Fields fields(value);
   Scope scope{fields.text("module_path"), fields.text_or_null("module_type"),
               integer_from(1, fields.at("call"))};
+  if (const auto method = fields.find("method")) scope.method = other_method(*method);
   fields.no_others();
   return scope;
 }
@@ -387,6 +394,20 @@ Execution execution(const JsonValue& value) {
     module.no_others();
     return uses;
   });
+  if (const auto calls = fields.find("method_calls")) {
+    std::int64_t least = 0;
+    execution.method_calls = list_of(*calls, [&](const JsonValue& item) {
+      Fields call(item);
+      Execution::MethodCall result{call.text("module"), other_method(call.at("method")), 0};
+      const JsonValue position = call.at("position");
+      least = integer_from(least, position);
+      if (least > static_cast<std::int64_t>(execution.module_forward_order.size()))
+        position.fail("expected at most the number of calls in module_forward_order");
+      result.position = static_cast<std::size_t>(least);
+      call.no_others();
+      return result;
+    });
+  }
   fields.no_others();
   return execution;
 }

@@ -518,7 +518,7 @@ class Checker {
     const Place end = place_of(to);
     Place common = tree_->common(start, end);
     const bool is_other_call = start == end && start != kNone && from.op != Opcode::kCallModule &&
-                               to.op != Opcode::kCallModule && from.scope->call != to.scope->call;
+                               to.op != Opcode::kCallModule && *from.scope != *to.scope;
     if (is_other_call) common = tree_->parent(start);
     for (Place place = start; place != common && place != kNone; place = tree_->parent(place)) {
       if (marks[place]) visit(place);

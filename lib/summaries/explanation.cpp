@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graph/each_graph.h"
+#include "graph/module_calls.h"
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/nearest.h"
@@ -163,8 +164,13 @@ class Explainer {
           .first->second;
     };
     if (root.execution) {
-      for (const std::string& path : root.execution->module_forward_order) {
-        if (const auto module = wanted_.find(path)) ++place_of(*module).calls;
+      for (const ModuleCall& call : ModuleCalls(*root.execution)) {
+        const auto module = wanted_.find(call.module);
+        if (!module) continue;
+        ++place_of(*module).calls;
+        auto& methods = explanations_[*module].methods;
+        if (!call.method.empty() && std::ranges::find(methods, call.method) == methods.end())
+          methods.emplace_back(call.method);
       }
     }
     std::unordered_map<std::string_view, std::vector<std::size_t>> around;  // by path of a scope
@@ -207,8 +213,9 @@ std::string common_key(const ModuleExplanation& module) {
     key.common(place.graph).common(place.first).add(static_cast<std::size_t>(place.calls));
     key.add(static_cast<std::size_t>(place.nodes)).add(place.source);
   }
+  for (const std::string& method : module.methods) key.add(method);
   for (const CallSite& site : module.call_sites)
-    key.common(site.module).add(site.method).add(site.source).add(site.condition);
+    key.common(site.module).add(site.method).add(site.entered).add(site.source).add(site.condition);
   return key.take();
 }
 

@@ -95,7 +95,8 @@ struct ModuleExplanation {
   std::optional<Failure> failure;
   std::optional<std::string> decided_by;  // path of the module around it because of which it is not visited
   std::int64_t calls = 0;
-  std::int64_t submodules = 0;  // at any depth
+  std::vector<std::string> methods;  // other methods than forward that are called
+  std::int64_t submodules = 0;       // at any depth
   // What of it is in which graph.
   struct Place {
     std::string graph;  // path of the graph's module
@@ -105,7 +106,7 @@ struct ModuleExplanation {
     std::optional<SourceLocation> source;  // of that node
   };
   std::vector<Place> places;
-  std::vector<CallSite> call_sites;  // in the code, of a module that no graph calls
+  std::vector<CallSite> call_sites;  // in the code, of a module whose forward no graph calls
   std::vector<Guard> guards;         // that decided the conditions around those
 };
 

@@ -82,8 +82,10 @@ class Planner {
       around.has_parameters = around.has_parameters || shape.has_parameters;
     }
     if (order_.graphs.empty()) return;
-    for (const UseOrder::Call& call : order_.graphs.front().calls)
-      shapes_[at_.at(order_.modules[call.module].path)].is_called = true;
+    for (const UseOrder::Call& call : order_.graphs.front().calls) {
+      const UseOrder::Module& module = order_.modules[call.module];
+      if (module.method.empty()) shapes_[at_.at(module.path)].is_called = true;
+    }
   }
 
   static bool is_common_class(const std::string& type) {
@@ -198,8 +200,9 @@ class Planner {
     std::unordered_map<std::size_t, std::int64_t> count;
     if (order_.graphs.empty()) return;
     for (const UseOrder::Call& call : order_.graphs.front().calls) {
-      const std::size_t module = at_.at(order_.modules[call.module].path);
-      if (shapes_[module].block != module || reasons_.contains(module)) continue;
+      const UseOrder::Module& called = order_.modules[call.module];
+      const std::size_t module = at_.at(called.path);
+      if (!called.method.empty() || shapes_[module].block != module || reasons_.contains(module)) continue;
       calls.push_back(module);
       if (++count[module] == 1) plan_.units.push_back(modules[module].path);
     }

@@ -118,8 +118,10 @@ class Summarizer {
   ModelSummary run() {
     summary_.model = collection_.model;
     add_ports();
-    for (std::size_t i = 0; i < collection_.graphs.size(); ++i)
+    for (std::size_t i = 0; i < collection_.graphs.size(); ++i) {
       add_costs(collection_.graphs[i], counted_.counts[i]);
+      add_methods(collection_.graphs[i]);
+    }
     add_tensors();
     add_failed();
     const auto own = costs_;
@@ -227,6 +229,14 @@ class Summarizer {
       const Node& node = graph.node(id);
       if (node.op == Opcode::kOutput && !node.args.empty())
         add_outputs(graph, node.args.front(), "", summary_.outputs);
+    }
+  }
+
+  void add_methods(const ModuleGraph& graph) {
+    if (!graph.execution) return;
+    for (const Execution::MethodCall& call : graph.execution->method_calls) {
+      std::vector<std::string>& methods = methods_[call.module];
+      if (std::ranges::find(methods, call.method) == methods.end()) methods.push_back(call.method);
     }
   }
 
@@ -339,6 +349,8 @@ class Summarizer {
     row.status = module.status;
     row.alias_of = module.alias_of;
     row.calls = module.calls;
+    if (const auto methods = methods_.find(module.path); methods != methods_.end())
+      row.methods = methods->second;
     if (module.alias_of) return row;
     row.outputs = module.outputs;
     const Costs& costs = costs_[i];
@@ -368,8 +380,9 @@ class Summarizer {
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> resolved_;
   std::vector<std::size_t> parents_;
   std::vector<std::vector<std::size_t>> children_;
-  std::vector<std::size_t> order_;  // pre-order
-  std::vector<Costs> costs_;        // by module, at first its own
+  std::vector<std::size_t> order_;                                          // pre-order
+  std::unordered_map<std::string_view, std::vector<std::string>> methods_;  // by path, other than forward
+  std::vector<Costs> costs_;                                                // by module, at first its own
   std::vector<ModuleSizes> sizes_;
   std::vector<bool> is_shown_;
   bool has_costs_ = false;
@@ -440,6 +453,8 @@ class Facts {
     add(row.alias_of.has_value());
     add(row.alias_of.value_or(""));
     add(row.calls);
+    for (const std::string& method : row.methods) add(method);
+    add(static_cast<std::int64_t>(row.methods.size()));
     add(row.outputs ? static_cast<std::int64_t>(row.outputs->size()) : -1);
     if (row.outputs) {
       for (const Meta& meta : *row.outputs) {

@@ -40,6 +40,7 @@ struct SummaryRow {
   ModuleStatus status = ModuleStatus::kUnvisited;
   std::optional<std::string> alias_of;  // of a later name of a shared module: its first, with all numbers
   std::int64_t calls = 0;               // calls of each module
+  std::vector<std::string> methods;     // other methods than forward that are called
   std::optional<std::vector<Meta>> outputs;  // output tensors of the first call
   TensorCount own_parameters, parameters;    // as torch counts: tied ones once within a module
   TensorCount own_buffers, buffers;

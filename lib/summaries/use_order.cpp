@@ -1,11 +1,14 @@
 #include "summaries/use_order.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "graph/module_calls.h"
 #include "graph/parameter_uses.h"
 #include "support/qualified_name.h"
 
@@ -24,8 +27,8 @@ class Builder {
     order_.model = collection_.model;
     read_names();
     for (const ModuleGraph& graph : collection_.graphs) {
+      calls_.emplace(*graph.execution);
       read_calls(graph);
-      read_positions(graph);
       uses_.for_each(graph, [&](const Node& node, const ParameterUses::Parameters& parameters) {
         for (const std::size_t parameter : parameters) add_use(parameter, node);
       });
@@ -61,7 +64,7 @@ class Builder {
   }
 
   UseOrder::Module module(const ModuleRecord& record) const {
-    UseOrder::Module module{record.path, record.type, record.status, {}, {}, {}};
+    UseOrder::Module module{record.path, record.type, {}, record.status, {}, {}, {}};
     if (const auto names = shared_.find(record.path); names != shared_.end()) module.shared = names->second;
     module.parameters = sizes_[module_at_.at(record.path)].parameters;
     return module;
@@ -69,35 +72,30 @@ class Builder {
 
   void read_calls(const ModuleGraph& graph) {
     UseOrder::Calls calls{graph.module, {}};
-    std::vector<std::string_view> open;  // calls that may be around the next one, by their paths
-    for (const std::string& path : graph.execution->module_forward_order) {
-      const ModuleRecord& record = first_record(path);
-      const auto [known, is_new] = called_.emplace(record.path, order_.modules.size());
-      if (is_new) order_.modules.push_back(module(record));
-      while (!open.empty() && !QualifiedName(path).is_below(open.back())) open.pop_back();
-      if (open.empty() && !calls.calls.empty())
-        open.emplace_back(graph.execution->module_forward_order.front());
-      calls.calls.push_back({known->second, open.size()});
-      open.emplace_back(path);
-      order_.modules[known->second].calls.push_back(
-          {order_.graphs.size(), static_cast<std::int64_t>(calls.calls.size())});
+    struct Open {
+      std::string_view path;
+      std::int64_t number;  // of the forward that runs
+    };
+    std::vector<Open> open;  // calls that may be around the next one
+    numbers_.clear();
+    for (const ModuleCall& call : *calls_) {
+      const ModuleRecord& record = first_record(call.module);
+      const auto [known, is_new] =
+          called_.emplace(std::pair(std::string_view(record.path), call.method), order_.modules.size());
+      if (is_new) order_.modules.emplace_back(module(record)).method = call.method;
+      while (!open.empty() && !QualifiedName(call.module).is_below(open.back().path)) open.pop_back();
+      if (open.empty() && !calls.calls.empty()) open.push_back({graph.module, 1});
+      calls.calls.push_back({known->second, open.size(), call.position});
+      numbers_.push_back(call.position > 0 || open.empty() ? call.position : open.back().number);
+      open.push_back({call.module, numbers_.back()});
+      order_.modules[known->second].calls.push_back({order_.graphs.size(), call.position});
     }
     order_.graphs.push_back(std::move(calls));
   }
 
-  // Which calls of the graph are whose.
-  void read_positions(const ModuleGraph& graph) {
-    positions_.clear();
-    std::int64_t position = 0;
-    for (const std::string& path : graph.execution->module_forward_order)
-      positions_[path].push_back(++position);
-  }
-
   UseOrder::Place place_of(const Scope& scope) const {
-    const auto calls = positions_.find(scope.module_path);
-    const bool is_known =
-        calls != positions_.end() && static_cast<std::size_t>(scope.call) <= calls->second.size();
-    return {graph_, is_known ? calls->second[static_cast<std::size_t>(scope.call) - 1] : 0};
+    const auto call = calls_->find(scope);
+    return {graph_, call ? numbers_[*call] : 0};
   }
 
   void add_use(std::size_t parameter, const Node& node) {
@@ -178,13 +176,15 @@ class Builder {
   std::vector<ModuleSizes> sizes_;
   std::unordered_map<std::string_view, std::size_t> module_at_;
   std::unordered_map<std::string_view, std::vector<std::string>> shared_, tied_;  // by first name
-  std::unordered_map<std::string_view, std::size_t> called_;  // index in order_.modules, by path
+  // By path and method: the index in order_.modules.
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> called_;
   ParameterUses uses_;
   std::vector<Uses> found_;             // by parameter
   std::vector<std::size_t> with_uses_;  // in the order of their first uses
   std::int64_t listed_ = 0;             // uses
   std::size_t graph_ = 0;               // the one that is read
-  std::unordered_map<std::string_view, std::vector<std::int64_t>> positions_;  // in it, by module
+  std::optional<ModuleCalls> calls_;    // of it
+  std::vector<std::int64_t> numbers_;   // by call: that of the forward whose code it is
 };
 
 }  // namespace

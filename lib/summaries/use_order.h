@@ -18,8 +18,9 @@ namespace fxtrace {
 struct UseOrder {
   // The calls of a graph, numbered from 1 as in its module_forward_order; call 1 is that of its own module.
   struct Call {
-    std::size_t module = 0;  // index in `modules`
-    std::size_t depth = 0;   // below the graph's own module, by paths
+    std::size_t module = 0;   // index in `modules`
+    std::size_t depth = 0;    // below the graph's own module, by paths
+    std::int64_t number = 0;  // 0: of another method than forward, which is code of its caller
   };
   struct Calls {
     std::string module;  // of the graph
@@ -32,6 +33,7 @@ struct UseOrder {
 
   struct Module {
     std::string path, type;
+    std::string method;  // as Scope::method
     ModuleStatus status = ModuleStatus::kUnvisited;
     std::vector<std::string> shared;  // its later names
     TensorTotal parameters;           // submodules included; tied ones once
@@ -64,7 +66,7 @@ struct UseOrder {
 
   GraphCollection::Model model;
   std::vector<Calls> graphs;
-  std::vector<Module> modules;        // that are called, in the order of their first calls
+  std::vector<Module> modules;        // that are called, in the order of their first calls; by method
   std::vector<Parameter> parameters;  // that are used, in the order of their first uses
   std::vector<Parameter> unused;
   // That are never called, nor is a module in them or a leaf around them, and of which no parameter is used.

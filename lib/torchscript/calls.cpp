@@ -107,6 +107,11 @@ void Calls::call_method(const IrNode* node) {
   if (is_call && run_.records() && open_calls_.count(node) == 0) {
     return frames_.set(node, call_module(*module, *function, std::move(values), node));
   }
+  if (module && *module != caller && run_.records() && open_calls_.count(node) == 0) {
+    run_.tracer->enter_method(*module, name);
+    const Restore leave([&] { run_.tracer->leave_call(); });
+    return frames_.set(node, follow(*function, values, node));
+  }
   frames_.set(node, follow(*function, values, node));
 }
 

@@ -39,6 +39,15 @@ std::int64_t ExecutionLog::begin_call(ModuleId caller, ModuleId module) {
   return number;
 }
 
+std::int64_t ExecutionLog::begin_method(ModuleId module, const std::string& method) {
+  method_calls_.push_back({module, method, module_order_.size()});
+  journal_.add([this] {
+    --method_count_[{method_calls_.back().module, method_calls_.back().method}];
+    method_calls_.pop_back();
+  });
+  return ++method_count_[{module, method}];
+}
+
 void ExecutionLog::add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters) {
   uses_[user.index].emplace_back(module, std::move(parameters));
   journal_.add([this, user] { uses_[user.index].pop_back(); });
@@ -73,6 +82,8 @@ Execution ExecutionLog::take() {
   Execution execution;
   for (const ModuleId module : module_order_)
     execution.module_forward_order.push_back(facts_.info(module).path);
+  for (const MethodCall& call : method_calls_)
+    execution.method_calls.push_back({facts_.info(call.module).path, call.method, call.position});
   for (const std::size_t index : parameter_order_)
     execution.param_forward_order.push_back(facts_.parameter_name(index));
   for (const ModuleId module : first_calls_) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,6 +23,8 @@ class ExecutionLog {
   // Records a call of `module` in the forward of `caller`; returns its number among the calls of `module`,
   // from 1.
   std::int64_t begin_call(ModuleId caller, ModuleId module);
+  // Records a call of another method than forward; returns its number among those of that method, from 1.
+  std::int64_t begin_method(ModuleId module, const std::string& method);
   // Records that `user` uses `parameters` (indices into Program::parameters()) together, in its own code or
   // in a call of `module`.
   void add_use(ModuleId user, ModuleId module, std::vector<std::size_t> parameters);
@@ -30,12 +34,19 @@ class ExecutionLog {
   Execution take();
 
  private:
+  struct MethodCall {
+    ModuleId module;
+    std::string method;
+    std::size_t position = 0;
+  };
   using Uses = std::vector<std::pair<ModuleId, std::vector<std::size_t>>>;  // module, its parameters
 
   const ModuleFacts& facts_;
   Journal& journal_;
   std::vector<ModuleId> module_order_;
   std::unordered_map<std::uint32_t, std::int64_t> call_count_;  // by module, in module_order_
+  std::vector<MethodCall> method_calls_;
+  std::map<std::pair<ModuleId, std::string>, std::int64_t> method_count_;
   std::vector<std::size_t> parameter_order_;
   std::vector<bool> visited_;  // by parameter
   std::vector<ModuleId> first_calls_;

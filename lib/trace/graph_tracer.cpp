@@ -42,10 +42,10 @@ bool GraphTracer::is_given(const std::string& input) const {
                      [&](const FixedInput& fixed) { return fixed.name == input && fixed.is_given; });
 }
 
-Scope GraphTracer::scope_of(ModuleId module, std::int64_t call) const {
+Scope GraphTracer::scope_of(ModuleId module, std::int64_t call, std::string method) const {
   const ModuleInfo& info = facts_.info(module);
-  if (info.path.empty()) return {"", std::nullopt, call};
-  return {info.path, info.type.empty() ? std::nullopt : std::optional(info.type), call};
+  const bool has_type = !info.path.empty() && !info.type.empty();
+  return {info.path, has_type ? std::optional(info.type) : std::nullopt, call, std::move(method)};
 }
 
 void GraphTracer::check_limit() {
@@ -455,6 +455,12 @@ std::int64_t GraphTracer::enter_call(ModuleId module) {
   });
   resume_call(module, number);
   return number;
+}
+
+void GraphTracer::enter_method(ModuleId module, const std::string& method) {
+  check_limit();
+  const std::int64_t number = log_.begin_method(module, method);
+  calls_.push_back({current_module(), scope_of(module, number, method)});
 }
 
 void GraphTracer::resume_call(ModuleId module, std::int64_t call) {

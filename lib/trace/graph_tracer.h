@@ -165,6 +165,9 @@ class GraphTracer {
   // enter_call() returned.
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);
+  // The same for a call of another method than forward, which counts as no call of the module: what it uses,
+  // its caller uses.
+  void enter_method(ModuleId module, const std::string& method);
   void leave_call();
   void set_program(NodeId call, ProgramPart program);
   void set_in_order_of_use(NodeId call);
@@ -187,9 +190,9 @@ class GraphTracer {
   const std::vector<ModuleId>& inlined() const { return inlined_; }
 
  private:
-  // A call whose forward records nodes.
+  // A call whose code records nodes.
   struct OpenCall {
-    ModuleId module;
+    ModuleId module;  // whose forward it is; the caller's for a call of another method
     Shared<Scope> scope;
   };
 
@@ -202,7 +205,7 @@ class GraphTracer {
                       const std::vector<NodeId>& except = {});
   void use_all_parameters(ModuleId module);
   void check_limit();  // before each node and each call
-  Scope scope_of(ModuleId module, std::int64_t call) const;
+  Scope scope_of(ModuleId module, std::int64_t call, std::string method = {}) const;
   std::string name_hint(ModuleId module) const;
 
   const ModuleFacts& facts_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "families/traits.h"
@@ -345,7 +346,7 @@ std::vector<std::string> RecordedCalls::fold(Graph& graph) const {
   std::vector<RecordedFunctions::Step> steps;
   std::vector<NodeId> nodes;                            // by step
   std::unordered_map<std::uint32_t, std::size_t> made;  // by node: the step
-  std::map<std::pair<std::string, std::int64_t>, std::size_t> module_calls;
+  std::map<std::tuple<std::string, std::string, std::int64_t>, std::size_t> module_calls;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr || node.op == Opcode::kOutput)
@@ -362,7 +363,8 @@ std::vector<std::string> RecordedCalls::fold(Graph& graph) const {
       step.kind = kWrite;
     }
     step.module_call =
-        module_calls.try_emplace({node.scope->module_path, node.scope->call}, module_calls.size())
+        module_calls
+            .try_emplace({node.scope->module_path, node.scope->method, node.scope->call}, module_calls.size())
             .first->second;
     for_each_input(node, [&](NodeId input) {
       if (const auto known = made.find(input.index); known != made.end()) step.uses.push_back(known->second);

@@ -500,7 +500,9 @@ void explain_calls(const Program& program, const GraphCollection& result,
       explanation.decided_by = explanation.rule = std::nullopt;
       explanation.failure = std::nullopt;
     }
-    if (explanation.cause != ModuleCause::kNotCalled || info.alias_of) continue;
+    const bool is_called = explanation.cause != ModuleCause::kNotCalled &&
+                           (explanation.calls > 0 || explanation.methods.empty());
+    if (is_called || info.alias_of) continue;
     wanted.emplace(found->second.index, &explanation);
     ids.push_back(found->second);
   }

@@ -308,12 +308,14 @@ class RecursiveTrace {
     std::map<std::string, std::int64_t> calls;
     std::unordered_set<std::string> used_parameters;
     std::set<ModuleId> traced;
+    std::unordered_set<std::string> entered;  // by another method than forward
     for (const ModuleId root : order_) {
       Traced& entry = traced_.at(root);
       if (!entry.stub) traced.insert(root);
       traced.insert(entry.inlined.begin(), entry.inlined.end());
       outputs.merge(entry.outputs);
       for (const auto& path : entry.graph.execution->module_forward_order) ++calls[path];
+      for (const auto& call : entry.graph.execution->method_calls) entered.insert(call.module);
       const auto& order = entry.graph.execution->param_forward_order;
       used_parameters.insert(order.begin(), order.end());
     }
@@ -333,6 +335,8 @@ class RecursiveTrace {
       } else if (is_called) {
         record.status = ModuleStatus::kLeaf;
         record.rule = rules_.rule(first);
+      } else if (entered.contains(first_info.path)) {
+        record.status = ModuleStatus::kTraced;
       }
       if (is_called && first.index == i) record.calls = called->second;
       if (const auto given = outputs.find(i); is_called && given != outputs.end())

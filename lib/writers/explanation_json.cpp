@@ -78,6 +78,7 @@ class ExplanationJsonWriter {
       write_failure(json_, module.failure);
       json_.field("decided_by", module.decided_by);
       json_.field("calls", module.calls);
+      if (!module.methods.empty()) json_.field("methods", module.methods);
       json_.field("submodules", module.submodules);
       json_.key("places").objects_lines(module.places, [&](const ModuleExplanation::Place& item) {
         json_.field("graph", item.graph);

@@ -207,7 +207,7 @@ class ExplanationTextWriter {
     line(title);
     if (module.asked) line("  " + path_of(*module.asked) + " is another name of it");
     cause(module);
-    for (const CallSite& site : module.call_sites) call_site(site);
+    for (const CallSite& site : module.call_sites) call_site(module, site);
     for (const Guard& guard : module.guards) {
       line("  a guard says: " + short_line(guard.expr.text()));
     }
@@ -249,7 +249,10 @@ class ExplanationTextWriter {
     const std::string around = module.decided_by ? path_of(*module.decided_by) : "";
     switch (module.cause) {
       case ModuleCause::kTraced:
-        return line("  traced: what it does is in the graphs below");
+        return line(module.calls == 0 && !module.methods.empty()
+                        ? "  traced: not its forward, but " + list_text(module.methods) +
+                              "; what it does is in the graphs below"
+                        : "  traced: what it does is in the graphs below");
       case ModuleCause::kRule:
         line("  a leaf by " + rule_text(module));
         return undo_rule(module, module.path);
@@ -264,7 +267,11 @@ class ExplanationTextWriter {
         if (module.failure) failure(*module.failure, "    ");
         return;
       case ModuleCause::kContainer:
-        return line("  not visited: it has no forward to call; its submodules stand for themselves");
+        // A file leaves out the forward of what was not called, and torch.export the type.
+        return line(
+            module.type.starts_with("torch.nn.modules.container.")
+                ? "  not visited: it has no forward to call; its submodules stand for themselves"
+                : "  not visited: the file has no call of its forward: a container has none, and another method is its caller's code");
       case ModuleCause::kInLeaf:
         if (!module.rule) {
           return line(
@@ -291,8 +298,7 @@ class ExplanationTextWriter {
   }
 
   void not_called(const ModuleExplanation& module, const std::string& around) {
-    line("  not visited: " + (module.decided_by ? around + " was traced, and nothing in it called this" +
-                                                      std::string(is_entered(module) ? " by forward" : "")
+    line("  not visited: " + (module.decided_by ? around + " was traced, and nothing in it called this"
                                                 : std::string("no graph calls it")));
     if (!module.call_sites.empty() || is_saved_) return;
     line(
@@ -301,14 +307,7 @@ class ExplanationTextWriter {
             : "  torch.export recorded no call of it with its example inputs; in bodies of cond, scan and the like it records no modules");
   }
 
-  // By another method than forward.
-  static bool is_entered(const ModuleExplanation& module) {
-    return std::ranges::any_of(module.call_sites, [](const CallSite& site) {
-      return site.is_run && !site.entered.starts_with("forward");
-    });
-  }
-
-  void call_site(const CallSite& site) {
+  void call_site(const ModuleExplanation& module, const CallSite& site) {
     const std::string place = place_of(site.source);
     const bool is_forward = site.entered.starts_with("forward");
     const std::string text = "  the code of " + path_of(site.module) + " calls " +
@@ -320,8 +319,7 @@ class ExplanationTextWriter {
                   (site.module.empty() ? "; --method " + short_line(site.method) + " traces it" : ""));
     }
     line(text);
-    if (!site.condition && !is_forward)
-      return line("    whose operations stand in the graph as those of " + path_of(site.module));
+    if (std::ranges::find(module.methods, site.entered) != module.methods.end()) return;
     if (!site.condition) return line("    which the trace did not reach");
     line(std::string("    in ") +
          (site.is_in_loop ? "a loop that took no turn: " : "a branch that was not taken: ") +

@@ -60,6 +60,8 @@ class ClassWriter {
   ClassWriter(const ModuleGraph& graph, FxFile& file) : root_(graph), file_(file) {
     for_each_word(torch_module_names(), [&](std::string_view name) { attributes_.reserve(name); });
     attributes_.reserve("check");
+    if (!root_.execution) return;
+    for (const auto& call : root_.execution->method_calls) other_methods_.insert(call.module);
   }
 
   std::string write(const std::string& name) {
@@ -524,8 +526,7 @@ class ClassWriter {
   static std::string comment(const std::string& text) { return text.empty() ? "" : "  # " + printable(text); }
 
   void body(const ModuleGraph& graph) {
-    scope_ = graph.module;
-    call_ = 1;
+    scope_ = Scope{graph.module};
     find_calls(graph);
     std::optional<SourceLocation> source;
     for (const NodeId id : graph.graph.order()) {
@@ -563,9 +564,8 @@ class ClassWriter {
       path = QualifiedName(path).parent();
       const auto found = file_.modules.find(path);
       if (found != file_.modules.end() && found->second->status == ModuleStatus::kTraced &&
-          found->second->calls > 0) {
+          (found->second->calls > 0 || other_methods_.contains(path)))
         break;
-      }
     }
     return path;
   }
@@ -573,13 +573,13 @@ class ClassWriter {
   // Which call of the module it is.  Only nodes of the module itself tell: for a leaf the next of them does.
   void find_calls(const ModuleGraph& graph) {
     calls_.clear();
-    std::unordered_map<std::string_view, std::int64_t> next;
+    std::unordered_map<std::string_view, const Scope*> next;
     std::vector<NodeId> order = graph.graph.order();
     std::ranges::reverse(order);
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) {
-        next[node.scope->module_path] = node.scope->call;
+        next[node.scope->module_path] = &*node.scope;
       } else if (const auto found = next.find(caller(node)); found != next.end()) {
         calls_[id] = found->second;
       }
@@ -589,18 +589,21 @@ class ClassWriter {
   // A title where another module's forward goes on than before.
   std::string scope_change(const Node& node) {
     const std::string_view path = caller(node);
-    std::int64_t call = node.scope->call;
+    Scope scope = *node.scope;
     if (node.op == Opcode::kCallModule) {
       const auto known = calls_.find(node.id);
-      call = path == scope_ ? call_ : known != calls_.end() ? known->second : 1;
+      scope = path == scope_.module_path ? scope_
+              : known != calls_.end()    ? *known->second
+                                         : Scope{std::string(path)};
     }
-    if (path == scope_ && call == call_) return {};
-    scope_ = path;
-    call_ = call;
-    std::string text = path_text(scope_);
+    scope.module_type.reset();
+    if (scope == scope_) return {};
+    scope_ = scope;
+    std::string text = path_text(scope_.module_path);
     const auto found = file_.modules.find(path);
     if (found != file_.modules.end() && !found->second->type.empty()) text += ": " + found->second->type;
-    return call == 1 ? text : text + ", call " + std::to_string(call);
+    if (!scope_.method.empty()) text += ", method " + scope_.method;
+    return scope_.call == 1 ? text : text + ", call " + std::to_string(scope_.call);
   }
 
   // The line of a node; one that raises when Python cannot say what it does.
@@ -882,9 +885,9 @@ class ClassWriter {
   std::vector<std::string> late_;                     // inputs without a default behind one that has one
   std::vector<std::string> init_;
   std::string methods_;
-  std::string scope_;  // of the node before, and which call of it
-  std::int64_t call_ = 1;
-  std::map<NodeId, std::int64_t> calls_;  // of the callers of leaves
+  Scope scope_;                               // of the node before, without the type
+  std::map<NodeId, const Scope*> calls_;      // of the callers of leaves
+  std::set<std::string_view> other_methods_;  // modules with other methods that are called
   bool needs_archive_ = false;
   std::optional<std::string> problem_;  // why the node at hand cannot be written
 };

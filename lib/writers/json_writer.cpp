@@ -160,6 +160,12 @@ class CollectionWriter {
           json_.field("params", use.params);
         });
       });
+      if (execution.method_calls.empty()) return;
+      json_.key("method_calls").objects_lines(execution.method_calls, [&](const Execution::MethodCall& call) {
+        json_.field("module", call.module);
+        json_.field("method", call.method);
+        json_.field("position", call.position);
+      });
     });
   }
 
@@ -232,6 +238,7 @@ class CollectionWriter {
       json_.field("module_path", node.scope->module_path);
       json_.field("module_type", node.scope->module_type);
       json_.field("call", node.scope->call);
+      if (!node.scope->method.empty()) json_.field("method", node.scope->method);
     });
     meta(node);
     write_source(json_, node.source);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/module_calls.h"
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
@@ -86,6 +87,7 @@ class Groups {
     std::string space;      // "stage (Stage)/first (Block)"
     std::string path = {};  // of the module
     std::int64_t call = 1;
+    std::string method = {};  // as Scope::method
     std::size_t depth = 0;
   };
 
@@ -104,39 +106,45 @@ class Groups {
   const std::vector<Group>& groups() const { return groups_; }
 
   Index of(const Node& node) {
-    const std::string path(outermost(node.scope->module_path));
-    const std::int64_t call = node.scope->call;
+    const Call call{std::string(outermost(node.scope->module_path)), node.scope->call, node.scope->method};
     // It stands where it is called from; what is too deep stands in the innermost group.
-    if (node.op == Opcode::kCallModule && path.size() == node.scope->module_path.size())
-      return find(path, call, true);
-    last_[path] = call;
-    const auto known = known_.find({path, call});
+    if (node.op == Opcode::kCallModule && call.path.size() == node.scope->module_path.size())
+      return find(call, true);
+    last_.insert_or_assign(call.path, call);
+    const auto known = known_.find(call);
     if (known != known_.end()) return known->second;
-    return known_[{path, call}] = find(path, call, false);
+    return known_[call] = find(call, false);
   }
 
  private:
-  using Call = std::pair<std::string, std::int64_t>;
+  struct Call {
+    std::string path;
+    std::int64_t number = 1;
+    std::string method = {};
+    bool operator==(const Call&) const = default;
+  };
   struct CallHash {
     std::size_t operator()(const Call& call) const {
-      return std::hash<std::string>()(call.first) ^
-             (static_cast<std::size_t>(call.second) * 0x9E37'79B9'7F4A'7C15);
+      return std::hash<std::string>()(call.path) ^ std::hash<std::string>()(call.method) ^
+             (static_cast<std::size_t>(call.number) * 0x9E37'79B9'7F4A'7C15);
     }
   };
 
   // By call of a module: that of the next module around it that is called.
   void find_callers(const Execution& execution) {
-    for (const std::string& path : execution.module_forward_order) live_.emplace(outermost(path));
-    std::unordered_map<std::string, std::int64_t> calls;
-    for (const std::string& path : execution.module_forward_order) {
-      const std::int64_t call = ++calls[path];
-      std::string_view around = outermost(path);
-      if (around.size() < path.size()) continue;
+    const ModuleCalls calls(execution);
+    for (const ModuleCall& call : calls) live_.emplace(outermost(call.module));
+    std::unordered_map<std::string, Call> last;
+    for (const ModuleCall& each : calls) {
+      const Call call{std::string(each.module), each.number, std::string(each.method)};
+      last.insert_or_assign(call.path, call);
+      std::string_view around = outermost(each.module);
+      if (around.size() < each.module.size()) continue;
       while (!around.empty() && !is_outside(around)) {
         around = QualifiedName(around).parent();
-        const auto found = calls.find(std::string(around));
-        if (found == calls.end()) continue;
-        callers_.emplace(Call{path, call}, *found);
+        const auto found = last.find(std::string(around));
+        if (found == last.end()) continue;
+        callers_.emplace(call, found->second);
         break;
       }
     }
@@ -147,51 +155,49 @@ class Groups {
   }
 
   // From the module outwards, then the groups that are missing.
-  Index find(const std::string& path, std::int64_t call, bool is_call) {
-    struct Level {
-      std::string_view path;
-      std::int64_t call;
-    };
-    std::vector<Level> levels;  // the innermost first
+  Index find(const Call& call, bool is_call) {
+    std::vector<Call> levels;  // the innermost first
     std::optional<Call> caller;
-    std::int64_t current = call;
+    Call current = call;
     bool is_first = true;
-    for (std::string_view at = path; !is_outside(at); at = QualifiedName(at).parent()) {
+    for (std::string_view at = call.path; !is_outside(at); at = QualifiedName(at).parent()) {
       if (!is_first) {
         const std::string here(at);
-        if (caller && caller->first == at) {
-          current = caller->second;
+        if (caller && caller->path == at) {
+          current = *caller;
         } else if (!live_.contains(here)) {
-          levels.push_back({at, 1});  // a container: one in each call of what is around it
+          levels.push_back({here});  // a container: one in each call of what is around it
           continue;
         } else {
           const auto last = last_.find(here);
-          current = last == last_.end() ? 1 : last->second;
+          current = last == last_.end() ? Call{here} : last->second;
         }
       }
-      levels.push_back({at, current});
+      levels.push_back(current);
       is_first = false;
-      const auto found = callers_.find({std::string(at), current});
+      const auto found = callers_.find(current);
       caller = found == callers_.end() ? std::nullopt : std::optional(found->second);
     }
     if (is_call && !levels.empty()) levels.erase(levels.begin());  // it stands where it is called from
     Index group = kTop;
-    for (; !levels.empty(); levels.pop_back())
-      group = inside(group, std::string(levels.back().path), levels.back().call);
+    for (; !levels.empty(); levels.pop_back()) group = inside(group, levels.back());
     return group;
   }
 
-  Index inside(Index around, const std::string& path, std::int64_t call) {
+  Index inside(Index around, const Call& call) {
     if (groups_[around].depth == kMaxLevels) return around;
-    std::string key = std::to_string(around) + '\n' + std::to_string(call) + '\n' + path;
+    const std::string& path = call.path;
+    std::string key =
+        std::to_string(around) + '\n' + std::to_string(call.number) + '\n' + call.method + '\n' + path;
     const auto known = inside_.find(key);
     if (known != inside_.end()) return known->second;
     const std::string& space = groups_[around].space;
     std::string name = (space.empty() ? "" : space + "/") +
                        models_.name(path, std::string_view(path).substr(start_of_last(path)));
-    if (call != 1) name += " (call " + std::to_string(call) + ")";
+    if (!call.method.empty()) name += " (" + level_name(call.method) + ")";
+    if (call.number != 1) name += " (call " + std::to_string(call.number) + ")";
     while (!spaces_.insert(name).second) name += "'";
-    groups_.push_back({std::move(name), path, call, groups_[around].depth + 1});
+    groups_.push_back({std::move(name), path, call.number, call.method, groups_[around].depth + 1});
     inside_.emplace(std::move(key), groups_.size() - 1);
     return groups_.size() - 1;
   }
@@ -205,7 +211,7 @@ class Groups {
   std::unordered_set<std::string> outside_;
   std::unordered_set<std::string> live_;  // modules that are called, or whose nodes are here
   std::unordered_map<Call, Call, CallHash> callers_;
-  std::unordered_map<std::string, std::int64_t> last_;
+  std::unordered_map<std::string, Call> last_;
   std::vector<Group> groups_;
   std::unordered_map<Call, Index, CallHash> known_;
   std::unordered_map<std::string, Index> inside_;
@@ -374,6 +380,7 @@ class ModelExplorerWriter {
     const Scope& scope = *node.scope;
     if (!scope.module_path.empty()) attribute("module", shown(scope.module_path));
     if (scope.module_type && !scope.module_type->empty()) attribute("module type", shown(*scope.module_type));
+    if (!scope.method.empty()) attribute("module method", shown(scope.method));
     if (scope.call != 1) attribute("module call", std::to_string(scope.call));
     if (node.meta->dtype) attribute("dtype", shown(*node.meta->dtype));
     if (node.meta->device) attribute("device", shown(*node.meta->device));
@@ -467,6 +474,7 @@ class ModelExplorerWriter {
         json_.field("type", record.type.empty() ? "?" : shown(record.type));
         json_.field("status", to_string(record.status));
         json_.field("calls", std::to_string(record.calls));
+        if (!group.method.empty()) json_.field("method", shown(group.method));
         if (group.call != 1) json_.field("call", std::to_string(group.call));
         for (const auto& [name, value] : record.attributes)
           json_.field("attribute " + shown(name, kMostName), shown(print_argument(value)));

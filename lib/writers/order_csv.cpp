@@ -49,7 +49,8 @@ class OrderCsvWriter {
   }
 
   void module(const UseOrder::Module& module, std::int64_t place) {
-    csv_.row("module", number(place), module.path, module.type, to_string(module.status), "", "",
+    const std::string name = module.path + (module.method.empty() ? "" : "." + module.method + "()");
+    csv_.row("module", number(place), name, module.type, to_string(module.status), "", "",
              module.parameters.elements, module.parameters.bytes, first(module.calls), all(module.calls),
              static_cast<std::int64_t>(module.calls.size()), joined(module.shared, {}, kSeparator), "");
   }

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <ranges>
 
 #include "writers/json_parts.h"
 #include "writers/order_writers.h"
@@ -17,7 +20,17 @@ class OrderJsonWriter {
       write_total(json_, "used", order_.used);
       write_total(json_, "unused", order_.not_used);
       json_.key("graphs").objects_lines(order_.graphs, [&](const auto& graph) { calls(graph); });
-      json_.key("modules").objects_lines(order_.modules, [&](const auto& item) { module(item, true); });
+      const auto is_method = [](const UseOrder::Module& item) { return !item.method.empty(); };
+      json_.key("modules").objects_lines(order_.modules | std::views::filter(std::not_fn(is_method)),
+                                         [&](const auto& item) { module(item, true); });
+      if (std::ranges::any_of(order_.modules, is_method)) {
+        json_.key("methods").objects_lines(order_.modules | std::views::filter(is_method),
+                                           [&](const auto& item) {
+                                             json_.field("method", item.method);
+                                             module(item, false);
+                                             json_.field("call_count", item.calls.size());
+                                           });
+      }
       json_.key("never_called").objects_lines(order_.never_called, [&](const auto& item) {
         module(item, false);
       });
@@ -36,8 +49,10 @@ class OrderJsonWriter {
  private:
   void calls(const UseOrder::Calls& graph) {
     json_.field("module", graph.module);
-    json_.key("calls").list(
-        graph.calls, [&](const UseOrder::Call& call) { json_.string(order_.modules[call.module].path); });
+    const auto is_numbered = [](const UseOrder::Call& call) { return call.number > 0; };
+    json_.key("calls").list(graph.calls | std::views::filter(is_numbered), [&](const UseOrder::Call& call) {
+      json_.string(order_.modules[call.module].path);
+    });
   }
 
   void place(const UseOrder::Place& place) {

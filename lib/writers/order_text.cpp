@@ -100,8 +100,8 @@ class OrderTextWriter {
       const UseOrder::Module& one = module(graph.calls[a]);
       const UseOrder::Module& other = module(graph.calls[b]);
       return graph.calls[a].depth == graph.calls[b].depth && one.type == other.type &&
-             one.status == other.status && one.calls.size() == 1 && other.calls.size() == 1 &&
-             one.parameters.elements == other.parameters.elements &&
+             one.status == other.status && one.method == other.method && one.calls.size() == 1 &&
+             other.calls.size() == 1 && one.parameters.elements == other.parameters.elements &&
              one.parameters.bytes == other.parameters.bytes;
     });
     const std::size_t left_out = folded.size() - std::min(folded.size(), kMostRows);
@@ -119,11 +119,12 @@ class OrderTextWriter {
       around.push_back(&row);
       const TensorTotal& sizes = module.parameters;
       const bool is_head = row.repeats > 1 && QualifiedName(module.path).parts().size() == row.part + 1;
-      rows.push_back({std::to_string(row.row + 1), lines[i] + one_line(name),
+      const std::int64_t number = graph.calls[row.row].number;
+      rows.push_back({number > 0 ? std::to_string(number) : "", lines[i] + one_line(name),
                       type_text(module, is_head ? row.repeats : 1),
                       sizes.elements == 0 ? "-" : with_separators(times(sizes.elements, row.repeats)),
                       sizes.elements == 0 ? "-" : bytes_text(times(sizes.bytes, row.repeats)),
-                      other_calls(module, index, static_cast<std::int64_t>(row.row + 1))});
+                      other_calls(module, index, number)});
     }
     const std::string title =
         index == 0 ? "Modules in the order of their calls" : "Graph of " + one_line(graph.module);
@@ -154,6 +155,7 @@ class OrderTextWriter {
   static std::string type_text(const UseOrder::Module& module, std::size_t repeats) {
     std::string text = module.type.empty() ? "-" : std::string(QualifiedName(module.type).last());
     if (repeats > 1) text = std::to_string(repeats) + " x " + text;
+    if (!module.method.empty()) text += " (" + module.method + ")";
     if (module.status == ModuleStatus::kFailed) text += " (failed)";
     return one_line(text);
   }

@@ -54,6 +54,7 @@ class SummaryJsonWriter {
     json_.field("status", to_string(row.status));
     json_.field("alias_of", row.alias_of);
     json_.field("calls", row.calls);
+    if (!row.methods.empty()) json_.field("methods", row.methods);
     json_.key("outputs");
     if (row.outputs) {
       json_.objects(*row.outputs, [&](const Meta& meta) { shape_and_dtype(meta); });

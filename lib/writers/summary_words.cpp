@@ -112,8 +112,10 @@ std::string type(const SummaryRow& row) {
     text += " (= " + path_or_root(*row.alias_of) + ")";
   } else if (row.status == ModuleStatus::kFailed) {
     text += " (failed)";
-  } else if (row.calls > 1) {
-    text += " (" + std::to_string(row.calls) + " calls)";
+  } else {
+    std::vector<std::string> calls = row.methods;
+    if (row.calls > 1) calls.insert(calls.begin(), std::to_string(row.calls) + " calls");
+    if (!calls.empty()) text += " (" + joined(calls) + ")";
   }
   return one_line(text);
 }

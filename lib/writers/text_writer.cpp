@@ -170,6 +170,10 @@ class TextWriter {
       for (const Execution::Use& use : module.uses) line(path_text(use.module) + ": " + joined(use.params));
       --depth_;
     });
+    if (execution.method_calls.empty()) return;
+    section("method_calls", execution.method_calls, [this](const Execution::MethodCall& call) {
+      line(path_text(call.module) + ": " + call.method + ", behind call " + std::to_string(call.position));
+    });
   }
 
   std::ostream& out_;

@@ -17,6 +17,7 @@ from ._data import (
     GraphSignature,
     Guard,
     Meta,
+    MethodCall,
     Model,
     Module,
     ModuleUses,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
-    from ._order import Bucket, Call, Fsdp2, Order, Use, UsedModule, UsedParameter, order
+    from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
     from ._verify import Fault, ModuleProfile, Profile, Verification, verify
     from ._why import (
         CallSite,
@@ -103,6 +104,7 @@ __all__ = [
     "MemoryFormat",
     "Message",
     "Meta",
+    "MethodCall",
     "Model",
     "Module",
     "ModuleDifferences",
@@ -132,6 +134,7 @@ __all__ = [
     "UnknownOperator",
     "UsageError",
     "Use",
+    "UsedMethod",
     "UsedModule",
     "UsedParameter",
     "Verification",
@@ -150,7 +153,7 @@ _LATER = {  # imported when one of them is asked for: data classes take time to 
     "_check": ("CheckedRule", "CheckReport", "Offence", "OffencePlace", "check"),
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
-    "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedModule", "UsedParameter", "order"),
+    "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),
     "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),
     "_why": (
         "CallSite",

@@ -163,15 +163,16 @@ class Meta:
 
 @dataclass(frozen=True)
 class Scope:
-    """The module whose forward makes a node, and which call of it in this graph, from 1."""
+    """The module whose code makes a node, and which call of it in this graph, from 1; with the method, which of that."""
 
     module_path: str
     module_type: str | None
     call: int = 1
+    method: str | None = None  # where it is not forward
 
     @classmethod
     def from_json(cls, value: Json) -> Scope:
-        return cls(value["module_path"], value["module_type"], value["call"])
+        return cls(value["module_path"], value["module_type"], value["call"], value.get("method"))
 
 
 @dataclass(frozen=True)
@@ -407,12 +408,22 @@ class ModuleUses:
 
 
 @dataclass(frozen=True)
+class MethodCall:
+    """A call of another method than forward."""
+
+    module: str
+    method: str
+    position: int  # how many calls of module_forward_order begin before it
+
+
+@dataclass(frozen=True)
 class Execution:
     """Order of execution, with the meaning of FSDP's _ExecutionInfo."""
 
     module_forward_order: tuple[str, ...]
     param_forward_order: tuple[str, ...]
     module_param_usage: tuple[ModuleUses, ...]
+    method_calls: tuple[MethodCall, ...] = ()
 
     @classmethod
     def from_json(cls, value: Json) -> Execution:
@@ -420,7 +431,8 @@ class Execution:
             ModuleUses(item["module"], tuple((use["module"], tuple(use["params"])) for use in item["uses"]))
             for item in value["module_param_usage"]
         )
-        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage))
+        calls = (MethodCall(**item) for item in value.get("method_calls", ()))
+        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls))
 
 
 @dataclass(frozen=True)

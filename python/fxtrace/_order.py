@@ -42,6 +42,15 @@ class UsedModule:
 
 
 @dataclass(frozen=True)
+class UsedMethod:
+    """Another method than forward that is called: what it uses, the caller uses."""
+
+    path: str
+    method: str
+    call_count: int
+
+
+@dataclass(frozen=True)
 class UsedParameter:
     name: str
     shape: tuple[int, ...]
@@ -77,6 +86,7 @@ class Order:
     graphs: Mapping[str, tuple[str, ...]]  # the calls of each graph, in order
     modules: tuple[UsedModule, ...]
     never_called: tuple[UsedModule, ...]
+    methods: tuple[UsedMethod, ...]
     parameters: tuple[UsedParameter, ...]
     unused_parameters: tuple[UsedParameter, ...]
     buckets: tuple[Bucket, ...] | None
@@ -122,6 +132,7 @@ def _order(data: Mapping[str, Any], messages: Sequence[Message]) -> Order:
         graphs={graph["module"]: tuple(graph["calls"]) for graph in data["graphs"]},
         modules=tuple(map(_module, data["modules"])),
         never_called=tuple(map(_module, data["never_called"])),
+        methods=tuple(UsedMethod(each["path"], each["method"], each["call_count"]) for each in data.get("methods", ())),
         parameters=tuple(map(_parameter, data["parameters"])),
         unused_parameters=tuple(map(_parameter, data["unused_parameters"])),
         buckets=buckets and tuple(Bucket(each["bytes"], tuple(each["parameters"])) for each in buckets["list"]),

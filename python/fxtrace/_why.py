@@ -95,6 +95,7 @@ class ModuleExplanation:
     places: tuple[ModulePlace, ...]
     call_sites: tuple[CallSite, ...]
     guards: tuple[Guard, ...]
+    methods: tuple[str, ...] = ()  # other methods than forward that are called
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,7 @@ def _call_site(data: Mapping[str, Any]) -> CallSite:
 def _module(data: Mapping[str, Any]) -> ModuleExplanation:
     parts = {
         "other_names": tuple(data["other_names"]),
+        "methods": tuple(data.get("methods", ())),
         "failure": _optional(Failure.from_json, data["failure"]),
         "places": tuple(_with_source(ModulePlace, place) for place in data["places"]),
         "call_sites": tuple(map(_call_site, data["call_sites"])),

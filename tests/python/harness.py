@@ -376,13 +376,14 @@ def first_path(path: str, modules: list[dict]) -> str:
 
 
 def check_calls(graph: dict) -> None:
-    """The calls of a module are numbered in the order of its entries in module_forward_order."""
-    calls = collections.Counter(graph["execution"]["module_forward_order"])
+    """The calls of a module are numbered in the order of its entries in module_forward_order; so are those of other methods."""
+    calls = collections.Counter((path, None) for path in graph["execution"]["module_forward_order"])
+    calls.update((call["module"], call["method"]) for call in graph["execution"].get("method_calls", ()))
     leaf_calls = collections.defaultdict(list)
     for node in all_nodes(graph):
         scope = node["scope"]
-        assert 1 <= scope["call"] <= calls[scope["module_path"]], node
+        assert 1 <= scope["call"] <= calls[scope["module_path"], scope.get("method")], node
         if node["op"] == "call_module":
             leaf_calls[scope["module_path"]].append(scope["call"])
     for path, numbers in leaf_calls.items():
-        assert sorted(numbers) == list(range(1, calls[path] + 1)), path
+        assert sorted(numbers) == list(range(1, calls[path, None] + 1)), path

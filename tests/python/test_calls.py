@@ -1,5 +1,6 @@
 """Calls of modules: again and again, with hooks, by other methods."""
 
+import json
 from typing import Tuple
 
 import fxtrace
@@ -307,3 +308,117 @@ def test_no_module_counts_from_the_end(program, tmp_path):
     (root, *_) = program.trace(path, "--concrete", "at=-1")["modules"]
     assert root["failure"]["kind"] == "raised" and root["failure"]["message"] == "IndexError: no submodule -1"
     assert program.trace(path, "--concrete", "at=1")["summary"]["modules"]["failed"] == 0
+
+
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.rand(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+    @torch.jit.export
+    def encode(self, x: Tensor) -> Tensor:
+        return self.scaled(self.linear(x)).relu()
+
+    @torch.jit.export
+    def scaled(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+    @torch.jit.export
+    def only_calls(self, x: Tensor) -> Tensor:
+        return self.linear(x)
+
+
+class Encoders(nn.Module):
+    """encs.0 and encs.1 are called by other methods alone, encs.2 by forward too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encs = nn.ModuleList(Encoder() for _ in range(3))
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.encs[0].encode(x)
+        x = self.encs[1].only_calls(x)
+        x = self.encs[2](self.encs[2].encode(self.encs[2].encode(x)))
+        return self.head(x)
+
+
+@pytest.fixture(scope="module")
+def encoders(tmp_path_factory) -> str:
+    path = str(tmp_path_factory.mktemp("methods") / "encoders.pt")
+    torch.jit.script(Encoders().eval()).save(path)
+    return path
+
+
+def test_other_methods_have_a_scope_of_their_own(program, encoders):
+    collection = program.trace(encoders)
+    harness.check_collection(collection)
+    graph = collection["graphs"][0]
+    harness.compare_runs(encoders, graph, "forward", (torch.rand(2, 4),), {})
+    scopes = {node["name"]: node["scope"] for node in graph["nodes"]}
+    places = [(scopes[name]["module_path"], scopes[name].get("method"), scopes[name]["call"]) for name in ("mul", "relu", "mul_1", "relu_2")]
+    assert places == [("encs.0", "encode", 1), ("encs.0", "encode", 1), ("encs.2", "encode", 1), ("encs.2", "encode", 2)]
+    execution = graph["execution"]
+    calls = [(call["module"], call["method"], call["position"]) for call in execution.pop("method_calls")]
+    assert calls == [("encs.0", "encode", 1), ("encs.1", "only_calls", 2), ("encs.2", "encode", 3), ("encs.2", "encode", 4)]
+    # torch.fx and FSDP's tracer take them for code of the caller.
+    assert peers.Peer(Encoders().eval()).execution() == execution
+    modules = {module["path"]: (module["status"], module["calls"]) for module in collection["modules"]}
+    assert [modules[f"encs.{i}"] for i in range(3)] == [("traced", 0), ("traced", 0), ("traced", 1)]
+
+
+def answer(program, *arguments: str) -> dict:
+    return json.loads(program.stdout(*arguments))
+
+
+def test_commands_name_other_methods(program, encoders, tmp_path):
+    assert b"Enc" in program.stdout("summary", encoders)
+    rows = {row["path"]: row.get("methods") for row in answer(program, "summary", encoders, "--json")["modules"]}
+    assert (rows["encs.0"], rows["encs.2"], rows["head"]) == (["encode"], ["encode"], None)
+    order = answer(program, "order", encoders, "--json")
+    called = [(module["path"], [call["call"] for call in module["calls"]]) for module in order["modules"]]
+    assert called[:2] == [("", [1]), ("encs.0.linear", [2])]
+    methods = [(method["path"], method["method"], method["call_count"]) for method in order["methods"]]
+    assert methods == [("encs.0", "encode", 1), ("encs.1", "only_calls", 1), ("encs.2", "encode", 2)]
+    uses = {each["name"]: [use["call"] for use in each["uses"]] for each in order["parameters"]}
+    assert uses["encs.0.scale"] == [1] and uses["encs.0.linear.weight"] == [2]
+    assert program.stdout("order", encoders).decode().count("(encode)") == 3
+    why = program.stdout("why", encoders, "encs.1").decode()
+    assert "not its forward, but only_calls" in why and "calls its method only_calls at" in why
+    assert b"encs.0.encode()" in program.stdout("trace", encoders, "-f", "dot")
+    # A box for each call, with what is called in it.
+    graph = answer(program, "trace", encoders, "-f", "model-explorer")["graphs"][0]
+    spaces = {node["id"]: node["namespace"] for node in graph["nodes"]}
+    assert any("(encode) (call 2)" in space for space in spaces.values())
+    saved = str(tmp_path / "saved.json")
+    program.stdout("trace", encoders, "-o", saved)
+    assert program.stdout("trace", encoders, "-f", "dot") == program.stdout("render", saved, "-f", "dot")
+    part = answer(program, "extract", encoders, "--module", "encs.0", "-f", "json")
+    assert [node["target"] for node in part["graphs"][0]["nodes"] if node["op"] == "call_function"] == ["aten.mul.Tensor", "aten.relu.default"]
+    assert part["graphs"][0]["execution"]["method_calls"] == [{"module": "encs.0", "method": "encode", "position": 1}]
+
+
+def test_torch_export_does_not_tell_other_methods(program, encoders, tmp_path):
+    path = str(tmp_path / "encoders.pt2")
+    torch.export.save(torch.export.export(Encoders().eval(), (torch.rand(2, 4),)), path)
+    assert b"moved" not in program.stdout("diff", encoders, path, "--input", "x=float32[2,4]")
+
+
+def test_a_dynamic_lstm_is_entered_by_another_method(program, tmp_path):
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(4, 5, batch_first=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.lstm(x)[0].relu()
+
+    path = str(tmp_path / "lstm.pt")
+    torch.jit.script(torch.ao.quantization.quantize_dynamic(Net().eval(), {nn.LSTM})).save(path)
+    graph = program.trace(path)["graphs"][0]
+    assert {(node["scope"]["module_path"], node["scope"].get("method")) for node in graph["nodes"]} == {("", None), ("lstm", "forward_tensor")}
+    assert b"lstm.forward_tensor()" in program.stdout("trace", path, "-f", "dot")

@@ -303,7 +303,7 @@ def same(graph: fxtrace.Graph, expected: dict) -> None:
         )
         assert [encode(argument) for argument in node.args] == item["args"]
         assert {key: encode(argument) for key, argument in node.kwargs.items()} == item["kwargs"]
-        assert vars(node.scope) == item["scope"]
+        assert vars(node.scope) == {"method": None, **item["scope"]}
         assert (vars(node.source) if node.source else None) == item["source"]
         assert node.method == item.get("method") and list(node.program_nodes) == item.get("program_nodes", [])
         meta = item["meta"]
@@ -340,6 +340,7 @@ def test_loading_loses_nothing(name, tmp_path):
         assert [usage.module for usage in graph.execution.module_param_usage] == [
             usage["module"] for usage in execution["module_param_usage"]
         ]
+        assert [vars(call) for call in graph.execution.method_calls] == execution.get("method_calls", [])
     assert [module.path for module in collection.modules] == [module["path"] for module in document["modules"]]
     assert [parameter.name for parameter in collection.parameters] == [
         parameter["name"] for parameter in document["parameters"]

@@ -1,0 +1,43 @@
+#include "graph/module_calls.h"
+
+namespace fxtrace {
+
+ModuleCalls::ModuleCalls(const Execution& execution) {
+  auto other = execution.method_calls.begin();
+  const auto add_others = [&](std::int64_t position) {
+    for (; other != execution.method_calls.end() && static_cast<std::int64_t>(other->position) <= position;
+         ++other)
+      add(other->module, other->method, 0);
+  };
+  std::int64_t position = 0;
+  for (const std::string& module : execution.module_forward_order) {
+    add_others(position);
+    add(module, {}, ++position);
+  }
+  add_others(position);
+}
+
+void ModuleCalls::add(std::string_view module, std::string_view method, std::int64_t position) {
+  std::vector<std::size_t>& calls = method.empty() ? forward_[module] : others_[module][method];
+  calls.push_back(calls_.size());
+  calls_.push_back({module, method, static_cast<std::int64_t>(calls.size()), position});
+}
+
+const std::vector<std::size_t>* ModuleCalls::find(std::string_view module) const {
+  const auto found = forward_.find(module);
+  return found == forward_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::size_t> ModuleCalls::find(const Scope& scope) const {
+  const std::vector<std::size_t>* calls = nullptr;
+  if (scope.method.empty()) {
+    calls = find(scope.module_path);
+  } else if (const auto others = others_.find(scope.module_path); others != others_.end()) {
+    const auto found = others->second.find(scope.method);
+    if (found != others->second.end()) calls = &found->second;
+  }
+  const auto number = static_cast<std::size_t>(scope.call);
+  return calls != nullptr && number <= calls->size() ? std::optional((*calls)[number - 1]) : std::nullopt;
+}
+
+}  // namespace fxtrace
