@@ -32,6 +32,7 @@ struct WhyArguments : ModelArguments {
   std::string model;
   std::optional<std::string> path;
   std::optional<std::string> dimension;
+  std::optional<std::string> guard;
   AnswerArguments answer{why_formats()};
 };
 
@@ -78,7 +79,9 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
       collection.modules, [](const ModuleRecord& module) { return !module.alias_of.has_value(); });
   explanation.failed = static_cast<std::int64_t>(count_failed(collection));
   explanation.failures = fold_failures(collection);
-  if (arguments.path) {
+  if (arguments.guard) {
+    explanation.guards = find_guards(collection, *arguments.guard);
+  } else if (arguments.path) {
     explain_modules(arguments, result, format == WhyFormat::kText, explanation);
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
@@ -90,7 +93,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
       arguments.path
           ? std::ranges::any_of(explanation.explained,
                                 [](const auto& module) { return module.cause == ModuleCause::kFailed; })
-          : !arguments.dimension && explanation.failed > 0;
+          : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
     explanation.suggestions = find_suggestions(*result.program, config.options, collection);
   output.write([&](std::ostream& out) {
@@ -105,8 +108,9 @@ int run_why(WhyArguments& arguments, Console& console) {
   const std::vector<std::string> names = arguments.trace.take_names("--dim");
   if (names.size() > 1) throw usage_error("--dim asks about one dimension at a time");
   if (!names.empty()) arguments.dimension = names.front();
-  if (arguments.dimension && arguments.path)
-    throw usage_error("PATH asks about modules, --dim NAME about a dimension: give one of them");
+  if (arguments.dimension.has_value() + arguments.path.has_value() + arguments.guard.has_value() > 1)
+    throw usage_error(
+        "PATH asks about modules, --dim NAME about a dimension, --guard about a guard: give one of them");
   Config config = arguments.trace.resolve();
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
@@ -124,18 +128,22 @@ Command make_why_command(CLI::App& app) {
   app.description(
       "Tell why modules failed to trace and what helps: each option is tried before it is told, alone and with others. "
       "With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is known of a "
-      "dimension and why. MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which "
+      "dimension and why; with --guard, who says what a guard says, and which line needs it. MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which "
       "nothing can be tried.");
   app.footer(
       "  fxtrace why model.pt\n"
       "  fxtrace why model.pt encoder.layers.3\n"
-      "  fxtrace why model.pt2 --dim s77\n");
+      "  fxtrace why model.pt2 --dim s77\n"
+      "  fxtrace why model.pt --input 'x=float32[batch,8]' --guard 'x.size(1) == 8'\n");
   app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   app.add_option(
       "PATH", arguments->path,
       "a module's path, or a glob over paths: * matches within one dotted part, ** across parts; '' is "
       "the root");
+  app.add_option("--guard", arguments->guard,
+                 "a guard: its number among those of all graphs, from 1, or its expression")
+      ->type_name("N|EXPR");
   arguments->answer.add_to(app);
   arguments->add_to(app, false);
   CLI::Option* dim = app.get_option("--dim");

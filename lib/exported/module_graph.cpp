@@ -85,7 +85,7 @@ class ModuleGraphBuilder {
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(env, signature);
-    for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt);
+    for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt, GuardReason::kExported);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       return finish(env, signature);
@@ -397,7 +397,8 @@ class ModuleGraphBuilder {
       return;
     const auto source = innermost_frame(operation.stack_trace);
     const Expression* condition = asserted_condition(operation, env.graph);
-    if (condition != nullptr && !bound_.dimensions().says(*condition)) tracer_.guard(*condition, source);
+    if (condition != nullptr && !bound_.dimensions().says(*condition))
+      tracer_.guard(*condition, source, GuardReason::kAssert);
     for (const ProgramSubgraph& subgraph : operation.subgraphs) record_subgraph(env, operation, subgraph);
     std::vector<NodeId> for_subgraphs;
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
@@ -676,23 +677,23 @@ class ModuleGraphBuilder {
           tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
       env.nodes[inputs[i].value.index] = node;
       placeholders.emplace_back(node);
-      if (entry.value) guard_value(name, *entry.value);
+      if (entry.value) guard_value(name, *entry.value, GuardReason::kExported);
     }
     return placeholders;
   }
 
   // Of an input that the program fixed.
-  void guard_value(const std::string& name, const Argument& value) {
+  void guard_value(const std::string& name, const Argument& value, GuardReason reason) {
     Expression input = Expression::variable(name);
     const auto* number = value.get_if<double>();
     if (number != nullptr && std::isnan(*number)) {
       Expression is_nan = Expression::attribute(Expression::variable("math"), "isnan");
-      return tracer_.guard(Expression::call(std::move(is_nan), {std::move(input)}), std::nullopt);
+      return tracer_.guard(Expression::call(std::move(is_nan), {std::move(input)}), std::nullopt, reason);
     }
     Expression fixed = guard_expression(Graph(), value);
     tracer_.guard(
         Expression::comparison(value.is<Argument::None>() ? "is" : "==", std::move(input), std::move(fixed)),
-        std::nullopt);
+        std::nullopt, reason);
   }
 
   // --concrete and --input-names: whether the input is no placeholder.
@@ -706,15 +707,16 @@ class ModuleGraphBuilder {
       check_concrete(entry, meta, *decision.value);
       const auto* number = decision.value->get_if<std::int64_t>();
       if (meta.value && !meta.value->number() && number != nullptr) {
-        tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt);
+        tracer_.guard(Expression::comparison(Relation::kEqual, *meta.value, *number), std::nullopt,
+                      GuardReason::kConcrete);
       } else if (entry.value || !meta.value) {  // else the dimension has its guard
-        guard_value(entry.name, *decision.value);
+        guard_value(entry.name, *decision.value, GuardReason::kConcrete);
       }
       env.fixed.emplace(value.index, *decision.value);
       return true;
     }
     if (!entry.value) fail_inputs(InputChoice::no_default(entry.name));
-    guard_value(entry.name, *entry.value);
+    guard_value(entry.name, *entry.value, GuardReason::kExported);
     env.fixed.emplace(value.index, *entry.value);
     return true;
   }

@@ -271,6 +271,12 @@ void Graph::roll_back(const Mark& mark) {
   names_.roll_back(mark.names);
 }
 
+const char* to_string(GuardReason reason) {
+  // In the order of the enumerators.
+  static constexpr std::array kNames{"input", "dim", "concrete", "default", "exported", "assert"};
+  return kNames.at(static_cast<std::size_t>(reason));
+}
+
 const char* to_string(SignatureRole role) {
   // In the order of the enumerators.
   static constexpr const char* kNames[kSignatureRoles] = {"user_input",

@@ -136,9 +136,21 @@ struct Constant {
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 
+// Whose word was taken for what a guard says.
+enum class GuardReason {
+  kInput,     // --input: a size, a dtype, a device; also what it leaves to its usual value
+  kDim,       // --dim: the range of a dimension
+  kConcrete,  // --concrete
+  kDefault,   // nobody's: a default, the state of the process
+  kExported,  // what torch.export fixed
+  kAssert     // the code's own: what it raises for
+};
+const char* to_string(GuardReason reason);  // "input"
+
 struct Guard {
   Expression expr;  // x.dim() == 2; see guard_expression() in trace/guard_expression.h
   std::optional<SourceLocation> source;
+  GuardReason reason = GuardReason::kAssert;
 };
 
 // Order of execution, with the meaning of FSDP's _ExecutionInfo (torch/distributed/fsdp/_trace_utils.py).

@@ -6,6 +6,7 @@
 
 #include "graph/collection_summary.h"
 #include "passes/all_passes.h"
+#include "passes/support/input_facts.h"
 #include "passes/support/tensors.h"
 #include "support/timer.h"
 
@@ -33,7 +34,23 @@ PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& c
   const Timer timer;
   PassReport report{std::string(pass.name), static_cast<std::size_t>(summarize(collection).nodes), 0, {}, {}};
   context.semantics.forget_subgraphs();
-  for (ModuleGraph& graph : collection.graphs) pass.run(graph, context);
+  for (ModuleGraph& graph : collection.graphs) {
+    // Of an exported program the file says what inputs are.
+    if (!collection.model.is_torchscript()) {
+      pass.run(graph, context);
+      continue;
+    }
+    bool is_first = true;
+    run_with_guards(
+        [&](ModuleGraph& each) {
+          std::vector<Declined> declined = context.declined;
+          context.semantics.forget_subgraphs();
+          pass.run(each, context);
+          if (!std::exchange(is_first, false)) context.declined = std::move(declined);
+        },
+        graph);
+    context.semantics.forget_subgraphs();
+  }
   report.nodes_after = static_cast<std::size_t>(summarize(collection).nodes);
   report.declined = std::exchange(context.declined, {});
   report.time = timer.milliseconds();

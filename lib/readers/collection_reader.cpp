@@ -412,6 +412,11 @@ Execution execution(const JsonValue& value) {
   return execution;
 }
 
+GuardReason guard_reason(const JsonValue& value) {
+  using enum GuardReason;
+  return enumerator(value, {kInput, kDim, kConcrete, kDefault, kExported, kAssert});
+}
+
 SignatureRole signature_role(const JsonValue& value) {
   for (std::size_t i = 0; i < kSignatureRoles; ++i) {
     const auto role = static_cast<SignatureRole>(i);
@@ -600,6 +605,7 @@ class Reader {
     graph.guards = list_of(fields.at("guards"), [](const JsonValue& item) {
       Fields guard(item);
       Guard result{Expression::parse(guard.at("expr").string()), source(guard.at("source"))};
+      if (const auto reason = guard.find("reason")) result.reason = guard_reason(*reason);
       guard.no_others();
       return result;
     });

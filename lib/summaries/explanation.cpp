@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/nearest.h"
+#include "support/number_in.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -317,6 +318,32 @@ void fold_alike(std::vector<ModuleExplanation>& explanations) {
     alike.push_back(std::move(module.path));
   }
   explanations = std::move(folded);
+}
+
+std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked) {
+  const auto wanted = number_in<std::int64_t>(asked);
+  const std::string expression = Expression::parse(asked).text();
+  std::vector<GuardExplanation> found;
+  std::vector<std::string> all;
+  for (const ModuleGraph& graph : collection.graphs) {
+    for (const Guard& guard : graph.guards) {
+      all.push_back(guard.expr.text());
+      const auto number = std::ssize(all);
+      if (wanted ? number == *wanted : all.back() == expression)
+        found.push_back({graph.module, number, guard});
+    }
+  }
+  if (!found.empty()) return found;
+  std::vector<std::string> details;
+  if (all.empty()) {
+    details.emplace_back("no graph has a guard");
+  } else if (wanted) {
+    details.push_back("there are " + std::to_string(all.size()) + ", from 1");
+  } else {
+    const std::string nearest = find_nearest(asked, all);
+    details.push_back(nearest.empty() ? "fxtrace trace writes them" : "did you mean '" + nearest + "'?");
+  }
+  throw usage_error("--guard: no guard '" + asked + "'", std::move(details));
 }
 
 std::vector<std::string> find_modules(const GraphCollection& collection, const std::string& pattern,

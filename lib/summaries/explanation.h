@@ -164,6 +164,18 @@ struct DimensionExplanation {
 DimensionExplanation explain_dimension(const GraphCollection& collection, const std::string& name,
                                        const Range& given);
 
+// --- what a guard is for ---
+
+struct GuardExplanation {
+  std::string graph;        // path of the graph's module
+  std::int64_t number = 0;  // among the guards of all graphs, from 1
+  Guard guard;
+};
+
+// Returns the guard with that number, or all with that expression.  Throws Error(kUsage), with the nearest
+// ones, when there is none.
+std::vector<GuardExplanation> find_guards(const GraphCollection& collection, const std::string& asked);
+
 // --- all of it ---
 
 struct Explanation {
@@ -175,6 +187,7 @@ struct Explanation {
   std::optional<Suggestions> suggestions;   // when a module that failed is asked about
   std::optional<std::string> asked_module;  // the question, when it is about modules
   std::vector<ModuleExplanation> explained;
+  std::vector<GuardExplanation> guards;  // that are asked about
   std::optional<DimensionExplanation> dimension;
 };
 

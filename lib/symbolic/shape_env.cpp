@@ -47,8 +47,17 @@ ShapeEnv::ShapeEnv() {
   known_ = nothing;
 }
 
+void ShapeEnv::rely_on(const SymInt& value) const {
+  if (!has_ranges_ || value.is_number()) return;
+  for (std::string& name : value.symbols()) {
+    const Range own = known_->range(name).range();
+    if (own.low.value_or(0) > 0 || own.high) relied_.insert(std::move(name));
+  }
+}
+
 bool ShapeEnv::narrow(const std::string& name, const Range& range) {
   if (range.low && range.high && *range.low > *range.high) return false;
+  has_ranges_ = has_ranges_ || range.low.value_or(0) > 0 || range.high;
   // What is said of a new name contradicts nothing, so there is nothing to come back to.
   const bool is_new =
       !known_->ranges().contains(name) && !known_->has_facts() && (!range.low || range.low != range.high);
@@ -88,6 +97,7 @@ SymInt ShapeEnv::fresh(const Range& range) {
 
 Range ShapeEnv::bounds(const SymInt& value) const {
   if (const auto number = value.number()) return {number, number};
+  rely_on(value);
   known_->allow(kQuestion);
   try {
     return known_->bounds(value.substitute(known_->values())).range();
@@ -96,7 +106,7 @@ Range ShapeEnv::bounds(const SymInt& value) const {
   }
 }
 
-std::optional<bool> ShapeEnv::decide(Relation relation, const SymInt& left, const SymInt& right) const {
+std::optional<bool> ShapeEnv::answer(Relation relation, const SymInt& left, const SymInt& right) const {
   if (left.is_number() && right.is_number()) {
     const std::int64_t a = *left.number();
     const std::int64_t b = *right.number();
@@ -121,6 +131,15 @@ std::optional<bool> ShapeEnv::decide(Relation relation, const SymInt& left, cons
   }
 }
 
+std::optional<bool> ShapeEnv::decide(Relation relation, const SymInt& left, const SymInt& right) const {
+  const auto answer = this->answer(relation, left, right);
+  if (answer) {
+    rely_on(left);
+    rely_on(right);
+  }
+  return answer;
+}
+
 bool ShapeEnv::assume(Relation relation, const SymInt& left, const SymInt& right) {
   if (const auto decided = decide(relation, left, right)) return *decided;
   auto known = std::make_shared<Knowledge>(*known_);
@@ -138,7 +157,9 @@ SymInt ShapeEnv::simplify(const SymInt& value) const {
   if (value.is_number()) return value;
   known_->allow(kQuestion);
   try {
-    return known_->simplify(value);
+    SymInt simple = known_->simplify(value);
+    if (!(simple == value)) rely_on(value);
+    return simple;
   } catch (const SymbolicError&) {
     return value;
   }

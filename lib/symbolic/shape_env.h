@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,7 +59,15 @@ class ShapeEnv {
   // max(1,n) becomes n for n in 1.., a//8*8 becomes a when 8 is known to divide a.
   SymInt simplify(const SymInt& value) const;
 
+  // Returns the dimensions with a range of their own about which something was answered since the last call.
+  std::set<std::string> take_relied() const { return std::exchange(relied_, {}); }
+
  private:
+  std::optional<bool> answer(Relation relation, const SymInt& left, const SymInt& right) const;
+  void rely_on(const SymInt& value) const;
+
+  bool has_ranges_ = false;  // narrower than that of any size
+  mutable std::set<std::string> relied_;
   std::shared_ptr<symbolic::Knowledge> known_;  // never null; shared with copies, cloned before a change
 };
 

@@ -159,6 +159,7 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
   const bool same = run_.program.does_as_forward(class_of(*run_.program.object(module)), forward);
   const NodeId id = run_.tracer->call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, known),
                                            frames_.location(node), same ? "" : std::string(forward.name()));
+  run_.input_guards.made(run_.ref(id));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
   if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(module, tensors_in(known));
   Value result = recording_.result(id, type, std::move(known));
@@ -274,6 +275,7 @@ void Calls::call_function(const IrNode* node) {
                                                            std::move(result_meta), frames_.location(node))
                         : run_.tracer->call_function(name, std::move(args), std::move(kwargs),
                                                      std::move(result_meta), frames_.location(node));
+  run_.input_guards.made(run_.ref(id));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
   Value result = recording_.result(id, type, std::move(known));
   run_.knowledge.note_call(result, inner, values);

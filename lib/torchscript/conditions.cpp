@@ -70,10 +70,38 @@ void Conditions::expect(const Value& condition, bool holds) {
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
   if (!context_.records()) return;
   expect(condition, holds);
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy != nullptr && reads_written_elements(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
+    return record_assertion(node, condition, holds);
   const std::optional<SourceLocation> source = frames_.location(node);
   std::optional<Expression> expr = find_expression(node->input(0), condition);
   if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
-  if (expr) context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source);
+  if (expr)
+    context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source,
+                           GuardReason::kAssert);
+}
+
+// What was written in place is no longer what a guard could compute from the inputs.
+void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
+  const NodeRef asked = find_proxy(condition)->ref;
+  const auto& made_by = context_.tracer->graph_of(asked).node(asked.node);
+  const Argument* tensor = made_by.target == "builtins.bool" ? made_by.args.data() : nullptr;
+  // The value in words would be that from before it was written.
+  const std::optional<SourceLocation> source = frames_.location(node);
+  std::string message = source && !source->text.empty() ? source->text : "the code raises";
+  const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
+    return context_.tracer->call_function(target, std::move(args), {}, meta_of(type), source);
+  };
+  NodeId truth;
+  if (tensor != nullptr && tensor->is<NodeId>()) {
+    truth = context_.tracer->use({asked.graph, *tensor->get_if<NodeId>()});
+    if (!holds) truth = call("aten.logical_not.default", {truth}, tensor_type());
+  } else {
+    truth = context_.tracer->use(asked);
+    if (!holds) truth = call("operator.not_", {truth}, bool_type());
+    truth = call("aten.scalar_tensor.default", {truth}, tensor_type());
+  }
+  call("aten._assert_async.msg", {truth, std::move(message)}, none_type());
 }
 
 std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {

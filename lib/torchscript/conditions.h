@@ -23,7 +23,8 @@ class Conditions {
   std::optional<bool> decide(const Value& condition) const;
   // Takes the condition to hold, or not to hold, in what runs from now on.
   void expect(const Value& condition, bool holds);
-  // Does the same as expect() and records a guard; `node` is what asks for the condition.
+  // Does the same as expect() and records a guard, or, where the inputs do not tell, an assertion; `node` is
+  // what asks for the condition.
   void assume(const IrNode* node, const Value& condition, bool holds);
   // Notes a fact, which any text identifies; returns whether it is new.
   bool assume_fact(std::string fact) { return assumed_.emplace(std::move(fact), true).second; }
@@ -53,6 +54,7 @@ class Conditions {
   void ask(const Value& value) const;
 
  private:
+  void record_assertion(const IrNode* node, const Value& condition, bool holds);
   std::optional<Comparison> comparison(const Value& condition) const;
   // Returns a key that conditions of equal value share; empty when there is none.  Flips `opposite` when the
   // key is that of the negation.

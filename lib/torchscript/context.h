@@ -62,8 +62,8 @@ struct Context {
   NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
   // Records a guard; does nothing when no graph is recorded.
-  void guard(Expression expr, std::optional<SourceLocation> source) {
-    if (records()) tracer->guard(std::move(expr), std::move(source));
+  void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
+    if (records()) tracer->guard(std::move(expr), std::move(source), reason);
   }
 
   const TorchScriptProgram& program;

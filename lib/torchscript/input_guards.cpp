@@ -5,7 +5,10 @@
 #include <unordered_map>
 
 #include "families/infer.h"
+#include "families/traits.h"
 #include "operators/operators.h"
+#include "operators/target.h"
+#include "support/words.h"
 #include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
@@ -66,6 +69,48 @@ bool stops_gradients(const Node& node) {
   return op != nullptr && fxtrace::stops_gradients(op->base_name());
 }
 
+std::uint64_t key_of(const NodeRef& value) {
+  return std::uint64_t{value.graph.index} << 32U | value.node.index;
+}
+
+const Operator* operator_of(const Node& node) {
+  return node.op == Opcode::kCallFunction ? find_operator(parse_target(*node.target)) : nullptr;
+}
+
+bool changes_shape(const Node& node) { return has_trait(operator_of(node), traits::kChangesShape); }
+
+// Operators beside those that keep the rank of their first argument, whose result has a rank that follows
+// from the ranks of their arguments.
+bool gives_rank_by_ranks(const Operator& op) {
+  static const auto names = words_of(
+      "addmm alias baddbmm bmm cat chunk contiguous conv1d conv2d conv3d convolution cosine_similarity cumsum detach "
+      "diagonal dropout einsum embedding expand flatten flip gather group_norm index_select layer_norm linear "
+      "log_softmax masked_fill matmul mm movedim narrow permute repeat reshape roll scaled_dot_product_attention "
+      "select slice softmax split split_with_sizes stack swapaxes swapdims t transpose unflatten unsqueeze view "
+      "where");
+  const Traits traits = traits_of(&op);
+  return (traits & (traits::kKeepsRank | traits::kPointwise | traits::kReduction)) != 0 ||
+         names.contains(op.base_name().substr(op.base_name().find("::") + 2));
+}
+
+// The aspects of an operator's arguments that decide an aspect of its results.
+std::vector<Facet> facets_before(const Graph& graph, const Node& node, Facet facet) {
+  if (facet == Facet::kSizes || facet == Facet::kGradient) return {facet};
+  const Operator* op = operator_of(node);
+  if (facet == Facet::kRank) {
+    const bool is_handed_on =
+        node.target == "operator.getitem" || (op != nullptr && gives_rank_by_ranks(*op));
+    return {is_handed_on ? facet : Facet::kSizes};
+  }
+  // Of tensors with several dtypes or devices those without dimensions give way.
+  std::set<std::string> kinds;
+  for_each_input(node, [&](NodeId used) {
+    const Meta& meta = *graph.node(used).meta;
+    if (meta.shape) kinds.insert((facet == Facet::kDtype ? meta.dtype : meta.device).value_or(""));
+  });
+  return kinds.size() < 2 ? std::vector{facet} : std::vector{facet, Facet::kRank};
+}
+
 bool asks_rank(const IrValue* list) {
   return std::any_of(list->uses().begin(), list->uses().end(), [](const IrUse& use) {
     if (use.user->kind() != Symbol::kAtenGetitem || use.offset != 0) return true;
@@ -83,8 +128,7 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
   if (!conditions_.assume_fact(std::move(key))) return;
   const Expression name = guard_expression(context_.tracer->graph_of({kRootGraph, input}), input);
   const auto is = [&](Expression question, Expression answer) {
-    context_.guard(Expression::comparison("==", std::move(question), std::move(answer)),
-                   frames_.location(node));
+    guard(Expression::comparison("==", std::move(question), std::move(answer)), node, GuardReason::kInput);
   };
   switch (facet) {
     case Facet::kNothing:
@@ -92,16 +136,17 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
     case Facet::kRank:
       return is(Expression::method(name, "dim"), static_cast<std::int64_t>(meta.shape->size()));
     case Facet::kSizes: {
+      if (index == DimensionPlaces::kInteger) return assume_size(input, index, node);
       const Expression& size = (*meta.shape)[static_cast<std::size_t>(index)];
-      if (size.number()) is(Expression::method(name, "size", {index}), size);
-      return;
+      if (!size.number()) return assume_size(input, index, node);
+      return is(Expression::method(name, "size", {index}), size);
     }
     case Facet::kDtype:
       if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
       return;
     case Facet::kGradient:
-      return context_.guard(Expression::negation(Expression::attribute(name, "requires_grad")),
-                            frames_.location(node));
+      return guard(Expression::negation(Expression::attribute(name, "requires_grad")), node,
+                   GuardReason::kInput);
     case Facet::kDevice: {
       const std::string device = meta.device.value_or("cpu");
       Expression of_input = Expression::attribute(name, "device");
@@ -114,8 +159,63 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
   }
 }
 
+void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason) {
+  context_.guard(std::move(condition), frames_.location(node), reason);
+}
+
+// The places of a graph's inputs that state a named size.
+const DimensionPlaces& InputGuards::places() {
+  if (!places_) places_.emplace(context_.tracer->graph_of({kRootGraph, NodeId{0}}));
+  return *places_;
+}
+
+void InputGuards::assume_size(NodeId input, std::int64_t index, const IrNode* node) {
+  for (Expression& condition : places().conditions(input, index))
+    guard(std::move(condition), node, GuardReason::kInput);
+}
+
+// What an answer has taken from --dim.
+void InputGuards::assume_ranges(const std::set<std::string>& names, const IrNode* node) {
+  for (const std::string& name : names) {
+    const Range range = declared_range(name);
+    const SymInt size = SymInt::symbol(name);
+    const auto assume = [&](Relation relation, std::int64_t bound) {
+      const Expression condition = Expression::comparison(relation, size, bound);
+      if (conditions_.assume_fact("range:" + condition.text()))
+        guard(places().over_inputs(condition), node, GuardReason::kDim);
+    };
+    if (range.low == range.high) {
+      if (places().defines(name)) assume(Relation::kEqual, *range.low);  // else sizes are numbers
+      continue;
+    }
+    if (range.low.value_or(0) > 0) assume(Relation::kGreaterEqual, *range.low);
+    if (range.high) assume(Relation::kLessEqual, *range.high);
+  }
+}
+
+Range InputGuards::declared_range(const std::string& name) const {
+  Range all{0, std::nullopt};
+  for (const DimensionRange& range : context_.options.dimensions) {
+    if (range.name != name) continue;
+    all.low = std::max(*all.low, range.low.value_or(0));
+    if (range.high) all.high = std::min(all.high.value_or(*range.high), *range.high);
+  }
+  return all;
+}
+
+void InputGuards::note_ranges() { pending_.merge(context_.dimensions.take_relied()); }
+
+void InputGuards::made(const NodeRef& node) {
+  note_ranges();
+  if (pending_.empty() || !context_.records()) return;
+  ranges_of_[key_of(node)].merge(pending_);
+  pending_.clear();
+}
+
 void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
-  const auto& shape = context_.tracer->graph_of({kRootGraph, input}).node(input).meta->shape;
+  const Meta& meta = *context_.tracer->graph_of({kRootGraph, input}).node(input).meta;
+  if (meta.value && facet == Facet::kSizes) return assume_fact(input, facet, DimensionPlaces::kInteger, node);
+  const auto& shape = meta.shape;
   if (!shape) return;
   assume_fact(input, facet == Facet::kSizes ? Facet::kRank : facet, 0, node);
   if (facet != Facet::kSizes) return;
@@ -154,6 +254,29 @@ void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending
   }
 }
 
+// x.size(1) of an input: no other size matters.
+bool InputGuards::asks_one_size(const NodeRef& at, const IrNode* node) {
+  const Graph& graph = context_.tracer->graph_of(at);
+  const auto& made_by = graph.node(at.node);
+  if (made_by.target != "aten.size.int" || made_by.args.size() != 2) return false;
+  const auto* of = made_by.args[0].get_if<NodeId>();
+  const auto* index = made_by.args[1].get_if<std::int64_t>();
+  if (of == nullptr || index == nullptr) return false;
+  NodeRef input{at.graph, *of};
+  while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
+  const Graph& outer = context_.tracer->graph_of(input);
+  const auto& tensor = outer.node(input.node);
+  const bool is_input =
+      input.graph == kRootGraph && tensor.op == Opcode::kPlaceholder && tensor.meta->shape &&
+      std::ranges::none_of(tensor.users, [&](NodeId user) { return changes_shape(outer.node(user)); });
+  if (!is_input) return false;
+  const std::int64_t dims = std::ssize(*tensor.meta->shape);
+  if (*index < 0) assume_fact(input.node, Facet::kRank, 0, node);
+  const std::int64_t place = *index < 0 ? *index + dims : *index;
+  if (place >= 0 && place < dims) assume_fact(input.node, Facet::kSizes, place, node);
+  return true;
+}
+
 // The inputs that a value is made from.  What was looked at before is known to be assumed already.
 void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node) {
   auto& seen = relied_on_[static_cast<std::size_t>(facet)];
@@ -161,9 +284,13 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
   while (!pending.empty()) {
     const NodeRef at = pending.back();
     pending.pop_back();
-    if (!seen.insert(std::uint64_t{at.graph.index} << 32U | at.node.index).second) continue;
+    if (!seen.insert(key_of(at)).second) continue;
     const Graph& graph = context_.tracer->graph_of(at);
     const auto& made_by = graph.node(at.node);
+    for (const NodeId user : made_by.users) {
+      if ((facet == Facet::kSizes || facet == Facet::kRank) && changes_shape(graph.node(user)))
+        pending.push_back({at.graph, user});
+    }
     if (made_by.op == Opcode::kPlaceholder) {
       const NodeRef outer = context_.tracer->captured_by(at);
       if (outer.valid()) {
@@ -180,7 +307,20 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
       follow_number(at, pending, node);
       continue;
     }
-    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
+    if (facet == Facet::kSizes && asks_one_size(at, node)) continue;
+    const std::vector<Facet> all_before = facets_before(graph, made_by, facet);
+    const auto ranges = ranges_of_.find(key_of(at));
+    if (ranges != ranges_of_.end() && std::ranges::find(all_before, Facet::kSizes) != all_before.end())
+      assume_ranges(ranges->second, node);
+    for (const Facet before : all_before) {
+      for_each_input(made_by, [&](NodeId used) {
+        if (before == facet) {
+          pending.push_back({at.graph, used});
+        } else {
+          assume_inputs_of({at.graph, used}, before, node);
+        }
+      });
+    }
   }
 }
 
@@ -213,48 +353,59 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
   assume_facet(input.node, facet, node);
 }
 
+// Numbers and truth values among the parts of a value, and the inputs that they are made from.
+void InputGuards::rely_on_parts(const Value& value, std::set<std::string>& symbols, const IrNode* node) {
+  if (value.is_list() || value.is_tuple()) {
+    for (const Value& item : value.items()) rely_on_parts(item, symbols, node);
+  } else if (value.is_dict()) {
+    for (const auto& entry : value.to_dict().entries()) rely_on_parts(entry.value, symbols, node);
+  }
+  const Proxy* proxy = recording_.find_recorded(value);
+  if (proxy == nullptr) return;
+  const AbstractValue& known = known_of(value);
+  const Facet facet = known.get_if<ScalarType>() != nullptr ? Facet::kDtype
+                      : known.get_if<Device>() != nullptr   ? Facet::kDevice
+                                                            : Facet::kSizes;
+  assume_inputs_of(proxy->ref, facet, node);
+  add_symbols(known, symbols);
+}
+
 void InputGuards::rely_on(const IrNode* node, std::string_view question, const Values& values,
                           const AbstractValue& answer) {
+  note_ranges();
+  const std::set<std::string> ranges = std::exchange(pending_, {});
   if (!context_.records() || !node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Proxy* proxy = recording_.find_recorded(values[i]);
-    if (proxy == nullptr) continue;
-    const AbstractValue& known = known_of(values[i]);
-    if (known.tensor() != nullptr && i == 0) {
+    if (proxy != nullptr && i == 0 && known_of(values[i]).tensor() != nullptr) {
       rely_on_tensor(node, question, values, *proxy);
+      add_symbols(known_of(values[i]), symbols);
     } else {
-      assume_inputs_of(proxy->ref, known.get_if<ScalarType>() != nullptr ? Facet::kDtype : Facet::kSizes,
-                       node);
+      rely_on_parts(values[i], symbols, node);
     }
-    add_symbols(known, symbols);
   }
-  if (symbols.empty()) return;
   const auto relation = relation_of(question);
   const bool* holds = answer.get_if<bool>();
   if (relation && holds != nullptr && values.size() == 2) {
     const AbstractValue left = known_of_value(values[0]), right = known_of_value(values[1]);
-    if (left.integer() != nullptr && right.integer() != nullptr) {
-      if (ShapeEnv().decide(*relation, *left.integer(), *right.integer())) return;  // of all sizes
-      return context_.guard(
-          Expression::comparison(*holds ? *relation : negated(*relation), *left.integer(), *right.integer()),
-          frames_.location(node));
-    }
+    if (left.integer() != nullptr && right.integer() != nullptr)
+      return rely_on_relation(*holds ? *relation : negated(*relation), *left.integer(), *right.integer(),
+                              node);
   }
-  for (const std::string& name : symbols) {
-    const Range range = context_.dimensions.range(name);
-    const SymInt size = SymInt::symbol(name);
-    if (range.low.value_or(0) > 0) {
-      context_.guard(Expression::comparison(Relation::kGreaterEqual, size, *range.low),
-                     frames_.location(node));
-    }
-    if (range.high)
-      context_.guard(Expression::comparison(Relation::kLessEqual, size, *range.high), frames_.location(node));
-  }
+  assume_ranges(ranges, node);
+}
+
+// Only of some sizes: a guard says of which.
+void InputGuards::rely_on_relation(Relation relation, const SymInt& left, const SymInt& right,
+                                   const IrNode* node) {
+  if (ShapeEnv().decide(relation, left, right)) return;
+  guard(places().over_inputs(Expression::comparison(relation, left, right)), node, GuardReason::kDim);
 }
 
 void InputGuards::forget_nodes() {
   for (auto& values : relied_on_) values.clear();
+  ranges_of_.clear();
 }
 
 }  // namespace fxtrace::torchscript

@@ -1,12 +1,20 @@
-// Guards for what --input and --dim say about inputs: an answer that follows from them is recorded as a
-// guard.
+// Guards for what --input and --dim say about inputs.
+//
+// An answer about a value relies on the facts about all inputs that the value is made from: on those of one
+// aspect where the operators in between are known to hand on no other.  Each fact is a guard, once.  Ranges
+// of dimensions are facts as well: who has used one is noted where the value is made.
 #pragma once
 
 #include <array>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "families/family.h"
+#include "graph/dimension_places.h"
 #include "torchscript/conditions.h"
 
 namespace fxtrace::torchscript {
@@ -19,10 +27,21 @@ class InputGuards {
   // Adds the guards for an answer that the operator `question` at `node` gives about the values.
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
                const AbstractValue& answer);
+  // Notes what has been asked of dimensions since the last call, and that the node was made with it.
+  void note_ranges();
+  void made(const NodeRef& node);
   // Forgets all nodes, after a rollback whose ids may be reused.
   void forget_nodes();
 
  private:
+  void guard(Expression condition, const IrNode* node, GuardReason reason);
+  const DimensionPlaces& places();
+  void assume_size(NodeId input, std::int64_t index, const IrNode* node);
+  void assume_ranges(const std::set<std::string>& names, const IrNode* node);
+  Range declared_range(const std::string& name) const;
+  bool asks_one_size(const NodeRef& at, const IrNode* node);
+  void rely_on_parts(const Value& value, std::set<std::string>& symbols, const IrNode* node);
+  void rely_on_relation(Relation relation, const SymInt& left, const SymInt& right, const IrNode* node);
   void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                       const Proxy& tensor);
   void assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node);
@@ -37,6 +56,9 @@ class InputGuards {
   Conditions& conditions_;
   // By facet: the values whose inputs are guarded already.
   std::array<std::unordered_set<std::uint64_t>, 6> relied_on_;
+  std::unordered_map<std::uint64_t, std::set<std::string>> ranges_of_;  // names, by value
+  std::set<std::string> pending_;  // names, of no node yet
+  std::optional<DimensionPlaces> places_;
 };
 
 }  // namespace fxtrace::torchscript

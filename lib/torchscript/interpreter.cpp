@@ -162,7 +162,8 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
                                    true, may_hold_tensor(*formal.type)});
     } else if (run_.tracer->is_fixed(name)) {
       bound[i].value = known->second;
-      run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt);
+      run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt,
+                         GuardReason::kDefault);
     } else {
       run_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
     }
@@ -185,11 +186,14 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
     const Expression name = run_.recording.condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
-      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt);
+      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt,
+                         GuardReason::kInput);
     } else if (proxy->static_type->kind() == TypeKind::kOptional) {
-      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt);
+      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt,
+                         GuardReason::kInput);
     } else if (integer != nullptr && integer->is_number()) {
-      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt);
+      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt,
+                         GuardReason::kInput);
     }
     inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }

@@ -248,6 +248,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
   const NodeId recorded = run_.tracer->call_function(
       std::move(target.name), std::move(args), std::move(kwargs), std::move(known), frames_.location(node));
   run_.knowledge.keep_answer(node, schema, values, run_.ref(recorded));
+  run_.input_guards.made(run_.ref(recorded));
   set_recorded(node, recorded, result_meaning, std::move(results));
   run_.knowledge.note_results(node, schema, values);
 }

@@ -42,7 +42,8 @@ bool Process::ask(const IrNode* node) {
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
   if (decides && !casts && (answer || found != off.end())) {
-    run_.guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt);
+    run_.guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt,
+               GuardReason::kDefault);
   }
   return true;
 }

@@ -290,7 +290,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     fail(InputChoice::no_default(name));
   }
   const Value value = default_value != nullptr ? archive_.value_of(*default_value) : Value();
-  guard(python_equality(name, value, &archive_));
+  guard(python_equality(name, value, &archive_), GuardReason::kDefault);
   return add_entry(place, {value, std::nullopt});
 }
 
@@ -306,8 +306,8 @@ BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
   return {make_proxy(context_.ref(id), type, std::move(known)), Argument(id)};
 }
 
-void RootInputs::guard(const std::string& expr) {
-  context_.tracer->guard(Expression::parse(expr), std::nullopt);
+void RootInputs::guard(const std::string& expr, GuardReason reason) {
+  context_.tracer->guard(Expression::parse(expr), std::nullopt, reason);
 }
 
 BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
@@ -336,7 +336,7 @@ BoundInput RootInputs::close_entries(std::size_t first, const Place& place, Boun
 BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
   TypePtr narrower = type;
   if (const auto optional = type->as<OptionalType>()) {
-    guard(place.expr + " is not None");
+    guard(place.expr + " is not None", GuardReason::kConcrete);
     narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
@@ -353,7 +353,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](Value plain, Argument argument) -> BoundInput {
-    guard(python_equality(expr, plain));
+    guard(python_equality(expr, plain), GuardReason::kConcrete);
     return add_entry(place, {std::move(plain), std::move(argument)});
   };
   if (const auto optional = type->as<OptionalType>()) {

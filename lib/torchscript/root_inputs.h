@@ -72,7 +72,7 @@ class RootInputs {
   BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
                               AbstractValue known);
   // Records the guard `expr`: "flag == True".
-  void guard(const std::string& expr);
+  void guard(const std::string& expr, GuardReason reason);
   BoundInput add_entry(const Place& place, BoundInput bound);
   BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
   BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);

@@ -124,7 +124,7 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
     if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
       context_.guard(Expression::method(recording_.condition_of(values[0]), "is_contiguous"),
-                     frames_.location(node));
+                     frames_.location(node), GuardReason::kInput);
     }
     guards_.rely_on(node, schema.name, values, *evaluated.plain);
     frames_.set(node, plain_value(*evaluated.plain));
@@ -200,7 +200,11 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
     }
     constants_.note_shared(schema, values, results);
   }
-  if (context_.costs != nullptr && gives_tensor) add_cost(node, schema, values, results);
+  if (context_.costs != nullptr && gives_tensor) {
+    guards_.note_ranges();
+    add_cost(node, schema, values, results);
+    context_.dimensions.take_relied();  // what costs ask decides nothing
+  }
   // An integer that the data decides, int(x.item()), or that has no expression, int(math.sqrt(n)).
   const Proxy* first = values.empty() ? nullptr : find_proxy(values[0]);
   const bool is_rounded = first != nullptr && first->static_type->kind() == TypeKind::kFloat;
@@ -237,7 +241,9 @@ AbstractValue Knowledge::unpacked(const IrNode* node, const FunctionSchema& sche
                    "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
     return {};
   }
-  if (!holds) context_.guard(Expression::comparison(relation, left, right), frames_.location(node));
+  if (!holds)
+    context_.guard(Expression::comparison(relation, left, right), frames_.location(node),
+                   GuardReason::kAssert);
   return std::move(pieces->pieces);
 }
 

@@ -69,7 +69,7 @@ void ValueNodes::cast(const IrNode* node) {
   }
   if (is_check && proxy->static_type->kind() == TypeKind::kOptional) {
     run_.guard(Expression::comparison("is not", recording_.condition_of(whole), Expression::none()),
-               frames_.location(node));
+               frames_.location(node), GuardReason::kAssert);
   }
   const TypePtr& type = node->output()->type();
   const bool is_narrower = is_subtype(*type, *proxy->static_type);
@@ -143,7 +143,7 @@ bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Va
   if (!same)
     run_.guard(
         Expression::comparison("is not", recording_.condition_of(left), recording_.condition_of(right)),
-        frames_.location(node));
+        frames_.location(node), GuardReason::kDefault);
   frames_.set(node, same == (node->kind() == Symbol::kAtenIs));
   return true;
 }

@@ -307,6 +307,67 @@ bool is_unwritten(const Graph& graph, NodeId value) {
   return true;
 }
 
+namespace {
+
+// What is asked of a tensor whatever its elements are.
+bool asks_no_elements(const Node& node) {
+  if (node.op != Opcode::kCallFunction) return false;
+  return node.target == "builtins.getattr" || node.target == "operator.is_" ||
+         node.target == "operator.is_not" ||
+         has_trait(find_operator(parse_target(*node.target)), traits::kGivesSize);
+}
+
+bool writes_to(const Node& node, NodeId tensor) {
+  const Operator* op = find_operator(parse_target(*node.target));
+  if (!may_write(op)) return false;
+  const std::vector<SchemaArgument> arguments = op->schema().arguments;
+  const auto is_tensor = [&](const Argument& argument) {
+    bool found = false;
+    for_each_reference(argument, [&](NodeId used) { found = found || used == tensor; });
+    return found;
+  };
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    if ((i >= arguments.size() || arguments[i].is_written()) && is_tensor(node.args[i])) return true;
+  }
+  return std::ranges::any_of(node.kwargs, [&](const auto& item) {
+    const auto argument = std::ranges::find(arguments, item.first, &SchemaArgument::name);
+    return (argument == arguments.end() || argument->is_written()) && is_tensor(item.second);
+  });
+}
+
+}  // namespace
+
+bool reads_written_elements(const Graph& graph, NodeId value) {
+  constexpr std::size_t kMaxNodes = 1000;
+  struct Part {
+    NodeId node;
+    bool made_of = true;  // else it shares memory with a part
+  };
+  std::set<std::pair<std::uint32_t, bool>> seen;
+  std::vector<Part> pending;
+  const auto look_at = [&](NodeId node, bool made_of) {
+    if (seen.emplace(node.index, made_of).second) pending.push_back({node, made_of});
+  };
+  look_at(value, true);
+  while (!pending.empty() && seen.size() <= kMaxNodes) {
+    const Part part = pending.back();
+    pending.pop_back();
+    const Node& node = graph.node(part.node);
+    if (part.made_of && !asks_no_elements(node))
+      for_each_input(node, [&](NodeId input) { look_at(input, true); });
+    const ValueKind kind = node.meta->kind();
+    if (kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool) continue;
+    for (const NodeId user : node.users) {
+      const Node& by = graph.node(user);
+      if (by.op != Opcode::kCallFunction || target_parts(by).kind != TargetKind::kOperator) continue;
+      if (writes_to(by, part.node)) return true;
+      const Operator* op = find_operator(target_parts(by));
+      if (op != nullptr && !aliases(*op).empty()) look_at(user, false);
+    }
+  }
+  return false;
+}
+
 std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {
   const Node* node = &without_not(graph, condition, opposite);
   int steps = 0;

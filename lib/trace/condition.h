@@ -19,6 +19,10 @@ std::string condition_key(const Graph& graph, NodeId condition, bool& opposite);
 // one; false when that cannot be told.
 bool is_unwritten(const Graph& graph, NodeId value);
 
+// Returns whether `value` depends on elements of a tensor after a node has written to them.  Sizes, dtypes
+// and devices are no elements.
+bool reads_written_elements(const Graph& graph, NodeId value);
+
 // integer_of() returns an integer as far as the code determines it without input shapes: sums and products of
 // other integers, ranks, and sizes of tensors that were made with given sizes.  A part that the code does not
 // determine becomes a dimension of its own, the same one wherever the same question is asked; those that are

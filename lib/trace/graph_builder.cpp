@@ -88,9 +88,8 @@ NodeId GraphBuilder::constant(const void* identity, const std::function<Constant
   return id;
 }
 
-void GraphBuilder::guard(Expression expr, std::optional<SourceLocation> source) {
-  if (expr == Expression::boolean(true)) return;
-  Guard guard{std::move(expr), std::move(source)};
+void GraphBuilder::guard(Guard guard) {
+  if (guard.expr == Expression::boolean(true)) return;
   if (!guard_keys_.insert(guard_key(guard)).second) return;
   result_.guards.push_back(std::move(guard));
   journal_.add([this] {

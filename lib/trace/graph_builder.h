@@ -56,7 +56,7 @@ class GraphBuilder {
                   Shared<std::optional<SourceLocation>> source);
   // Makes a constant with a given name, under which find_attr() finds it.
   NodeId named_constant(const std::string& name, const std::function<Constant()>& make, Shared<Scope> scope);
-  void guard(Expression expr, std::optional<SourceLocation> source);
+  void guard(Guard guard);
   void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
 
   // Returns the input that stands for the value `outer`, called `name`, of the enclosing graph.  There is one

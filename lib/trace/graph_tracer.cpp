@@ -154,8 +154,8 @@ void GraphTracer::output(Argument value, Meta meta) {
           "output"});
 }
 
-void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source) {
-  builder().guard(std::move(expr), std::move(source));
+void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
+  builder().guard({std::move(expr), std::move(source), reason});
 }
 
 void GraphTracer::set_signature(GraphSignature signature) { builder().set_signature(std::move(signature)); }

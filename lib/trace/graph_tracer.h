@@ -81,7 +81,7 @@ class GraphTracer {
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
-  void guard(Expression expr, std::optional<SourceLocation> source);
+  void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason);
   // Notes that an option for this graph has no effect.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
   // Notes that a call could not be kept, which an option asks for.

@@ -13,6 +13,7 @@
 
 #include "families/aliases.h"
 #include "families/traits.h"
+#include "graph/dimension_places.h"
 #include "operators/operators.h"
 #include "operators/python_functions.h"
 #include "operators/target.h"
@@ -116,9 +117,7 @@ class Builder {
 
   // An integer is a size; what else it is must not be calculated with.
   static Expression by_name(const Node& node) {
-    // Of an input its own name: `input`, not `input_1`.
-    const bool is_input = node.op == Opcode::kPlaceholder && is_identifier(node.target);
-    const std::string& name = is_input ? *node.target : node.name;
+    const std::string& name = node.op == Opcode::kPlaceholder ? input_name(node) : node.name;
     return node.meta->kind() == ValueKind::kInt ? Expression::name(name) : Expression::variable(name);
   }
 

@@ -25,12 +25,23 @@ class ExplanationJsonWriter {
       json_.key("explained").list_lines(explanation.explained, [&](const ModuleExplanation& item) {
         module(item);
       });
+      json_.key("guards").objects_lines(explanation.guards, [&](const GuardExplanation& item) {
+        json_.field("graph", item.graph);
+        json_.field("number", item.number);
+        guard(item.guard);
+      });
       json_.key("dimension");
       explanation.dimension ? dimension(*explanation.dimension) : json_.null();
     });
   }
 
  private:
+  void guard(const Guard& guard) {
+    json_.field("expr", guard.expr.text());
+    write_source(json_, guard.source);
+    json_.field("reason", to_string(guard.reason));
+  }
+
   void failure_group(const FailureGroup& modules) {
     json_.field("paths", modules.paths);
     json_.text_or_null("type", modules.type);
@@ -96,10 +107,7 @@ class ExplanationJsonWriter {
         write_source(json_, item.condition, "condition");
         json_.field("in_loop", item.is_in_loop);
       });
-      json_.key("guards").objects_lines(module.guards, [&](const Guard& guard) {
-        json_.field("expr", guard.expr.text());
-        write_source(json_, guard.source);
-      });
+      json_.key("guards").objects_lines(module.guards, [&](const Guard& item) { guard(item); });
     });
   }
 

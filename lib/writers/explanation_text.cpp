@@ -73,6 +73,7 @@ class ExplanationTextWriter {
     is_saved_ = explanation.is_saved;
     suggestions_ = explanation.suggestions ? &*explanation.suggestions : nullptr;
     if (explanation.dimension) return dimension(*explanation.dimension);
+    if (!explanation.guards.empty()) return guards(explanation.guards);
     if (explanation.asked_module) return modules(explanation);
     failures(explanation);
   }
@@ -85,6 +86,35 @@ class ExplanationTextWriter {
     if (count > kMostItems) {
       line("... and " + counted(static_cast<std::int64_t>(count - kMostItems), what) +
            " more (--json has all)");
+    }
+  }
+
+  // --- what a guard is for ---
+
+  static const char* reason_text(GuardReason reason) {
+    switch (reason) {
+      case GuardReason::kInput:
+        return "--input says so, and what was traced relies on it";
+      case GuardReason::kDim:
+        return "the sizes that --input and --dim allow decide it, others may not";
+      case GuardReason::kConcrete:
+        return "--concrete says so: the graph is made with this value";
+      case GuardReason::kDefault:
+        return "nothing says otherwise, and the usual value decides what was traced";
+      case GuardReason::kExported:
+        return "torch.export fixed it, with its example inputs or for dynamic_shapes";
+      case GuardReason::kAssert:
+        return "the code raises where it does not hold";
+    }
+    return "";
+  }
+
+  void guards(const std::vector<GuardExplanation>& guards) {
+    for (const GuardExplanation& each : guards) {
+      line(layout_.paint("guard " + std::to_string(each.number), kBold) + " of the graph of " +
+           path_of(each.graph) + ": " + short_line(each.guard.expr.text()));
+      line(std::string("  ") + reason_text(each.guard.reason));
+      if (const std::string place = place_of(each.guard.source); !place.empty()) line("  at " + place);
     }
   }
 

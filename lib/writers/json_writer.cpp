@@ -104,6 +104,7 @@ class CollectionWriter {
       json_.key("guards").objects_lines(graph.guards, [&](const Guard& guard) {
         json_.field("expr", guard.expr.text());
         write_source(json_, guard.source);
+        json_.field("reason", to_string(guard.reason));
       });
       if (graph.signature) signature(graph.graph, *graph.signature);
       if (graph.execution) execution(*graph.execution);

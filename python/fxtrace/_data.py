@@ -397,6 +397,7 @@ class Guard:
 
     expr: str
     source: Source | None
+    reason: str = "assert"  # whose word was taken: "input", "dim", "concrete", "default", "exported", "assert"
 
 
 @dataclass(frozen=True)
@@ -499,7 +500,7 @@ class GraphData:
             NamedItems(nodes, "name", "node"),
             {key: _at(f"/constants/{key}", Constant.from_json, item) for key, item in value["constants"].items()},
             {key: _at(f"/subgraphs/{key}", cls.from_json, item) for key, item in value["subgraphs"].items()},
-            tuple(Guard(item["expr"], _optional(Source.from_json, item["source"])) for item in value["guards"]),
+            tuple(Guard(item["expr"], _optional(Source.from_json, item["source"]), item.get("reason", "assert")) for item in value["guards"]),
             _optional(Execution.from_json, value.get("execution")),
             _optional(GraphSignature.from_json, value.get("graph_signature")),
             _optional(Cost.from_json, value.get("cost")),

@@ -141,6 +141,12 @@ class DimensionExplanation:
 
 
 @dataclass(frozen=True)
+class ExplainedGuard(Guard):
+    graph: str = ""  # path of its module
+    number: int = 0  # among the guards of all graphs, from 1
+
+
+@dataclass(frozen=True)
 class Explanation:
     model: Model
     tried: bool
@@ -150,6 +156,7 @@ class Explanation:
     suggestions: Suggestions | None
     explained: tuple[ModuleExplanation, ...]
     dimension: DimensionExplanation | None
+    guards: tuple[ExplainedGuard, ...]
     messages: tuple[Message, ...]
 
 
@@ -158,6 +165,7 @@ def why(
     module: str | None = None,
     *,
     dim: str | Mapping[str, Range] | Texts | None = None,
+    guard: int | str | None = None,
     **options: Any,
 ) -> Explanation:
     """Why modules failed and what helps, as `fxtrace why` tells it; each suggestion was tried.
@@ -165,6 +173,7 @@ def why(
     - module: a path or a glob of paths; why these are traced, leaves, failed or not visited;
     - dim: the name of a dimension; what is known of it, and why. Ranges as of trace() narrow dimensions, also
       beside a name: dim=["s77", "u0=1..4"];
+    - guard: the number or the expression of a guard; who says it, and which line needs it;
     - options: the other keywords of trace(), for a model; passes is none of them.
     """
     check_keywords("why", options, without=("passes", "dim"))
@@ -172,6 +181,8 @@ def why(
         {**options, "dim": dim}, os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     ) as words:
         asked = [] if module is None else [module]
+        if guard is not None:
+            words = [*words, "--guard", str(guard)]
         output = run("why", "--json", *words, "--", model_file(path, os.path.join(folder, "model")), *asked)
     return _explanation(json.loads(output.stdout), output.messages)
 
@@ -249,5 +260,6 @@ def _explanation(data: Mapping[str, Any], messages: Sequence[Message]) -> Explan
         suggestions=_optional(_suggestions, data["suggestions"]),
         explained=tuple(map(_module, data["explained"])),
         dimension=_optional(_dimension, data["dimension"]),
+        guards=tuple(_with_source(ExplainedGuard, guard) for guard in data["guards"]),
         messages=tuple(messages),
     )

@@ -115,7 +115,7 @@ class WholeSizes(nn.Module):
 
 
 class Random(nn.Module):
-    """Working the value out again would give another one."""
+    """Working the value out again would give another one, and it is written in place: it is checked where it is."""
 
     def forward(self, x: Tensor) -> Tensor:
         y = x + torch.rand_like(x)
@@ -157,8 +157,8 @@ def test_guards_tell_which_inputs_a_graph_is_for(program, tmp_path, module, good
     collection = program.trace(path, *options)
     assert harness.failed_modules(collection) == []
     graph = collection["graphs"][0]
-    assert graph["guards"]
-    assert max(len(guard["expr"]) for guard in graph["guards"]) < 20_000
+    assert graph["guards"] or "aten._assert_async.msg" in [node["target"] for node in graph["nodes"]]
+    assert all(len(guard["expr"]) < 20_000 for guard in graph["guards"])
     rebuilt = harness.rebuild(path, graph)
     for args in good:
         harness.compare_runs(path, graph, "forward", args, {})

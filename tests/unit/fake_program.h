@@ -106,7 +106,7 @@ class FakeProgram : public FakeModules {
     runs.push_back(modules()[root.index].path);
     const NodeId x = tracer.placeholder("x", {}, {});
     if (tracer.is_fixed("flag")) {
-      tracer.guard(Expression::parse("flag == False"), std::nullopt);
+      tracer.guard(Expression::parse("flag == False"), std::nullopt, GuardReason::kDefault);
     } else {
       tracer.placeholder("flag", {Argument(false)}, {});
     }

@@ -105,7 +105,7 @@ TEST_CASE("graph tracer: a call that fails leaves nothing", "[trace]") {
     r.call("aten.add.Tensor", {r.x, w});
     r.tracer().constant(&made, constant, std::nullopt);
     r.tracer().get_constant("c0", constant);
-    r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt);
+    r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt, GuardReason::kInput);
     CHECK(r.inline_call("a.b", [&] { r.call("aten.mul.Tensor", {r.x, r.weight("a.b")}); }));
     fail();
   });
@@ -191,7 +191,7 @@ TEST_CASE("graph tracer: a call that fails takes back the subgraphs it made and 
       const NodeId y = r.tracer().use(r.tracer().ref(r.tracer().placeholder("y", {}, {})));
       r.call("aten.neg.default", {y});
       r.weight("a");
-      r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt);
+      r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt, GuardReason::kInput);
       if (ended) {
         r.tracer().output(y, {});
         r.tracer().end_subgraph();
@@ -278,7 +278,7 @@ TEST_CASE("graph tracer: what was only looked at is gone", "[trace]") {
   Recording r;
   r.tracer().look_at([&] {
     r.call("aten.add.Tensor", {r.x, r.weight("")});
-    r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt);
+    r.tracer().guard(Expression::parse("x.dim() == 2"), std::nullopt, GuardReason::kInput);
   });
   const NodeId w = r.weight("");
   r.tracer().output(r.call("aten.add.Tensor", {w, r.x}), {});

@@ -255,7 +255,7 @@ TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
       R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3","stride":[1],"storage_offset":0}})");
   CHECK(keys(graph["subgraphs"]["true_graph_0"]) ==
         Strings{"module", "type", "nodes", "constants", "subgraphs", "guards"});
-  CHECK(graph["guards"][1].dump() == R"({"expr":"y","source":null})");
+  CHECK(graph["guards"][1].dump() == R"({"expr":"y","source":null,"reason":"assert"})");
   CHECK(graph["execution"].dump() ==
         R"({"module_forward_order":["","a","a.l"],"param_forward_order":["a.l.weight","a.l.bias"],)"
         R"("module_param_usage":[{"module":"","uses":[{"module":"a","params":["a.l.weight","a.l.bias"]}]},)"
