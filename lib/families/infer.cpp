@@ -196,7 +196,7 @@ void finish(AbstractValue& result, const Device& device, bool may_require_grad, 
     info->content = nullptr;
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
-      const std::optional<std::int64_t> most = dimensions.bounds(size).high;
+      const std::optional<std::int64_t> most = dimensions.most(size);
       if (most && *most < 0) throw Raises{"a size of the result would be negative: " + size.text()};
     }
   }

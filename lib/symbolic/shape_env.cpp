@@ -96,8 +96,18 @@ SymInt ShapeEnv::fresh(const Range& range) {
 }
 
 Range ShapeEnv::bounds(const SymInt& value) const {
-  if (const auto number = value.number()) return {number, number};
   rely_on(value);
+  return bounds_of(value);
+}
+
+std::optional<std::int64_t> ShapeEnv::most(const SymInt& value) const {
+  const auto high = bounds_of(value).high;
+  if (high) rely_on(value);
+  return high;
+}
+
+Range ShapeEnv::bounds_of(const SymInt& value) const {
+  if (const auto number = value.number()) return {number, number};
   known_->allow(kQuestion);
   try {
     return known_->bounds(value.substitute(known_->values())).range();

@@ -51,6 +51,7 @@ class ShapeEnv {
 
   // Returns bounds of the expression over all values of its dimensions.  They are sound, but may be too wide.
   Range bounds(const SymInt& value) const;
+  std::optional<std::int64_t> most(const SymInt& value) const;  // their upper end
   // Returns true when the relation holds for all values, false when for none, nothing when that is unknown.
   std::optional<bool> decide(Relation relation, const SymInt& left, const SymInt& right) const;
   // Adds the relation as a fact.  Returns false, and changes nothing, when it cannot hold.
@@ -64,6 +65,7 @@ class ShapeEnv {
 
  private:
   std::optional<bool> answer(Relation relation, const SymInt& left, const SymInt& right) const;
+  Range bounds_of(const SymInt& value) const;
   void rely_on(const SymInt& value) const;
 
   bool has_ranges_ = false;  // narrower than that of any size
