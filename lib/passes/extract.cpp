@@ -395,6 +395,13 @@ class Extraction {
         add_symbols(size, foreign);
       if (meta.value) add_symbols(*meta.value, foreign);
     }
+    // Arguments of forward that the inputs are parts of.
+    if (const auto& signature = taken_.graph->signature) {
+      for (const GraphSignature::Entry& entry : signature->inputs) {
+        const auto* name = entry.path.size() > 1 ? entry.path[0].get_if<std::string>() : nullptr;
+        if (name != nullptr) foreign.insert(*name);
+      }
+    }
     for (const NodeId id : entering) {
       const Node& node = nodes.node(nodes.position(id));
       if (node.op == Opcode::kPlaceholder && !nodes.is_changed_before(nodes.position(id))) {

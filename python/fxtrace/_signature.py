@@ -17,7 +17,7 @@ from torch.fx.graph import _format_target, _PyTreeCodeGen, _PyTreeInfo
 from torch.utils import _pytree as pytree
 
 from ._data import GraphData
-from ._errors import GuardError, RebuildError
+from ._errors import GuardError, RebuildError, StructureError
 from ._values import Device, Dtype, Layout, MemoryFormat, map_values
 
 _NOTHING: Any = object()
@@ -96,7 +96,7 @@ def part(value: Any, key: Any, of: str) -> Any:
             return getattr(value, fields[key] if type(key) is int else fields[fields.index(key)])
     except (KeyError, IndexError, ValueError):
         pass
-    raise TypeError(f"{of} has no {key!r}: got {type(value).__name__}")
+    raise StructureError(f"{of} has no {key!r}: got {type(value).__name__}")
 
 
 def _registered_part(value: Any, key: Any) -> Any:
