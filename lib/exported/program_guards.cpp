@@ -42,12 +42,13 @@ class ProgramGuards {
   void look_at_structure() {
     for (const NestedArgument& argument : nested_arguments(bound_.program())) {
       leaves_.resize(argument.first);
-      if (is_identifier(argument.name)) look_at(Expression::variable(argument.name), *argument.spec);
+      if (is_identifier(argument.name)) look_at(Expression::variable(argument.name), *argument.spec, true);
     }
   }
 
-  // Lists and dicts of other classes may be anything; their parts are told apart where they are read.
-  void look_at(const Expression& place, const TreeSpec& spec) {
+  // `is_python`: whether Python finds the place under this expression.  What is in an instance of some class
+  // is known by the names that torch.export has for it alone.
+  void look_at(const Expression& place, const TreeSpec& spec, bool is_python) {
     const auto child = [&](std::size_t i) -> Expression {
       if (spec.names != nullptr) return Expression::attribute(place, spec.names->fields[i]);
       if (spec.kind != TreeSpec::Kind::kDict) return Expression::item(place, static_cast<std::int64_t>(i));
@@ -58,20 +59,23 @@ class ProgramGuards {
         leaves_.push_back(place.text());
         return;
       case TreeSpec::Kind::kNone:
-        return add(Expression::comparison("is", place, Expression::none()));
+        if (is_python) add(Expression::comparison("is", place, Expression::none()));
+        return;
       case TreeSpec::Kind::kTuple:
       case TreeSpec::Kind::kList:
-        if (spec.is_builtin) add_length(place, spec.children.size());
+        if (is_python && spec.is_builtin) add_length(place, spec.children.size());
         break;
       case TreeSpec::Kind::kDict:
-        if (!spec.is_builtin) break;
+        if (!is_python || !spec.is_builtin) break;
         std::vector<Expression> keys;
         for (const Argument& key : spec.keys) keys.push_back(guard_expression(Graph(), key));
         add(Expression::comparison("==", Expression::call(Expression::name("list"), {place}),
                                    Expression::sequence(Expression::Kind::kList, std::move(keys))));
         break;
     }
-    for (std::size_t i = 0; i < spec.children.size(); ++i) look_at(child(i), spec.children[i]);
+    const bool has_python_parts = is_python && (spec.is_builtin || spec.names != nullptr);
+    for (std::size_t i = 0; i < spec.children.size(); ++i)
+      look_at(child(i), spec.children[i], has_python_parts);
   }
 
   // Other names by which conditions call an input: words['ids'][0], flat_args[2], args[1] for args_1.

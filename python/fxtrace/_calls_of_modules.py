@@ -52,7 +52,8 @@ def _is_simple(module: nn.Module) -> bool:
         return False  # statistics of batches
     if isinstance(module, torch.jit.ScriptModule):
         if module not in _assigns:
-            _assigns[module] = bool(module.inlined_graph.findAllNodes("prim::SetAttr"))
+            graph: Any = module.inlined_graph
+            _assigns[module] = bool(graph.findAllNodes("prim::SetAttr"))
         return not _assigns[module]
     return isinstance(module, fx.GraphModule) or type(module).__module__.startswith(_OWN)
 
@@ -64,11 +65,11 @@ def _storage(tensor: torch.Tensor) -> int:
         return 0
 
 
-class _Watch(TorchDispatchMode):
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Lets operators run that compute, and write into nothing but what was made in here."""
 
     def __init__(self, own: set[int]):
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._own = own
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -86,6 +86,7 @@ class GuardCheck:
     def __init__(self, graph: GraphData, in_spec: pytree.TreeSpec | None = None):
         """`in_spec`: of the arguments of an exported program."""
         self._in_spec = in_spec
+        self._leaves = _leaves_of(graph) if in_spec is None else {}
         placeholders = [node for node in graph if node.op == "placeholder"]
         self._inputs = [(str(node.target), node.name) for node in placeholders]
         found = (_Size(str(node.target), place, *line) for node in placeholders for place, size in _sizes(node) if (line := _line_of(size)))
@@ -97,7 +98,7 @@ class GuardCheck:
         self._guards = [(guard, tree) for guard, tree in read if tree is not None]
 
     def __bool__(self) -> bool:
-        return bool(self._guards) or self._in_spec is not None
+        return bool(self._guards) or bool(self._leaves) or self._in_spec is not None
 
     def __call__(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if torch.compiler.is_compiling():
@@ -116,7 +117,12 @@ class GuardCheck:
 
     def _check_nesting(self, arguments: Mapping[str, Any]) -> None:
         """As torch.export's own module does, which takes what is nested in the same way."""
-        if self._in_spec is None or any(isinstance(value, fx.Proxy) for value in arguments.values()):
+        if any(isinstance(value, fx.Proxy) for value in arguments.values()):
+            return
+        for name, count in self._leaves.items():
+            if name in arguments and (found := len(pytree.tree_leaves(arguments[name]))) != count:
+                raise StructureError(f"the program takes {count} values in {name}, got {found}")
+        if self._in_spec is None:
             return
         count, names = self._in_spec.child(0).num_children, list(self._in_spec.child(1).context)
         if list(arguments)[count:] != names:  # an argument without parts is none of the graph's
@@ -147,6 +153,17 @@ class GuardCheck:
                     f"these inputs are not what the graph was traced for: {guard.expr}{place} does not hold",
                     ["trace again, for these inputs; graph_module(check=False) runs the graph all the same"],
                 )
+
+
+def _leaves_of(graph: GraphData) -> dict[str, int]:
+    """How many values an exported program takes in each of its arguments that has parts."""
+    if graph.signature is None or graph.collection is None or graph.collection.model.kind != "exported_program":
+        return {}
+    counts: dict[str, int] = {}
+    for entry in graph.signature.inputs:
+        if entry.path is not None and len(entry.path) > 1:
+            counts[str(entry.path[0])] = counts.get(str(entry.path[0]), 0) + 1
+    return counts
 
 
 def _sizes(node: Node) -> Iterator[tuple[int | None, Any]]:
