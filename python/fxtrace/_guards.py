@@ -112,8 +112,8 @@ class GuardCheck:
         signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
         if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
             values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
-        self._check_nesting(call.arguments)
         self.check(values)
+        self._check_nesting(call.arguments)
 
     def _check_nesting(self, arguments: Mapping[str, Any]) -> None:
         """As torch.export's own module does, which takes what is nested in the same way."""
@@ -121,7 +121,7 @@ class GuardCheck:
             return
         for name, count in self._leaves.items():
             if name in arguments and (found := len(pytree.tree_leaves(arguments[name]))) != count:
-                raise StructureError(f"the program takes {count} values in {name}, got {found}")
+                raise StructureError(f"the graph takes {count} values in {name}, got {found}")
         if self._in_spec is None:
             return
         count, names = self._in_spec.child(0).num_children, list(self._in_spec.child(1).context)
@@ -156,13 +156,12 @@ class GuardCheck:
 
 
 def _leaves_of(graph: GraphData) -> dict[str, int]:
-    """How many values an exported program takes in each of its arguments that has parts."""
-    if graph.signature is None or graph.collection is None or graph.collection.model.kind != "exported_program":
-        return {}
+    """How many values there are in each argument that the graph takes apart."""
     counts: dict[str, int] = {}
-    for entry in graph.signature.inputs:
+    for entry in graph.signature.inputs if graph.signature is not None else ():
         if entry.path is not None and len(entry.path) > 1:
-            counts[str(entry.path[0])] = counts.get(str(entry.path[0]), 0) + 1
+            count = 1 if entry.node is not None else len(pytree.tree_leaves(entry.value))
+            counts[str(entry.path[0])] = counts.get(str(entry.path[0]), 0) + count
     return counts
 
 

@@ -450,6 +450,20 @@ def test_lengths_and_keys_are_guards(program, tmp_path, options):
             written.check(*bad)
 
 
+def test_a_tuple_has_its_own_length(tmp_path):
+    class Tuples(nn.Module):
+        def forward(self, t: tuple[Tensor, List[int]]) -> Tensor:
+            return t[0] * t[1][0]
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Tuples()).save(path)
+    module, x = fxtrace.trace(path, concrete={"t": ["$PH", [3, 4]]}).graph_module(), torch.ones(2)
+    assert torch.equal(module((x, [3, 4])), x * 3)
+    for bad in [(x, [3, 4], x), (x,), (x, [3, 4, 5]), (x, [3])]:
+        with pytest.raises(fxtrace.GuardError):
+            module(bad)
+
+
 @pytest.mark.parametrize(
     "expr",
     [
