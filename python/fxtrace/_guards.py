@@ -24,7 +24,7 @@ from ._calls_of_modules import NotRepeatable, member, repeatable
 from ._data import GraphData, Node
 from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
-from ._signature import ModelSignature
+from ._signature import ModelSignature, missing
 
 _LONGEST = 20_000  # characters of a guard that is read
 _LARGEST_EXPONENT = 64
@@ -108,7 +108,8 @@ class GuardCheck:
         except TypeError:
             return  # forward says it better
         call.apply_defaults()
-        values = {"self": module, **call.arguments}
+        # A fixed tensor that was left out is what the graph has.
+        values = {"self": module, **{name: value for name, value in call.arguments.items() if value is not missing}}
         signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
         if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
             values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
@@ -230,7 +231,8 @@ def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
 
 class _Evaluator:
     def __init__(self, values: dict[str, Any]):
-        self._values = dict(values)
+        self._values = values  # not copied: there may be hundreds, and as many guards
+        self._bound: dict[str, Any] = {}
 
     def value(self, node: ast.expr | None) -> Any:
         found = getattr(self, "_" + type(node).__name__.lower(), None)
@@ -242,12 +244,13 @@ class _Evaluator:
         return node.value
 
     def _name(self, node: ast.Name) -> Any:
-        if node.id not in self._values:
-            raise _NotChecked
-        return self._values[node.id]
+        for known in (self._bound, self._values):
+            if node.id in known:
+                return known[node.id]
+        raise _NotChecked
 
     def _namedexpr(self, node: ast.NamedExpr) -> Any:
-        self._values[node.target.id] = value = self.value(node.value)
+        self._bound[node.target.id] = value = self.value(node.value)
         return value
 
     def _list(self, node: ast.List) -> list[Any]:
