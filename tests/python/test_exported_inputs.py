@@ -61,6 +61,14 @@ class Count(nn.Module):
         return x[:n] + n, m + x.shape[0]
 
 
+class Tied(nn.Module):
+    """An integer that is the size of a tensor."""
+
+    def forward(self, n, x):
+        torch._check(n == x.shape[0])
+        return x.reshape(n, -1) * n
+
+
 class Product(nn.Module):
     def forward(self, x, y):
         return x.reshape(-1) + y
@@ -105,6 +113,7 @@ PROGRAMS = {
     "halves": (Halves(), (t(8),), {}, ({0: AUTO},)),
     "odd_only": (Equal(), (t(9, 3), t(9, 3), t(5)), {}, ({0: 2 * b + 1}, {0: 2 * b + 1}, None)),
     "count": (Count(), (t(6), 3, 4), {}, (None, Dim.DYNAMIC, None)),
+    "tied": (Tied(), (4, t(4, 3)), {}, (Dim.DYNAMIC, {0: Dim.DYNAMIC})),
     "product": (Product(), (t(4, 3), t(12)), {}, ({0: AUTO, 1: AUTO}, {0: AUTO})),
     "scalars": (Scalars(), (t(3), 0.5, True, "one", None, float("nan")), {}, None),
     "nested": (Nested(), NESTED, {}, None),
@@ -213,7 +222,10 @@ def test_the_same_inputs_are_refused(programs, name, draws):
     own = loaded.module()
     loaded._example_inputs = None
     without_samples = loaded.module()
-    module = fxtrace.trace(programs[name]).graph_module()
+    collection = fxtrace.trace(programs[name])
+    module = collection.graph_module()
+    (check,) = module._forward_pre_hooks.values()
+    assert len(check._guards) == len(collection.root.guards)  # none is left unchecked
     assert harness.difference(run(own, args, kwargs), run(module, args, kwargs)) is None
     draw = random.Random(name)
     taken = refused = 0
