@@ -20,6 +20,7 @@
 #include "families/identities.h"
 #include "families/infer.h"
 #include "graph/fold_numbers.h"
+#include "graph/input_sizes.h"
 #include "graph/node_spec.h"
 #include "graph/text_form.h"
 #include "operators/known_numbers.h"
@@ -495,6 +496,8 @@ std::vector<ModuleGraph> common_form(const GraphCollection& collection) {
   const TiedNames names(collection);
   std::vector<ModuleGraph> graphs = collection.graphs;
   for (ModuleGraph& graph : graphs) {
+    const InputSizes sizes(graph.graph);
+    std::erase_if(graph.guards, [&](const Guard& guard) { return sizes.is_told_by_shapes(guard.expr); });
     fold_constants(graph, context);
     context.for_each_graph(graph,
                            [&](ModuleGraph& each) { CommonForm(each, context.semantics, names).run(); });

@@ -16,6 +16,7 @@ bool are_of_two_kinds(const GraphCollection& a, const GraphCollection& b);
 // - what is known of tensors: sizes and what is computed from them, devices; tensors that torch.jit.trace
 //   makes of numbers; known conditions of control flow.  A number of dimensions is there once, without
 //   arguments, as is_size() says;
+// - guards that only repeat the shapes of inputs, which TorchScript has where --input tells it;
 // - tensors that the code makes of numbers: they are constants, equal ones once;
 // - operations that give their input back, which torch.export often leaves out; `contiguous`, which it leaves
 //   out where the tensor is; what it does with a tensor of the code, lift_fresh_copy and detach_; dropout;

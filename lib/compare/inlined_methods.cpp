@@ -8,15 +8,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include "graph/call_order.h"
 #include "graph/each_graph.h"
-#include "graph/module_calls.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
 
 // By call: that of a forward around it.
-std::vector<std::size_t> find_callers(const ModuleCalls& calls) {
+std::vector<std::size_t> find_callers(const CallOrder& calls) {
   std::vector<std::size_t> callers;
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -44,14 +44,14 @@ GraphCollection with_methods_inlined(GraphCollection collection) {
   for (ModuleGraph& root : collection.graphs) {
     if (!root.execution || root.execution->method_calls.empty()) continue;
     const Execution execution = *root.execution;
-    const ModuleCalls calls(execution);
+    const CallOrder calls(execution);
     const std::vector<std::size_t> callers = find_callers(calls);
     for_each_graph(root, [&](ModuleGraph& graph) {
       for (const NodeId id : graph.graph.order()) {
         const Shared<Scope> scope = graph.graph.node(id).scope;
         const auto call = scope->method.empty() ? std::nullopt : calls.find(*scope);
         if (!call) continue;
-        const ModuleCall& caller = calls[callers[*call]];
+        const OrderedCall& caller = calls[callers[*call]];
         const std::string& type = records.at(caller.module)->type;
         const bool has_type = !caller.module.empty() && !type.empty();
         graph.graph.set_scope(id, Scope{std::string(caller.module),

@@ -23,12 +23,6 @@ BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const
   dimensions_.apply(*narrowed_);
 }
 
-std::vector<Expression> BoundExportedProgram::guards() const {
-  std::vector<Expression> guards = dimensions_.guards();
-  guards.insert(guards.end(), program_.conditions().begin(), program_.conditions().end());
-  return guards;
-}
-
 const CallIndex& BoundExportedProgram::calls() const {
   if (!calls_) calls_ = std::make_unique<CallIndex>(graph(), program_.hierarchy());
   return *calls_;

@@ -30,8 +30,6 @@ class BoundExportedProgram : public BoundProgram {
   const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
   const ProgramDimensions& dimensions() const { return dimensions_; }
   const CallIndex& calls() const;
-  // Returns what the program requires of its inputs: ranges of their dimensions, and conditions.
-  std::vector<Expression> guards() const;
 
  private:
   const ExportedProgram& program_;

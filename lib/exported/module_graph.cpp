@@ -14,6 +14,8 @@
 #include "exported/call_graph.h"
 #include "exported/kept_functions.h"
 #include "exported/leaf_call.h"
+#include "exported/nested_inputs.h"
+#include "exported/program_guards.h"
 #include "exported/schedule.h"
 #include "exported/stack_trace.h"
 #include "graph/fold_numbers.h"
@@ -85,7 +87,8 @@ class ModuleGraphBuilder {
     }
     GraphSignature signature = program_.signature();
     std::vector<Argument> placeholders = record_user_inputs(env, signature);
-    for (auto& guard : bound_.guards()) tracer_.guard(std::move(guard), std::nullopt, GuardReason::kExported);
+    for (auto& guard : program_guards(bound_, input_names_))
+      tracer_.guard(std::move(guard), std::nullopt, GuardReason::kExported);
     if (is_leaf) {
       tracer_.output(tracer_.call_root(std::move(placeholders), {}), {});
       return finish(env, signature);
@@ -662,6 +665,7 @@ class ModuleGraphBuilder {
       --defaults_from;
     }
     std::vector<Argument> placeholders;
+    input_names_.assign(inputs.size(), {});
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (env.lifted.count(inputs[i].value.index) != 0) continue;
       const auto& entry = signature.inputs[i];
@@ -677,6 +681,7 @@ class ModuleGraphBuilder {
           tracer_.placeholder(name, std::move(default_value), env.graph.values[inputs[i].value.index].meta);
       env.nodes[inputs[i].value.index] = node;
       placeholders.emplace_back(node);
+      input_names_[i] = name;
       if (entry.value) guard_value(name, *entry.value, GuardReason::kExported);
     }
     return placeholders;
@@ -857,7 +862,26 @@ class ModuleGraphBuilder {
       const auto fixed = env.fixed.find(value->index);
       if (fixed != env.fixed.end()) signature.outputs[i].value = fixed->second;
     }
+    add_arguments_without_parts(signature);
     tracer_.set_signature(std::move(signature));
+  }
+
+  // An empty list or dict is no input of the program, but has its place in a call all the same.
+  void add_arguments_without_parts(GraphSignature& signature) const {
+    const std::vector<NestedArgument> arguments = nested_arguments(program_);
+    for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
+      if (argument->spec->leaves != 0) continue;
+      std::size_t before = argument->first;
+      auto place = signature.inputs.begin();
+      for (; place != signature.inputs.end(); ++place) {
+        if (place->role == SignatureRole::kUserInput && before-- == 0) break;
+      }
+      GraphSignature::Entry entry;
+      entry.name = argument->name;
+      entry.path = {argument->name};
+      entry.value = argument->spec->unflatten<NodeId>({});
+      signature.inputs.insert(place, std::move(entry));
+    }
   }
 
   const BoundExportedProgram& bound_;
@@ -865,6 +889,7 @@ class ModuleGraphBuilder {
   const std::vector<Hierarchy::Call>& calls_;
   GraphTracer& tracer_;
   std::optional<KeptFunctions> functions_;  // if rules keep any
+  std::vector<std::string> input_names_;    // of placeholders, by input of the program; else empty
   CallId base_ = kRootCall;
   std::vector<CallId> leaf_of_;        // by call: kUnknown until it is asked
   std::vector<std::int64_t> entered_;  // by call: its number among those of its module; 0: not yet

@@ -14,20 +14,15 @@
 namespace fxtrace {
 namespace {
 
-// An argument of forward.
-struct Nested {
-  std::string name;
-  const TreeSpec* spec = nullptr;
-  std::size_t first = 0;  // of its leaves among the user inputs
-};
-
 std::string key_text(const Argument& key) {
   const auto* text = key.get_if<std::string>();
   return text != nullptr ? *text : print_argument(key);
 }
 
-std::vector<Nested> arguments_of(const ExportedProgram& program) {
-  std::vector<Nested> found;
+}  // namespace
+
+std::vector<NestedArgument> nested_arguments(const ExportedProgram& program) {
+  std::vector<NestedArgument> found;
   if (!program.in_spec()) return found;
   std::size_t next = 0;
   const TreeSpec& positional = program.in_spec()->children.at(0);
@@ -46,6 +41,8 @@ std::vector<Nested> arguments_of(const ExportedProgram& program) {
   return found;
 }
 
+namespace {
+
 // What the parts of a container are called in JSON; empty for those of lists and tuples.
 std::vector<std::string> part_names(const TreeSpec& spec) {
   if (spec.names != nullptr) return spec.names->fields;
@@ -61,7 +58,7 @@ class Flattening {
   explicit Flattening(const std::vector<std::string>& inputs) : inputs_(inputs) {}
 
   // Appends the values of the leaves below `spec`, the first of which is the input `next_`.
-  std::vector<ConcreteArg> run(const Nested& nested, const Argument& value) {
+  std::vector<ConcreteArg> run(const NestedArgument& nested, const Argument& value) {
     next_ = nested.first;
     add(*nested.spec, value, nested.name);
     return std::move(values_);
@@ -112,16 +109,16 @@ TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& p
   for (const auto& entry : program.signature().inputs) {
     if (entry.role == SignatureRole::kUserInput) inputs.push_back(entry.name);
   }
-  const std::vector<Nested> nested = arguments_of(program);
-  const auto find = [&](const std::string& name) -> const Nested* {
+  const std::vector<NestedArgument> nested = nested_arguments(program);
+  const auto find = [&](const std::string& name) -> const NestedArgument* {
     if (std::ranges::find(inputs, name) != inputs.end()) return nullptr;
-    const auto found = std::ranges::find(nested, name, &Nested::name);
+    const auto found = std::ranges::find(nested, name, &NestedArgument::name);
     return found == nested.end() ? nullptr : &*found;
   };
   TraceOptions own = options;
   own.concrete.clear();
   for (const ConcreteArg& concrete : options.concrete) {
-    if (const Nested* whole = find(concrete.name)) {
+    if (const NestedArgument* whole = find(concrete.name)) {
       std::vector<ConcreteArg> parts = Flattening(inputs).run(*whole, concrete.value);
       std::ranges::move(parts, std::back_inserter(own.concrete));
     } else {
@@ -134,7 +131,7 @@ TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& p
   if (!options.input_names) return own;
   own.input_names->clear();
   for (const std::string& name : *options.input_names) {
-    const Nested* whole = find(name);
+    const NestedArgument* whole = find(name);
     if (whole == nullptr) own.input_names->push_back(name);
     for (std::size_t i = 0; whole != nullptr && i < whole->spec->leaves; ++i)
       own.input_names->push_back(inputs.at(whole->first + i));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -159,7 +160,26 @@ std::string ProgramDimensions::list() const {
   return text;
 }
 
-std::vector<Expression> ProgramDimensions::guards() const {
+namespace {
+
+// The least range that holds (factor*value + offset)/divisor for all integers that it can be.
+Range moved(const Range& range, const Affine& affine) {
+  const auto bound = [&](const std::optional<std::int64_t>& value,
+                         bool is_low) -> std::optional<std::int64_t> {
+    std::int64_t result = 0;
+    if (!value || __builtin_mul_overflow(affine.factor, *value, &result) ||
+        __builtin_add_overflow(result, affine.offset, &result))
+      return std::nullopt;
+    const std::int64_t down = result / affine.divisor - (result % affine.divisor < 0 ? 1 : 0);
+    return down + (is_low && result % affine.divisor != 0 ? 1 : 0);
+  };
+  if (affine.factor > 0) return {bound(range.low, true), bound(range.high, false)};
+  return {bound(range.high, true), bound(range.low, false)};
+}
+
+}  // namespace
+
+std::vector<Expression> ProgramDimensions::guards(const InputSizes& inputs) const {
   std::vector<RangeConstraint> said = constraints_;
   for (RangeConstraint& constraint : said) {
     const SymInt* value = constraint.expr.size();
@@ -178,6 +198,23 @@ std::vector<Expression> ProgramDimensions::guards() const {
     const bool is_said = std::any_of(constraints_.begin(), constraints_.end(),
                                      [&](const auto& other) { return other.expr == asked.expr; });
     if (!is_said) said.push_back(asked);
+  }
+  // A dimension that no size is alone can be checked where it is part of one.
+  const auto sources = inputs.sources();
+  std::map<std::size_t, std::size_t> moved_to;  // positions in `said`, by place
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    const SymInt* value = said[i].expr.size();
+    const std::vector<std::string> names = value == nullptr ? std::vector<std::string>() : value->symbols();
+    const auto source = names.size() == 1 ? sources.find(names[0]) : sources.end();
+    if (source == sources.end() || source->second.is_plain) continue;
+    const InputSize& at = inputs.sizes()[source->second.position];
+    const auto affine = find_affine(at.size, *value);
+    if (!affine) continue;
+    const auto [first, is_first] = moved_to.emplace(source->second.position, i);
+    said[i] = {at.place, moved(said[i].range, *affine)};
+    if (is_first) continue;
+    said[first->second].range = common(said[first->second].range, said[i].range);
+    said[i].range = {};
   }
   std::vector<Expression> guards;
   std::set<std::string> seen;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "graph/input_sizes.h"
 #include "symbolic/expression.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
@@ -38,8 +39,9 @@ class ProgramDimensions {
   // that always hold.  Throws Error(kUsage) when an assert can no longer hold.
   void apply(ProgramGraph& graph);
 
-  // Returns the remaining ranges as guards: 2 <= s77 <= 64.
-  std::vector<Expression> guards() const;
+  // Returns the remaining ranges as guards: 2 <= s77 <= 64, or 4 <= x.size(0) <= 128 where s77*2 is the only
+  // size with this dimension.
+  std::vector<Expression> guards(const InputSizes& inputs) const;
   // Returns whether the ranges imply the condition: s77 >= 2.
   bool says(const Expression& condition) const { return decide(known_, condition) == true; }
   // Returns all dimensions with their ranges for messages: "s77 (2..64), u0 (0..)".

@@ -1,6 +1,9 @@
 #include "exported/tree_spec.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "support/error.h"
@@ -10,6 +13,9 @@
 namespace fxtrace {
 namespace {
 
+constexpr std::array<std::string_view, 6> kBuiltins{"builtins.dict",           "builtins.list",
+                                                    "builtins.tuple",          "collections.OrderedDict",
+                                                    "collections.defaultdict", "collections.deque"};
 constexpr int kMaxTreeDepth = 100;
 constexpr std::size_t kMaxPathParts = 5'000'000;  // all leaves together
 
@@ -92,6 +98,7 @@ TreeSpec read(const JsonValue& node, const std::string& what, const TreeSpec::Na
     spec.leaves += spec.children.back().leaves;
   }
   const auto name = type->string();
+  spec.is_builtin = std::ranges::find(kBuiltins, name) != kBuiltins.end();
   if (name == "builtins.NoneType" && spec.children.empty()) {
     spec.kind = TreeSpec::Kind::kNone;
   } else if (name == "builtins.list" || name == "collections.deque") {

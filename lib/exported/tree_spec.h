@@ -20,7 +20,8 @@ struct TreeSpec {
   std::vector<Argument> keys;                         // keys of a dict, one for each child
   std::shared_ptr<const argument::TupleNames> names;  // of a named tuple whose fields are known
   std::vector<TreeSpec> children;
-  std::size_t leaves = 1;  // below this one
+  std::size_t leaves = 1;   // below this one
+  bool is_builtin = false;  // a list, tuple or dict of Python itself, which has a length and keys of its own
 
   // The fields of named tuples, by type.
   using NamedTuples = std::map<std::string, std::vector<std::string>, std::less<>>;

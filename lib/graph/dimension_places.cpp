@@ -17,50 +17,22 @@ const std::string& input_name(const Node& placeholder) {
   return is_identifier(*placeholder.target) ? *placeholder.target : placeholder.name;
 }
 
-DimensionPlaces::DimensionPlaces(const Graph& graph) {
-  for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
-    const Node& node = graph.node(id);
-    if (node.op != Opcode::kPlaceholder) break;
-    const std::string name = input_name(node);
-    const auto add = [&](const Expression& stated, std::int64_t index) {
-      const SymInt* size = stated.size();
-      if (size == nullptr || size->is_number()) return;
-      places_.push_back(
-          {id, index, *size, index == kInteger ? name : name + ".size(" + std::to_string(index) + ")"});
-    };
-    if (node.meta->value) add(*node.meta->value, kInteger);
-    if (!node.meta->shape) continue;
-    for (std::size_t i = 0; i < node.meta->shape->size(); ++i)
-      add((*node.meta->shape)[i], static_cast<std::int64_t>(i));
-  }
-  // A size of a tensor by itself, else an integer, else the first that tells the name.
-  for (const bool is_plain : {true, false}) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      const auto name = places_[i].size.symbol_name();
-      if (name && (places_[i].index != kInteger) == is_plain)
-        definitions_.try_emplace(*name, Definition{i, 1, 0, 1, is_plain});
-    }
-  }
+DimensionPlaces::DimensionPlaces(const Graph& graph) : graph_(graph) {
+  const InputSizes inputs(graph);
+  places_ = inputs.sizes();
+  sources_ = inputs.sources();
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    const std::vector<std::string> names = places_[i].size.symbols();
-    if (names.size() != 1 || definitions_.contains(names[0])) continue;
-    const auto line = find_affine(SymInt::symbol(names[0]), places_[i].size);
-    if (line) definitions_.emplace(names[0], Definition{i, line->factor, line->offset, line->divisor, false});
+    position_.emplace(places_[i].place.text(), i);
   }
-}
-
-const DimensionPlaces::Place* DimensionPlaces::find(NodeId input, std::int64_t index) const {
-  const auto found = std::ranges::find_if(
-      places_, [&](const Place& place) { return place.input == input && place.index == index; });
-  return found == places_.end() ? nullptr : &*found;
+  // An integer that is a name is written as it is.
+  for (auto& [name, source] : sources_)
+    source.is_plain = source.is_plain && places_[source.position].place.kind() == Expression::Kind::kCall;
 }
 
 // How a size follows from that of one of the first places, whatever the names in it are.
-std::optional<DimensionPlaces::Definition> DimensionPlaces::from_whole(const SymInt& size,
-                                                                       std::size_t places) const {
+std::optional<DimensionSource> DimensionPlaces::from_whole(const SymInt& size, std::size_t places) const {
   for (std::size_t i = 0; i < places; ++i) {
-    if (const auto line = find_affine(size, places_[i].size))
-      return Definition{i, line->factor, line->offset, line->divisor, false};
+    if (const auto line = find_affine(size, places_[i].size)) return DimensionSource{i, *line, false};
   }
   return std::nullopt;
 }
@@ -68,15 +40,15 @@ std::optional<DimensionPlaces::Definition> DimensionPlaces::from_whole(const Sym
 // The size with stand-ins for places instead of names.
 SymInt DimensionPlaces::over_places(const SymInt& size, bool keeps_plain) const {
   const std::vector<std::string> names = size.symbols();
-  const auto told = [](const Definition& definition) {
-    const auto& [place, factor, offset, divisor, is_plain] = definition;
-    return floordiv(SymInt::symbol(stand_in(place)) * factor + offset, divisor);
+  const auto told = [](const DimensionSource& source) {
+    const auto& [factor, offset, divisor] = source.affine;
+    return floordiv(SymInt::symbol(stand_in(source.position)) * factor + offset, divisor);
   };
-  if (std::ranges::all_of(names, [&](const std::string& name) { return definitions_.contains(name); })) {
+  if (std::ranges::all_of(names, [&](const std::string& name) { return sources_.contains(name); })) {
     std::map<std::string, SymInt> values;
     for (const std::string& name : names) {
-      const Definition& definition = definitions_.at(name);
-      if (!(keeps_plain && definition.is_plain)) values.emplace(name, told(definition));
+      const DimensionSource& source = sources_.at(name);
+      if (!(keeps_plain && source.is_plain)) values.emplace(name, told(source));
     }
     return size.substitute(values);
   }
@@ -89,23 +61,24 @@ std::string DimensionPlaces::with_texts(const SymInt& size) const {
   for (std::size_t i = places_.size(); i-- > 0;) {
     const std::string name = stand_in(i);
     for (std::size_t at = text.find(name); at != std::string::npos;
-         at = text.find(name, at + places_[i].text.size()))
-      text.replace(at, name.size(), places_[i].text);
+         at = text.find(name, at + places_[i].place.text().size()))
+      text.replace(at, name.size(), places_[i].place.text());
   }
   return text;
 }
 
 std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t index) const {
-  const Place* place = find(input, index);
-  if (place == nullptr) return {};
-  const auto here = static_cast<std::size_t>(place - places_.data());
-  const std::vector<std::string> names = place->size.symbols();
-  const Definition* own = nullptr;  // of a name, by this place
+  const std::string& name = input_name(graph_.node(input));
+  const auto place = position_.find(index == kInteger ? name : name + ".size(" + std::to_string(index) + ")");
+  if (place == position_.end()) return {};
+  const std::size_t here = place->second;
+  const SymInt& stated = places_[here].size;
+  const Affine* own = nullptr;  // of a name, by this place
   bool all_known = true;
-  for (const std::string& name : names) {
-    const auto known = definitions_.find(name);
-    all_known = all_known && known != definitions_.end();
-    if (known != definitions_.end() && known->second.place == here) own = &known->second;
+  for (const std::string& dimension : stated.symbols()) {
+    const auto known = sources_.find(dimension);
+    all_known = all_known && known != sources_.end();
+    if (known != sources_.end() && known->second.position == here) own = &known->second.affine;
   }
   const auto condition = [&](const char* relation, const SymInt& left, const SymInt& right) {
     return Expression::comparison(relation, Expression::parse(with_texts(over_places(left, false))),
@@ -114,7 +87,7 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
   const SymInt size = SymInt::symbol(stand_in(here));
   std::vector<Expression> conditions;
   if (own == nullptr) {
-    if (all_known || from_whole(place->size, here)) conditions.push_back(condition("==", size, place->size));
+    if (all_known || from_whole(stated, here)) conditions.push_back(condition("==", size, stated));
     return conditions;
   }
   // A dimension is a whole number, and not negative.
@@ -128,8 +101,8 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
 Expression DimensionPlaces::over_inputs(const Expression& condition) const {
   bool changes = false;
   const auto has_place = [&](const std::string& name) {
-    const auto known = definitions_.find(name);
-    return known == definitions_.end() || !known->second.is_plain;
+    const auto known = sources_.find(name);
+    return known == sources_.end() || !known->second.is_plain;
   };
   condition.map_sizes([&](const SymInt& size) {
     changes = changes || std::ranges::any_of(size.symbols(), has_place);

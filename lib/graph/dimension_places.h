@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/input_sizes.h"
 
 namespace fxtrace {
 
@@ -22,36 +23,23 @@ class DimensionPlaces {
  public:
   static constexpr std::int64_t kInteger = -1;  // the index of an input that is an integer itself
 
-  // Reads the placeholders at the beginning of the graph, which are all of them.
-  explicit DimensionPlaces(const Graph& graph);
+  explicit DimensionPlaces(const Graph& graph);  // which must outlive this
 
-  bool defines(const std::string& name) const { return definitions_.contains(name); }
+  bool defines(const std::string& name) const { return sources_.contains(name); }
   // Returns what must hold for the size of an input to be what it says; nothing where it says it first.
   std::vector<Expression> conditions(NodeId input, std::int64_t index) const;
   // Returns the condition without names that no input has as a size of its own.
   Expression over_inputs(const Expression& condition) const;
 
  private:
-  struct Place {
-    NodeId input;
-    std::int64_t index = 0;
-    SymInt size;
-    std::string text;  // x.size(0)
-  };
-  // A name, as a place has it: (factor*place + offset) / divisor.
-  struct Definition {
-    std::size_t place = 0;
-    std::int64_t factor = 1, offset = 0, divisor = 1;
-    bool is_plain = false;  // a size of a tensor, by itself
-  };
-
-  const Place* find(NodeId input, std::int64_t index) const;
-  std::optional<Definition> from_whole(const SymInt& size, std::size_t places) const;
+  std::optional<DimensionSource> from_whole(const SymInt& size, std::size_t places) const;
   SymInt over_places(const SymInt& size, bool keeps_plain) const;
   std::string with_texts(const SymInt& size) const;
 
-  std::vector<Place> places_;
-  std::map<std::string, Definition> definitions_;  // by name
+  const Graph& graph_;
+  std::vector<InputSize> places_;
+  std::map<std::string, DimensionSource> sources_;  // by name
+  std::map<std::string, std::size_t> position_;     // by text: x.size(0)
 };
 
 }  // namespace fxtrace

@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/call_order.h"
 #include "graph/each_graph.h"
-#include "graph/module_calls.h"
 #include "graph/node_spec.h"
 #include "graph/parameter_uses.h"
 #include "passes/support/graph_part.h"
@@ -105,7 +105,7 @@ class Finder {
     if (own != nullptr && path.empty()) return {own, nullptr, {}, true};
     if (own != nullptr) return whole_graph(*own);
     const ModuleGraph& graph = graph_of(part_.graph);
-    const ModuleCalls calls(*graph.execution);
+    const CallOrder calls(*graph.execution);
     const std::vector<std::size_t> of_module = calls_of(calls, path);
     if (of_module.empty()) throw not_called(path);
     const std::int64_t number = part_.call.value_or(1);
@@ -119,7 +119,7 @@ class Finder {
   }
 
   // Of its forward; of other methods where that is not called.
-  static std::vector<std::size_t> calls_of(const ModuleCalls& calls, std::string_view path) {
+  static std::vector<std::size_t> calls_of(const CallOrder& calls, std::string_view path) {
     if (const auto* forward = calls.find(path)) return *forward;
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -144,7 +144,7 @@ class Finder {
   }
 
   // The module's call, with those of its submodules up to the next call of it.
-  Taken module_call(const ModuleGraph& graph, const ModuleCalls& calls, const std::string& path,
+  Taken module_call(const ModuleGraph& graph, const CallOrder& calls, const std::string& path,
                     std::size_t begin, std::size_t end) const {
     Taken taken = start(graph);
     GraphPart& nodes = *taken.nodes;
@@ -394,6 +394,13 @@ class Extraction {
       for (const Expression& size : meta.shape.value_or(std::vector<Expression>()))
         add_symbols(size, foreign);
       if (meta.value) add_symbols(*meta.value, foreign);
+    }
+    // Arguments of forward that the inputs are parts of.
+    if (const auto& signature = taken_.graph->signature) {
+      for (const GraphSignature::Entry& entry : signature->inputs) {
+        const auto* name = entry.path.size() > 1 ? entry.path[0].get_if<std::string>() : nullptr;
+        if (name != nullptr) foreign.insert(*name);
+      }
     }
     for (const NodeId id : entering) {
       const Node& node = nodes.node(nodes.position(id));
@@ -733,7 +740,7 @@ class Extraction {
 
   const GraphCollection& old_;
   const Taken& taken_;
-  ModuleCalls calls_;
+  CallOrder calls_;
   ParameterUses uses_;
   GraphCollection new_;
   Made made_;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/module_calls.h"
+#include "graph/call_order.h"
 #include "pictures/outline.h"
 #include "pictures/picture.h"
 
@@ -68,7 +68,7 @@ class Labels {
   bool with_order_ = false;
   // Positions in a graph's order of use, from 1.
   struct Order {
-    std::optional<ModuleCalls> calls;
+    std::optional<CallOrder> calls;
     std::unordered_map<std::string_view, std::size_t> parameters;
   };
   std::unordered_map<const ModuleGraph*, Order> orders_;

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/module_calls.h"
+#include "graph/call_order.h"
 #include "pictures/plumbing.h"
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
@@ -149,14 +149,14 @@ class Builder {
 
   void find_live(Filling& filling, const std::vector<NodeId>& order) {
     const ModuleGraph& graph = *filling.graph;
-    const ModuleCalls calls(graph.execution ? *graph.execution : Execution());
-    for (const ModuleCall& call : calls) filling.live.insert(names_.module(call.module));
+    const CallOrder calls(graph.execution ? *graph.execution : Execution());
+    for (const OrderedCall& call : calls) filling.live.insert(names_.module(call.module));
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kCallModule) filling.live.insert(names_.module(node.scope->module_path));
     }
     std::unordered_map<Module, Call> last;
-    for (const ModuleCall& each : calls) {
+    for (const OrderedCall& each : calls) {
       const std::vector<Module>& along = names_.along(each.module);
       if (along.empty()) continue;
       const Call call{along.back(), each.number, each.method};

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/input_sizes.h"
 #include "operators/modules.h"
 #include "operators/operators.h"
 #include "rules/module_places.h"
@@ -640,10 +641,11 @@ std::size_t CheckReport::count(Severity severity) const {
 void add_guards(const GraphCollection& collection, ShapeEnv& dimensions) {
   constexpr std::size_t kMostGuards = 1'000;  // each makes the next ones dearer
   if (collection.graphs.empty()) return;
+  const InputSizes inputs(collection.graphs.front().graph);
   std::size_t count = 0;
   for (const Guard& guard : collection.graphs.front().guards) {
     if (count++ == kMostGuards) return;
-    add_guard(guard.expr, dimensions);
+    add_guard(inputs.over_dimensions(guard.expr), dimensions);
   }
 }
 

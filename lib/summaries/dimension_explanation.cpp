@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/each_graph.h"
+#include "graph/input_sizes.h"
 #include "graph/text_form.h"
 #include "summaries/explanation.h"
 #include "support/error.h"
@@ -138,27 +139,14 @@ class DimensionExplainer {
     explanation_.asserts.push_back(place(is_range ? print_node(graph, node) : value->text()));
   }
 
-  // Guards of scripts are conditions on inputs: x.size(0) > 1.
-  bool is_about_input(const std::string& text) const {
-    return std::ranges::any_of(explanation_.inputs, [&](const DimensionExplanation::Origin& origin) {
-      if (origin.place.empty() || origin.expression != name_) return false;
-      for (const char* form : {".size(", ".size()[", ".shape["}) {
-        const bool is_call = std::string_view(form) == ".size(";
-        const std::string size = origin.input + form + origin.place + (is_call ? ")" : "]");
-        if (has_identifier(text, size)) return true;
-      }
-      return false;
-    });
-  }
-
   void look_at_guards(const ModuleGraph& graph) {
-    const bool is_first = &graph == &collection_.graphs.front();
+    // x.size(0) > 1 is about the dimension that x has there.
+    const InputSizes inputs(graph.graph);
     for (const Guard& guard : graph.guards) {
-      std::string text = guard.expr.text();
-      const bool is_of_dimension = mentions(guard.expr, false);
-      if (!is_of_dimension && (!is_first || !is_about_input(text))) continue;
-      if (is_of_dimension) assume(guard.expr);
-      explanation_.guards.push_back({graph.module, "", "", std::move(text), guard.source});
+      const Expression over_dimensions = inputs.over_dimensions(guard.expr);
+      if (!mentions(over_dimensions, false)) continue;
+      assume(over_dimensions);
+      explanation_.guards.push_back({graph.module, "", "", guard.expr.text(), guard.source});
     }
   }
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "graph/call_order.h"
 #include "graph/each_graph.h"
-#include "graph/module_calls.h"
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/nearest.h"
@@ -165,7 +165,7 @@ class Explainer {
           .first->second;
     };
     if (root.execution) {
-      for (const ModuleCall& call : ModuleCalls(*root.execution)) {
+      for (const OrderedCall& call : CallOrder(*root.execution)) {
         const auto module = wanted_.find(call.module);
         if (!module) continue;
         ++place_of(*module).calls;

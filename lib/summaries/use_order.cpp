@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/module_calls.h"
+#include "graph/call_order.h"
 #include "graph/parameter_uses.h"
 #include "support/qualified_name.h"
 
@@ -78,7 +78,7 @@ class Builder {
     };
     std::vector<Open> open;  // calls that may be around the next one
     numbers_.clear();
-    for (const ModuleCall& call : *calls_) {
+    for (const OrderedCall& call : *calls_) {
       const ModuleRecord& record = first_record(call.module);
       const auto [known, is_new] =
           called_.emplace(std::pair(std::string_view(record.path), call.method), order_.modules.size());
@@ -183,7 +183,7 @@ class Builder {
   std::vector<std::size_t> with_uses_;  // in the order of their first uses
   std::int64_t listed_ = 0;             // uses
   std::size_t graph_ = 0;               // the one that is read
-  std::optional<ModuleCalls> calls_;    // of it
+  std::optional<CallOrder> calls_;      // of it
   std::vector<std::int64_t> numbers_;   // by call: that of the forward whose code it is
 };
 

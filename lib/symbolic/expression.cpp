@@ -219,10 +219,17 @@ bool Expression::operator==(const Expression& other) const {
 }
 
 Expression Expression::map_sizes(const std::function<SymInt(const SymInt&)>& f) const {
-  if (node_ == nullptr) return f(size_);
+  return replace([&](const Expression& part) {
+    return part.size() == nullptr ? std::nullopt : std::optional<Expression>(f(*part.size()));
+  });
+}
+
+Expression Expression::replace(const std::function<std::optional<Expression>(const Expression&)>& f) const {
+  if (auto other = f(*this)) return *std::move(other);
+  if (node_ == nullptr) return *this;
   std::vector<Expression> parts;
   parts.reserve(node_->parts.size());
-  for (const Expression& part : node_->parts) parts.push_back(part.map_sizes(f));
+  for (const Expression& part : node_->parts) parts.push_back(part.replace(f));
   if (node_->kind == Kind::kBinary) return binary(node_->name, std::move(parts[0]), std::move(parts[1]));
   if (node_->kind == Kind::kNegative) return negative(std::move(parts[0]));
   return {node_->kind, node_->name, std::move(parts), node_->number};

@@ -84,6 +84,9 @@ class Expression {
 
   // Returns the expression with every size replaced by f(size).
   Expression map_sizes(const std::function<SymInt(const SymInt&)>& f) const;
+  // Returns the expression with every part for which f(part) gives another one replaced by that.  A part is
+  // asked about before what is in it.
+  Expression replace(const std::function<std::optional<Expression>(const Expression&)>& f) const;
 
   // Returns the Python text: "batch*2", "2 <= s77 <= 64", "x.dim() == 2".  Sizes and arithmetic have no
   // spaces.

@@ -358,6 +358,8 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
   };
   if (const auto optional = type->as<OptionalType>()) {
     if (value.is<Argument::None>()) return fixed(Value(), Argument::None{});
+    const bool has_parts = value.is<Argument::List>() || value.is<Argument::Dict>();
+    if (has_parts) guard(expr + " is not None", GuardReason::kConcrete);  // else its value says so
     return bind_value(value, optional->element(), place);
   }
   const auto* integer = value.get_if<std::int64_t>();
@@ -421,6 +423,7 @@ BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type
   const auto& element = type->as<ListType>()->element();
   auto values = make_counted<ListValue>(element);
   Argument::List arguments;
+  guard("len(" + expr + ") == " + std::to_string(list.items.size()), GuardReason::kConcrete);
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string index = std::to_string(i);
@@ -437,24 +440,30 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
   const auto& dict_type = *type->as<DictType>();
   auto values = make_counted<DictValue>(dict_type.key(), dict_type.value());
   Argument::Dict arguments;
-  const std::size_t first = entries_.size();
+  std::vector<Value> keys;
   for (const auto& [json_key, item] : dict.items) {
     const std::string& text = *json_key.get_if<std::string>();
-    Value key = text;
-    Argument key_argument = text;
-    std::string key_text = "\"" + text + "\"";
     if (dict_type.key()->kind() == TypeKind::kInt) {
       const auto number = number_in<std::int64_t>(text);
       if (!number) fail("'" + expr + "': expected integer keys, got '" + text + "'");
-      key = *number;
-      key_argument = *number;
-      key_text = text;
-    } else if (dict_type.key()->kind() != TypeKind::kString) {
+      keys.emplace_back(*number);
+    } else if (dict_type.key()->kind() == TypeKind::kString) {
+      keys.emplace_back(text);
+    } else {
       fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");
     }
+  }
+  // The order as well: code that goes through the dict sees it.
+  guard("list(" + expr + ") == [" + joined(keys, [](const Value& key) { return python_text(key); }) + "]",
+        GuardReason::kConcrete);
+  const std::size_t first = entries_.size();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string& text = *dict.items[i].key.get_if<std::string>();
+    Argument key_argument = keys[i].is_string() ? Argument(text) : Argument(keys[i].to_int());
     auto [value, argument] =
-        bind_value(item, dict_type.value(), place.part(text, expr + "[" + key_text + "]", key_argument));
-    values->set(key, std::move(value));
+        bind_value(dict.items[i].value, dict_type.value(),
+                   place.part(text, expr + "[" + python_text(keys[i]) + "]", key_argument));
+    values->set(keys[i], std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
   return close_entries(first, place, {Value(values), std::move(arguments)});

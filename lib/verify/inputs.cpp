@@ -1,9 +1,12 @@
 #include "verify/inputs.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "graph/input_sizes.h"
+#include "symbolic/affine.h"
 #include "symbolic/sym_int.h"
 #include "trace/input_spec.h"
 #include "verify/graph_run.h"
@@ -28,25 +31,36 @@ void note_sizes(const Expression& expression, std::map<std::string, DimensionRan
   for (const std::string& name : size->symbols()) ranges.try_emplace(name, DimensionRange{name, {}, {}});
 }
 
-// s0 >= 33
+// s0*2 >= 66
 void note_bounds(const Expression& condition, std::map<std::string, DimensionRange>& ranges) {
   if (condition.kind() == Expression::Kind::kAnd) {
     for (const Expression& part : condition.parts()) note_bounds(part, ranges);
   }
-  if (condition.kind() != Expression::Kind::kComparison) return;
-  const SymInt* size = condition.parts()[0].size();
-  const auto name = size == nullptr ? std::nullopt : size->symbol_name();
-  const auto bound = condition.parts()[1].number();
-  const auto range = name && bound && *bound < kFar && *bound > -kFar ? ranges.find(*name) : ranges.end();
-  if (range == ranges.end()) return;
-  const std::string& symbol = condition.name();
-  if (symbol == ">=" || symbol == ">" || symbol == "==") {
-    const std::int64_t low = *bound + (symbol == ">" ? 1 : 0);
-    range->second.low = std::max(range->second.low.value_or(low), low);
-  }
-  if (symbol == "<=" || symbol == "<" || symbol == "==") {
-    const std::int64_t high = *bound - (symbol == "<" ? 1 : 0);
-    range->second.high = std::min(range->second.high.value_or(high), high);
+  auto relation = condition.relation();
+  if (!relation || *relation == Relation::kNotEqual) return;
+  try {
+    const SymInt difference = *condition.parts()[0].size() - *condition.parts()[1].size();
+    const std::vector<std::string> names = difference.symbols();
+    const auto range = names.size() == 1 ? ranges.find(names[0]) : ranges.end();
+    if (range == ranges.end()) return;
+    const auto line = find_affine(difference, SymInt::symbol(names[0]));
+    if (!line || line->divisor != 1 || line->offset >= kFar || line->offset <= -kFar) return;
+    // factor*name + offset is 0 at this place, or behind it.
+    const std::int64_t steps = std::abs(line->factor);
+    const std::int64_t at = line->factor > 0 ? -line->offset : line->offset;
+    const std::int64_t down = at / steps - (at % steps < 0 ? 1 : 0);
+    const std::int64_t up = down + (at % steps != 0 ? 1 : 0);
+    const auto at_least = [&](std::int64_t low) {
+      range->second.low = std::max(range->second.low.value_or(low), low);
+    };
+    const auto at_most = [&](std::int64_t high) {
+      range->second.high = std::min(range->second.high.value_or(high), high);
+    };
+    const bool is_less = *relation == Relation::kLess || *relation == Relation::kLessEqual;
+    const bool is_strict = *relation == Relation::kLess || *relation == Relation::kGreater;
+    if (*relation == Relation::kEqual || is_less == (line->factor < 0)) at_least(is_strict ? down + 1 : up);
+    if (*relation == Relation::kEqual || is_less == (line->factor > 0)) at_most(is_strict ? up - 1 : down);
+  } catch (const SymbolicError&) {
   }
 }
 
@@ -88,7 +102,8 @@ InputMaker::InputMaker(const Engine& engine, const GraphCollection& collection, 
     if (range.low) known.low = std::max(known.low.value_or(*range.low), *range.low);
     if (range.high) known.high = std::min(known.high.value_or(*range.high), *range.high);
   }
-  for (const Guard& guard : graph_.guards) note_bounds(guard.expr, ranges_);
+  const InputSizes sizes(graph_.graph);
+  for (const Guard& guard : graph_.guards) note_bounds(sizes.over_dimensions(guard.expr), ranges_);
 }
 
 // The program's samples may lack what Python alone can read, and not be what a graph takes that passes have

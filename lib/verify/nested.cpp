@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 namespace fxtrace::verify {
@@ -42,6 +43,29 @@ RunValue nested(const Engine& engine, const std::vector<Part>& parts, std::size_
     items[static_cast<std::size_t>(at)] = value;
   }
   return engine.tuple(items);
+}
+
+std::vector<std::pair<std::string, RunValue>> arguments_of_forward(const Engine& engine,
+                                                                   const ModuleGraph& graph,
+                                                                   const std::vector<RunValue>& inputs) {
+  if (!graph.signature) return {};
+  std::unordered_map<std::uint32_t, RunValue> given;
+  std::size_t next = 0;
+  for (NodeId id = graph.graph.first(); id.valid() && next < inputs.size(); id = graph.graph.next(id)) {
+    if (graph.graph.node(id).op == Opcode::kPlaceholder) given.emplace(id.index, inputs[next++]);
+  }
+  std::vector<std::pair<std::string, std::vector<Part>>> parts;  // by argument
+  for (const GraphSignature::Entry& entry : graph.signature->inputs) {
+    const std::string* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
+    const auto value = given.find(entry.node.index);
+    if (name == nullptr || (value == given.end() && !entry.value)) continue;
+    if (parts.empty() || parts.back().first != *name) parts.emplace_back(*name, std::vector<Part>());
+    parts.back().second.push_back(
+        {&entry.path, value == given.end() ? engine.constant(*entry.value) : value->second});
+  }
+  std::vector<std::pair<std::string, RunValue>> arguments;
+  for (const auto& [name, of] : parts) arguments.emplace_back(name, nested(engine, of, 1));
+  return arguments;
 }
 
 }  // namespace fxtrace::verify

@@ -2,7 +2,6 @@
 #include <new>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "archive/zip_archive.h"
@@ -70,7 +69,7 @@ class ScriptModel : public RunnableModel {
     RunArguments arguments;
     const ModuleGraph& graph = source_.collection.graphs.front();
     if (graph.signature) {
-      arguments.named = inputs_of(*graph.signature, inputs);
+      arguments.named = arguments_of_forward(engine_, graph, inputs);
       return call(root_, source_.collection.model.method, arguments);
     }
     arguments.named = named_inputs(graph.graph, inputs);
@@ -107,29 +106,6 @@ class ScriptModel : public RunnableModel {
     for (const std::string_view part : QualifiedName(path).parts())
       value = engine_.attribute(value, name_of_part(part));
     return value;
-  }
-
-  // Where options fix inputs or parts of them, the signature says of what the arguments are made.
-  std::vector<std::pair<std::string, RunValue>> inputs_of(const GraphSignature& signature,
-                                                          const std::vector<RunValue>& inputs) const {
-    std::unordered_map<std::uint32_t, RunValue> given;
-    const Graph& graph = source_.collection.graphs.front().graph;
-    std::size_t next = 0;
-    for (NodeId id = graph.first(); id.valid() && next < inputs.size(); id = graph.next(id)) {
-      if (graph.node(id).op == Opcode::kPlaceholder) given.emplace(id.index, inputs[next++]);
-    }
-    std::vector<std::pair<std::string, std::vector<Part>>> parts;  // by argument
-    for (const GraphSignature::Entry& entry : signature.inputs) {
-      const std::string* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
-      const auto value = given.find(entry.node.index);
-      if (name == nullptr || (value == given.end() && !entry.value)) continue;
-      if (parts.empty() || parts.back().first != *name) parts.emplace_back(*name, std::vector<Part>());
-      parts.back().second.push_back(
-          {&entry.path, value == given.end() ? engine_.constant(*entry.value) : value->second});
-    }
-    std::vector<std::pair<std::string, RunValue>> arguments;
-    for (const auto& [name, of] : parts) arguments.emplace_back(name, nested(engine_, of, 1));
-    return arguments;
   }
 
   bool has(const RunValue& module, const std::string& method) const {

@@ -13,8 +13,8 @@ namespace fxtrace::verify {
 
 // Returns the only dimension of the expression that `sizes` does not have, with the value for which the
 // expression is `result`: {s, 3} for s*2 and 6.  Nothing when there are several, when there is no such value,
-// and for other forms than s*a + b with positive a, which is how torch.export derives sizes.
+// and for other forms than s*a + b, which is how torch.export derives sizes.
 std::optional<std::pair<std::string, std::int64_t>> solve(const SymInt& size, std::int64_t result,
-                                                          std::map<std::string, std::int64_t> sizes);
+                                                          const std::map<std::string, std::int64_t>& sizes);
 
 }  // namespace fxtrace::verify

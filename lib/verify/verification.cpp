@@ -9,6 +9,7 @@
 #include "verify/guard_evaluator.h"
 #include "verify/index_ranges.h"
 #include "verify/inputs.h"
+#include "verify/nested.h"
 #include "verify/solve.h"
 
 namespace fxtrace::verify {
@@ -33,6 +34,7 @@ class Verifier {
            const Load& load, const VerifyOptions& options, const GivenInputs& given)
       : engine_(engine),
         graph_(collection.graphs.front()),
+        is_torchscript_(collection.model.is_torchscript()),
         load_(load),
         options_(options),
         maker_(engine, collection, trace_options, options.seed, given) {}
@@ -137,7 +139,12 @@ class Verifier {
 
   void check_guards() {
     for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
-      const auto named = named_inputs(graph_.graph, inputs_[run].values);
+      auto named = named_inputs(graph_.graph, inputs_[run].values);
+      // An exported program's signature leaves out what has no parts.
+      if (is_torchscript_) {
+        for (auto& argument : arguments_of_forward(engine_, graph_, inputs_[run].values))
+          named.push_back(std::move(argument));
+      }
       const GuardEvaluator conditions(engine_, inputs_[run].sizes, {named.begin(), named.end()});
       std::int64_t decided = 0;
       for (const Guard& guard : graph_.guards) {
@@ -363,6 +370,7 @@ class Verifier {
 
   const Engine& engine_;
   const ModuleGraph& graph_;
+  const bool is_torchscript_;
   const Load& load_;
   const VerifyOptions& options_;
   InputMaker maker_;

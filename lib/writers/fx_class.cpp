@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "graph/input_sizes.h"
 #include "graph/text_form.h"
 #include "operators/python_functions.h"
 #include "operators/torch_functions.h"
@@ -324,19 +325,19 @@ class ClassWriter {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       if (node.op != Opcode::kPlaceholder) continue;
-      const std::string& input = nodes_.at(id);
-      names[*node.target] = input;
-      names.try_emplace(node.name, input);
-      if (!node.meta->shape) continue;
-      for (std::size_t i = 0; i < node.meta->shape->size(); ++i) {
-        const SymInt* size = (*node.meta->shape)[i].size();
-        const auto symbol = size == nullptr ? std::nullopt : size->symbol_name();
-        if (symbol && is_python_name(*symbol)) {
-          sizes.try_emplace(*symbol, input + ".size(" + std::to_string(i) + ")");
-        }
-      }
+      names[*node.target] = nodes_.at(id);
+      names.try_emplace(node.name, nodes_.at(id));
     }
-    std::erase_if(sizes, [&](const auto& item) { return !names.emplace(item.first, item.first).second; });
+    for (const InputGroup& group : groups_) {
+      const auto* name = group.parts[0]->path[0].get_if<std::string>();
+      if (name != nullptr && !group.is_whole()) names.try_emplace(*name, group.text);
+    }
+    const InputSizes inputs(graph.graph);
+    for (const auto& [symbol, source] : inputs.sources()) {
+      if (!is_python_name(symbol) || names.contains(symbol)) continue;
+      if (auto text = python_guard(inputs.value_of(source), names)) sizes.emplace(symbol, *std::move(text));
+    }
+    for (const auto& [symbol, text] : sizes) names.emplace(symbol, symbol);
     std::string checks;
     std::set<std::string> used;
     for (const Guard& guard : graph.guards) {

@@ -59,13 +59,16 @@ class GuardText {
     return "(" + joined(parts, [&](const Expression& part) { return of(part, depth + 1); }, separator) + ")";
   }
 
-  // A tensor's method; torch.device(...).
+  // A tensor's method; torch.device(...); len(...) and list(...) of an input with parts.
   std::string call(const Expression& value, int depth) {
     const Expression& function = value.parts()[0];
     if (function.text() == "torch.device" && value.parts().size() == 2 &&
         value.parts()[1].kind() == ExpressionKind::kText) {
       return "torch.device(" + of(value.parts()[1], depth + 1) + ")";
     }
+    const bool is_of_parts = function.text() == "len" || function.text() == "list";
+    if (is_of_parts && value.parts().size() == 2)
+      return function.text() + "(" + of(value.parts()[1], depth + 1) + ")";
     if (function.kind() != ExpressionKind::kAttribute ||
         std::ranges::find(kMethods, function.name()) == kMethods.end()) {
       return fail();

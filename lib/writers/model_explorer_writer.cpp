@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/module_calls.h"
+#include "graph/call_order.h"
 #include "graph/text_form.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
@@ -132,10 +132,10 @@ class Groups {
 
   // By call of a module: that of the next module around it that is called.
   void find_callers(const Execution& execution) {
-    const ModuleCalls calls(execution);
-    for (const ModuleCall& call : calls) live_.emplace(outermost(call.module));
+    const CallOrder calls(execution);
+    for (const OrderedCall& call : calls) live_.emplace(outermost(call.module));
     std::unordered_map<std::string, Call> last;
-    for (const ModuleCall& each : calls) {
+    for (const OrderedCall& each : calls) {
       const Call call{std::string(each.module), each.number, std::string(each.method)};
       last.insert_or_assign(call.path, call);
       std::string_view around = outermost(each.module);

@@ -54,6 +54,10 @@ class GuardError(Error, ValueError):
     """The inputs are not what the graph was traced for; the message has the guard that does not hold."""
 
 
+class StructureError(GuardError, TypeError):
+    """An input has not the parts that the graph takes of it."""
+
+
 class NotFound(Error, LookupError):
     """The collection or graph holds nothing of this name."""
 

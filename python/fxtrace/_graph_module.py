@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
 from . import _exported, _torchscript
 from ._builder import Builder, ModelBuilder
@@ -27,8 +28,8 @@ def graph_module(
     arguments: Mapping[str, Sequence[str]],
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments, check)
-    if check and (guards := GuardCheck(graph)):
+    module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments, check)
+    if check and (guards := GuardCheck(graph, in_spec)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module
 
@@ -40,7 +41,8 @@ def _rebuilt(
     functions: ModelFunctions,
     arguments: Mapping[str, Sequence[str]],
     check: bool,
-) -> fx.GraphModule:
+) -> tuple[fx.GraphModule, pytree.TreeSpec | None]:
+    """And how its arguments are nested, where that is known."""
     collection = graph.collection
     if isinstance(model, (str, os.PathLike)):
         model, archive = None, model
@@ -60,7 +62,8 @@ def _rebuilt(
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
         program_archive = _exported.Archive(path) if path else None
-        return _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
+        module = _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
+        return module, model.call_spec.in_spec if graph.signature is not None else None
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
@@ -68,8 +71,8 @@ def _rebuilt(
     if kind == "exported_program":
         load = None if path is None else functools.cache(lambda: _exported.load(path, _model_name(collection)))
         constants = None if path is None else _exported.Archive(path)
-        return _checking(_exported.OwnModulesBuilder(model, constants, functions, load, arguments), check).build(graph)
-    return _checking(ModelBuilder(model, _torchscript.Archive(path) if path else None, functions), check).build(graph)
+        return _checking(_exported.OwnModulesBuilder(model, constants, functions, load, arguments), check).build(graph), None
+    return _checking(ModelBuilder(model, _torchscript.Archive(path) if path else None, functions), check).build(graph), None
 
 
 def _model_name(collection: CollectionData[Any] | None) -> str:

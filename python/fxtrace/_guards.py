@@ -1,9 +1,9 @@
 """Guards of a graph, checked before it runs.
 
 They are texts of a collection, which may say anything: they are never Python that runs. What is evaluated is a small part
-of the language, on the inputs alone: arithmetic and comparisons, what tensors say of themselves, and functions of the
-table of those that only compute. A guard over anything else (modules, attributes and values in the graph, the state of the
-process) is not checked.
+of the language, on the inputs and on `self`: arithmetic and comparisons, what tensors say of themselves, functions of the
+table of those that only compute, and calls of modules that leave nothing behind (_calls_of_modules.py). A guard over anything else
+(plain attributes, values in the graph, the state of the process) is not checked.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ import enum
 import inspect
 import math
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 
-from ._data import GraphData
-from ._errors import GuardError, RebuildError
+from ._calls_of_modules import NotRepeatable, member, repeatable
+from ._data import GraphData, Node
+from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
-from ._signature import ModelSignature
+from ._signature import ModelSignature, missing
 
 _LONGEST = 20_000  # characters of a guard that is read
 _LARGEST_EXPONENT = 64
@@ -68,18 +70,35 @@ class _NotChecked(Exception):
     """The guard has something that is not evaluated."""
 
 
+class _Size(NamedTuple):
+    """A size of an input, or an integer that is one: factor*dimension + offset."""
+
+    input: str
+    place: int | None
+    dimension: str
+    factor: int
+    offset: int
+
+
 class GuardCheck:
     """A forward pre-hook that raises GuardError for inputs that the graph is not for."""
 
-    def __init__(self, graph: GraphData):
-        self._inputs = [(node.target, node.name, node.shape or ()) for node in graph if node.op == "placeholder"]
-        names = {name for target, node, _ in self._inputs for name in (target, node)}
-        names |= {size for *_, shape in self._inputs for size in shape if isinstance(size, str) and size.isidentifier()}
+    def __init__(self, graph: GraphData, in_spec: pytree.TreeSpec | None = None):
+        """`in_spec`: of the arguments of an exported program."""
+        self._in_spec = in_spec
+        self._leaves = _leaves_of(graph) if in_spec is None else {}
+        placeholders = [node for node in graph if node.op == "placeholder"]
+        self._inputs = [(str(node.target), node.name) for node in placeholders]
+        found = (_Size(str(node.target), place, *line) for node in placeholders for place, size in _sizes(node) if (line := _line_of(size)))
+        self._sizes = sorted(found, key=lambda size: (size.factor, size.offset) != (1, 0))  # dimensions alone come first
+        names = {name for names in self._inputs for name in names} | {size.dimension for size in self._sizes} | {"self"}
+        if graph.signature is not None:  # what placeholders are parts of
+            names |= {str(entry.path[0]) for entry in graph.signature.inputs if entry.path}
         read = ((guard, _read(guard.expr, names)) for guard in graph.guards)
         self._guards = [(guard, tree) for guard, tree in read if tree is not None]
 
     def __bool__(self) -> bool:
-        return bool(self._guards)
+        return bool(self._guards) or bool(self._leaves) or self._in_spec is not None
 
     def __call__(self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if torch.compiler.is_compiling():
@@ -89,24 +108,45 @@ class GuardCheck:
         except TypeError:
             return  # forward says it better
         call.apply_defaults()
-        values = dict(call.arguments)
+        # A fixed tensor that was left out is what the graph has.
+        values = {"self": module, **{name: value for name, value in call.arguments.items() if value is not missing}}
         signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
         if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
             values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
         self.check(values)
+        self._check_nesting(call.arguments)
+
+    def _check_nesting(self, arguments: Mapping[str, Any]) -> None:
+        """As torch.export's own module does, which takes what is nested in the same way."""
+        if any(isinstance(value, fx.Proxy) for value in arguments.values()):
+            return
+        for name, count in self._leaves.items():
+            if name in arguments and (found := len(pytree.tree_leaves(arguments[name]))) != count:
+                raise StructureError(f"the graph takes {count} values in {name}, got {found}")
+        if self._in_spec is None:
+            return
+        count, names = self._in_spec.child(0).num_children, list(self._in_spec.child(1).context)
+        if list(arguments)[count:] != names:  # an argument without parts is none of the graph's
+            return
+        args = tuple(list(arguments.values())[:count])
+        given = pytree.tree_structure((args, {name: arguments[name] for name in names}))
+        if given != self._in_spec:
+            raise StructureError(f"these inputs are not nested as those of the program: expected {self._in_spec}, got {given}")
 
     def check(self, inputs: dict[str, Any]) -> None:
         if any(isinstance(value, fx.Proxy) for value in inputs.values()):
             return
         values = {name: value.value if isinstance(value, enum.Enum) else value for name, value in inputs.items()}
-        for target, name, shape in self._inputs:
+        for target, name in self._inputs:
             value = values.get(target, values.get(name))
             values.setdefault(target, value)
             values.setdefault(name, value)
-            if isinstance(value, torch.Tensor):
-                for size, known in zip(value.shape, shape):
-                    if isinstance(known, str) and known.isidentifier():
-                        values.setdefault(known, size)
+        for size in self._sizes:
+            value = values[size.input]
+            if size.place is not None:
+                value = value.shape[size.place] if isinstance(value, torch.Tensor) and size.place < value.dim() else None
+            if isinstance(value, int):
+                values.setdefault(size.dimension, (value - size.offset) // size.factor)
         for guard, tree in self._guards:
             if not _holds(tree, values):
                 place = f" ({guard.source.file}:{guard.source.line})" if guard.source is not None else ""
@@ -114,6 +154,54 @@ class GuardCheck:
                     f"these inputs are not what the graph was traced for: {guard.expr}{place} does not hold",
                     ["trace again, for these inputs; graph_module(check=False) runs the graph all the same"],
                 )
+
+
+def _leaves_of(graph: GraphData) -> dict[str, int]:
+    """How many values there are in each argument that the graph takes apart."""
+    counts: dict[str, int] = {}
+    for entry in graph.signature.inputs if graph.signature is not None else ():
+        if entry.path is not None and len(entry.path) > 1:
+            count = 1 if entry.node is not None else len(pytree.tree_leaves(entry.value))
+            counts[str(entry.path[0])] = counts.get(str(entry.path[0]), 0) + count
+    return counts
+
+
+def _sizes(node: Node) -> Iterator[tuple[int | None, Any]]:
+    """Of a placeholder, with their places; an integer is one itself."""
+    yield from enumerate(node.shape or ())
+    if node.meta is not None and node.meta.type == "int":
+        yield None, node.meta.value
+
+
+def _line_of(size: Any) -> tuple[str, int, int] | None:
+    """Of "batch*2+1" the dimension, 2 and 1; nothing for a number, and for what is no such expression of one dimension."""
+    if not isinstance(size, str) or len(size) > _LONGEST:
+        return None
+    try:
+        name, factor, offset = _line(ast.parse(size, mode="eval").body)
+    except (_NotChecked, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return (name, factor, offset) if name is not None and factor else None
+
+
+def _line(node: ast.expr) -> tuple[str | None, int, int]:
+    if isinstance(node, ast.Name):
+        return node.id, 1, 0
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return None, 0, node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        name, factor, offset = _line(node.operand)
+        return name, -factor, -offset
+    if isinstance(node, ast.BinOp):
+        (name, factor, offset), (other, by, shift) = _line(node.left), _line(node.right)
+        if name is None or other is None or name == other:
+            if isinstance(node.op, ast.Add):
+                return name or other, factor + by, offset + shift
+            if isinstance(node.op, ast.Sub):
+                return name or other, factor - by, offset - shift
+            if isinstance(node.op, ast.Mult) and (name is None or other is None):
+                return name or other, factor * shift + by * offset, offset * shift
+    raise _NotChecked
 
 
 def _read(expr: str, names: set[str]) -> ast.expr | None:
@@ -127,7 +215,7 @@ def _read(expr: str, names: set[str]) -> ast.expr | None:
         return None
     bound = {node.target.id for node in nodes if isinstance(node, ast.NamedExpr)}
     used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
-    return tree if used & names and used <= names | {"torch", "math"} | _BUILTINS.keys() else None
+    return tree if used & names and used <= names | {"torch", "math", "getattr"} | _BUILTINS.keys() else None
 
 
 def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
@@ -135,15 +223,16 @@ def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
     try:
         with torch.no_grad():
             return bool(_Evaluator(values).value(tree))
-    except (AttributeError, IndexError, TypeError, ValueError, ZeroDivisionError):
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return False  # an input of another type, or with fewer dimensions
-    except (_NotChecked, RuntimeError, OverflowError, RecursionError, MemoryError):
+    except (_NotChecked, NotRepeatable, RuntimeError, OverflowError, RecursionError, MemoryError):
         return True
 
 
 class _Evaluator:
     def __init__(self, values: dict[str, Any]):
-        self._values = dict(values)
+        self._values = values  # not copied: there may be hundreds, and as many guards
+        self._bound: dict[str, Any] = {}
 
     def value(self, node: ast.expr | None) -> Any:
         found = getattr(self, "_" + type(node).__name__.lower(), None)
@@ -155,12 +244,13 @@ class _Evaluator:
         return node.value
 
     def _name(self, node: ast.Name) -> Any:
-        if node.id not in self._values:
-            raise _NotChecked
-        return self._values[node.id]
+        for known in (self._bound, self._values):
+            if node.id in known:
+                return known[node.id]
+        raise _NotChecked
 
     def _namedexpr(self, node: ast.NamedExpr) -> Any:
-        self._values[node.target.id] = value = self.value(node.value)
+        self._bound[node.target.id] = value = self.value(node.value)
         return value
 
     def _list(self, node: ast.List) -> list[Any]:
@@ -226,6 +316,10 @@ class _Evaluator:
                 raise _NotChecked
             return value
         holder = self.value(node.value)
+        if isinstance(holder, torch.nn.Module):
+            return member(holder, node.attr)
+        if isinstance(holder, tuple) and node.attr in getattr(holder, "_fields", ()):
+            return getattr(holder, node.attr)
         if isinstance(holder, torch.device) and node.attr in ("type", "index"):
             return getattr(holder, node.attr)
         if isinstance(holder, torch.Tensor) and not is_tensor_attribute(node.attr):
@@ -242,8 +336,12 @@ class _Evaluator:
         return function(*args, **{str(item.arg): self.value(item.value) for item in node.keywords})
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
+        if isinstance(node, ast.Name) and node.id == "getattr":
+            return _member
         if isinstance(node, ast.Name) and node.id in _BUILTINS and node.id not in self._values:
             return _BUILTINS[node.id]
+        if isinstance(node, ast.Call):
+            return self._called(self.value(node))
         if not isinstance(node, ast.Attribute):
             raise _NotChecked
         path = _dotted(node)
@@ -252,12 +350,26 @@ class _Evaluator:
         if path is not None and path.startswith(("torch.", "math.")):
             return _known_function(path.removeprefix("torch.ops."))
         holder = self.value(node.value)
+        if isinstance(holder, torch.nn.Module):
+            return self._called(member(holder, node.attr))
         if not isinstance(holder, torch.Tensor):
             raise TypeError(node.attr)
         if not is_tensor_method(node.attr) or node.attr.endswith("_"):  # what writes into the inputs
             raise _NotChecked
         method: Callable[..., Any] = getattr(holder, node.attr)
         return method
+
+
+    def _called(self, module: Any) -> Callable[..., Any]:
+        if not isinstance(module, torch.nn.Module):
+            raise _NotChecked
+        return repeatable(module, list(self._values.values()))
+
+
+def _member(holder: Any, name: Any) -> Any:
+    if not isinstance(holder, torch.nn.Module) or not isinstance(name, str):
+        raise _NotChecked
+    return member(holder, name)
 
 
 def _known_function(path: str) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from torch.fx.graph import _format_target, _PyTreeCodeGen, _PyTreeInfo
 from torch.utils import _pytree as pytree
 
 from ._data import GraphData
-from ._errors import GuardError, RebuildError
+from ._errors import GuardError, RebuildError, StructureError
 from ._values import Device, Dtype, Layout, MemoryFormat, map_values
 
 _NOTHING: Any = object()
@@ -96,7 +96,7 @@ def part(value: Any, key: Any, of: str) -> Any:
             return getattr(value, fields[key] if type(key) is int else fields[fields.index(key)])
     except (KeyError, IndexError, ValueError):
         pass
-    raise TypeError(f"{of} has no {key!r}: got {type(value).__name__}")
+    raise StructureError(f"{of} has no {key!r}: got {type(value).__name__}")
 
 
 def _registered_part(value: Any, key: Any) -> Any:
@@ -319,6 +319,7 @@ def model_signature(
 ) -> ModelSignature | None:
     """Of a graph whose inputs are not simply its placeholders; `placeholders` are their variables, by node."""
     entries = [entry for entry in graph.signature.inputs if entry.role == "user_input"] if graph.signature else []
+    guards = {guard.expr for guard in graph.guards}
     parameters: dict[str, Parameter] = {}
     for entry in entries:
         if not entry.path:  # the program does not tell
@@ -328,7 +329,9 @@ def model_signature(
         if not all(type(key) in (str, int, bool, float) for key in path):
             raise RebuildError(f"the signature: an input has the path {entry.path!r}")
         value = map_values(entry.value, _to_torch)
-        fixed = value if entry.node is None and _is_plain(value) else _NOTHING
+        # The collection does not have the value of a tensor.
+        is_known = value is not None or bool(path) or f"{name} is None" in guards
+        fixed = value if entry.node is None and is_known and _is_plain(value) else _NOTHING
         parameters.setdefault(name, Parameter(name, [])).inputs.append(Input(tuple(path), entry.node, fixed))
     if not entries and _has_late_input(graph):
         parameters = {name: Parameter(name, [Input((), node, _NOTHING)]) for node, name in placeholders.items()}

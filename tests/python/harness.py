@@ -238,7 +238,10 @@ def guard_values(graph: fx.GraphModule, graph_json: dict, args: tuple, kwargs: d
         shape = (node["meta"] or {}).get("shape")
         if isinstance(value, torch.Tensor) and shape:
             values |= {name: size for name, size in zip(shape, value.shape) if isinstance(name, str)}
-    return values
+    # What placeholders are parts of.
+    entries = (graph_json.get("graph_signature") or {"inputs": []})["inputs"]
+    names = list(dict.fromkeys(entry["path"][0] for entry in entries if entry.get("path")))
+    return {**dict(zip(names, args)), **kwargs, **values}
 
 
 def check_guards(

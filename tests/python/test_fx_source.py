@@ -310,8 +310,8 @@ def test_no_text_becomes_code(program, tmp_path, monkeypatch, text):
 
 def test_check_has_the_guards_over_inputs(program, tmp_path):
     document = collection_of({"name": "y", "op": "call_function", "target": "aten.sin.default"})
-    document["graphs"][0]["nodes"][0]["meta"] = {"type": "Tensor", "shape": ["b", 3], "dtype": "float32"}
-    good = ["x.size(1) == 3", "2 <= b and b <= 4 or x.dim() != 2", "x.dtype == torch.float32", "x.device.type == 'cpu'", "b*2 > 3"]
+    document["graphs"][0]["nodes"][0]["meta"] = {"type": "Tensor", "shape": ["b", "c*2+1"], "dtype": "float32"}
+    good = ["x.size(1) == 3", "c == 1", "2 <= b and b <= 4 or x.dim() != 2", "x.dtype == torch.float32", "x.device.type == 'cpu'", "b*2 > 3"]
     texts = ["x.numpy().tofile('hit') is None", "torch.save(x, 'hit') is None", "x.__class__ == 1", "self.a.dim() == 2", "y.dim() == 2"]
     texts += ["x.to(2) == 1", "torch.os.dim() == 3", "n > 2", "(lambda: 1)() == x", "x\nimport os", "(" * 300 + "x" + ")" * 300]
     document["graphs"][0]["guards"] = [{"expr": text, "source": None} for text in [*texts, *good, *BREAKOUTS]]

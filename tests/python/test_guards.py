@@ -4,6 +4,7 @@ import enum
 import re
 from typing import Any, List, Optional
 
+import fx_source
 import fxtrace
 import harness
 import pytest
@@ -283,7 +284,10 @@ def test_inputs_that_export_fixed_are_guards(tmp_path):
     torch.export.save(torch.export.export(Fixed(), args), tmp_path / "model.pt2")
     collection = fxtrace.trace(tmp_path / "model.pt2")
     exprs = [guard.expr for guard in collection.root.guards]
-    assert exprs == ["f == 0.5", "flag == True", "mode == 'one'", "mask is None", "math.isnan(nan)"]
+    assert exprs == [
+        *("f == 0.5", "flag == True", "mode == 'one'", "mask is None", "math.isnan(nan)"),
+        *("x.dim() == 1", "x.size(0) == 3"),
+    ]
     module = collection.graph_module()
     assert torch.equal(module(*args), Fixed()(*args))
     with pytest.raises(fxtrace.GuardError, match="f == 0.5"):
@@ -309,9 +313,164 @@ def test_a_member_of_an_enum_is_fixed_by_its_value(tmp_path):
         fxtrace.trace(path, concrete={"c": 7})
 
 
+class Judged(nn.Module):
+    """What a layer gives decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
+        nn.init.ones_(self.layers[0].weight)
+        nn.init.zeros_(self.layers[0].bias)
+        self.scale = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.layers(x)
+        if bool(y.sum() * self.scale < 0):
+            raise ValueError("negative")
+        return y
+
+
+class Counting(nn.Module):
+    """A leaf that cannot be asked twice: it counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls.add_(1)
+        return x - self.calls
+
+
+class CountsCalls(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.counting = Counting()
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.counting(x)
+        assert bool(y.sum() > 0)
+        return y
+
+
+def state_of(module: nn.Module) -> dict[str, Tensor]:
+    return {"random": torch.get_rng_state()} | {name: value.clone() for name, value in module.state_dict().items()}
+
+
+@pytest.mark.parametrize("leaf", ["torch.nn.Linear", "**.Sequential"])
+def test_guards_over_modules_are_checked_where_that_leaves_nothing_behind(tmp_path, leaf):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Judged().eval()).save(path)
+    module, archive = fxtrace.trace(path, leaf=leaf).graph_module(), torch.jit.load(path)
+    (check,) = module._forward_pre_hooks.values()
+    outcomes = set()
+    for x in torch.randn(20, 4, 3):
+        before = state_of(module)
+        try:
+            check(module, (x,), {})
+        except fxtrace.GuardError:
+            outcomes.add("refused")
+            with pytest.raises(torch.jit.Error, match="negative"):
+                archive(x)
+        else:
+            outcomes.add("taken")
+            assert torch.equal(module(x), archive(x))
+        assert all(torch.equal(before[name], value) for name, value in state_of(module).items())
+    assert outcomes == {"refused", "taken"}
+    module.train()
+    for x in torch.randn(20, 4, 3):
+        before = state_of(module)
+        check(module, (x,), {})
+        assert all(torch.equal(before[name], value) for name, value in state_of(module).items())
+
+
+def test_a_module_that_writes_is_not_asked_twice(tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(CountsCalls()).save(path)
+    collection = fxtrace.trace(path, leaf="**.Counting")
+    assert "self.counting(x)" in collection.root.guards[0].expr
+    module = collection.graph_module()
+    assert torch.equal(module(torch.full((2,), 3.0)), torch.full((2,), 2.0))
+    assert module.counting.calls == 1
+
+
+class Structures(nn.Module):
+    def forward(self, x: Tensor, past: List[Tensor], d: dict[str, List[Tensor]], more: Optional[List[Tensor]] = None) -> Tensor:
+        for p in past:
+            x = x * 2 + p
+        for items in d.values():
+            for item in items:
+                x = x * 2 + item
+        if more is not None:
+            for p in more:
+                x = x * 2 + p
+        return x
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"concrete": {"past": ["$PH", "$PH"], "d": {"b": ["$PH"], "a": []}, "more": ["$PH"]}},
+        {"input": {name: "float32[2]" for name in ("x", "past.0", "past.1", "d.b.0", "more.0")}, "concrete": {}},
+    ],
+)
+def test_lengths_and_keys_are_guards(program, tmp_path, options):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Structures()).save(path)
+    collection = fxtrace.trace(path, **options)
+    has_two = "input" not in options
+    exprs = [guard.expr for guard in collection.root.guards if guard.source is None]
+    assert exprs[:3] == ["len(past) == 2", "list(d) == ['b', 'a']" if has_two else "list(d) == ['b']", "len(d['b']) == 1"]
+    assert exprs[-2:] == ["more is not None", "len(more) == 1"]
+    module, archive = collection.graph_module(), torch.jit.load(path)
+    one = torch.ones(2)
+    keys = {"b": [one * 3], "a": []} if has_two else {"b": [one * 3]}
+    good = one, [one, one * 2], keys, [one]
+    assert torch.equal(module(*good), archive(*good))
+    (graph_class,) = fx_source.classes(fx_source.load_text(collection.render("fx")))
+    written = graph_class(archive)
+    written.check(*good)
+    for place, value in [
+        (1, [one, one, one]),
+        (1, [one]),
+        (1, []),
+        (2, {**keys, "c": [one]}),
+        (2, dict(reversed([*keys.items(), *([] if has_two else [("c", [])])]))),
+        (2, {}),
+        (2, {**keys, "b": [one, one]}),
+        (2, {**keys, "b": []}),
+        (3, [one, one]),
+        (3, []),
+        (3, None),
+    ]:
+        bad = [*good[:place], value, *good[place + 1 :]]
+        with pytest.raises(fxtrace.GuardError):
+            module(*bad)
+        with pytest.raises((ValueError, TypeError)):
+            written.check(*bad)
+
+
+def test_a_tuple_has_its_own_length(tmp_path):
+    class Tuples(nn.Module):
+        def forward(self, t: tuple[Tensor, List[int]]) -> Tensor:
+            return t[0] * t[1][0]
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Tuples()).save(path)
+    module, x = fxtrace.trace(path, concrete={"t": ["$PH", [3, 4]]}).graph_module(), torch.ones(2)
+    assert torch.equal(module((x, [3, 4])), x * 3)
+    for bad in [(x, [3, 4], x), (x,), (x, [3, 4, 5]), (x, [3])]:
+        with pytest.raises(fxtrace.GuardError):
+            module(bad)
+
+
 @pytest.mark.parametrize(
     "expr",
     [
+        "self.forward(x) is None",
+        "self.__init__() is x",
+        "getattr(self, '__class__') is x",
+        "getattr(x, 'add_')(1) is x",
         "x.numpy().tofile('HERE') is None",
         "torch.os.system('touch HERE') == 0",
         "torch.save(x, 'HERE') is None",

@@ -3,6 +3,7 @@
 import os
 from typing import Dict, List, Optional, Tuple
 
+import fxtrace
 import harness
 import pytest
 import shapes
@@ -263,6 +264,9 @@ def test_sizes_of_constants_need_no_shapes(program, tmp_path):
     collection = program.trace(path)
     assert harness.failed_modules(collection) == []
     harness.compare_runs(path, collection["graphs"][0], "forward", (torch.rand(2, 4),), {})
+    with pytest.raises(fxtrace.GuardError, match="torch.equal"):
+        fxtrace.Collection.from_json(collection, path).graph_module()(torch.rand(2, 4), torch.rand(2, 2, 4))
+    fxtrace.Collection.from_json(collection, path).graph_module()(torch.rand(2, 4), torch.zeros(0))
     path = str(tmp_path / "frozen.pt")
     torch.jit.save(torch.jit.freeze(torch.jit.script(Frozen().eval()), optimize_numerics=False), path)
     collection = program.trace(path)

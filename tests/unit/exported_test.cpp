@@ -397,8 +397,8 @@ struct Narrowed {
   std::vector<std::string> guards;
   std::string error;
 
-  explicit Narrowed(const std::vector<DimensionRange>& ranges,
-                    const std::vector<ConcreteArg>& concrete = {}) {
+  explicit Narrowed(const std::vector<DimensionRange>& ranges, const std::vector<ConcreteArg>& concrete = {},
+                    const InputSizes& inputs = {}) {
     const std::vector<RangeConstraint> constraints{{Expression::parse("s0"), {2, 64}},
                                                    {Expression::parse("2*s0"), {4, 128}},
                                                    {Expression::parse("u0"), {1, std::nullopt}}};
@@ -419,7 +419,7 @@ struct Narrowed {
       error = failed.what();
       for (const auto& hint : failed.hints()) error += "; " + hint;
     }
-    for (const Expression& guard : dimensions.guards()) guards.push_back(guard.text());
+    for (const Expression& guard : dimensions.guards(inputs)) guards.push_back(guard.text());
   }
   std::string size(std::size_t value) const { return graph.values[value].meta.shape->at(0).text(); }
   std::string value(std::size_t value) const { return graph.values[value].meta.value->text(); }
@@ -436,6 +436,22 @@ TEST_CASE("program dimensions: nothing is asked, nothing changes", "[exported]")
   CHECK(narrowed.value(3) == "s0*2+1");
   CHECK(narrowed.size(6) == "max(1,s0)");
   for (std::size_t i = 0; i < narrowed.graph.values.size(); ++i) CHECK_FALSE(narrowed.fixed(i));
+}
+
+TEST_CASE("program dimensions: a range is said of a size where none is the dimension alone", "[exported]") {
+  const auto guards = [](const char* size, const std::vector<DimensionRange>& ranges = {}) {
+    Meta meta;
+    meta.type = "Tensor";
+    meta.shape = std::vector<Expression>{Expression::parse(size)};
+    InputSizes inputs;
+    inputs.add("x", meta);
+    return Narrowed(ranges, {}, inputs).guards;
+  };
+  CHECK(guards("s0") == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1"});
+  CHECK(guards("2*s0 + 1") == Texts{"5 <= x.size(0) <= 129", "u0 >= 1"});
+  CHECK(guards("2*s0", {{"s0", 8, {}}}) == Texts{"16 <= x.size(0) <= 128", "u0 >= 1"});
+  CHECK(guards("70 - s0") == Texts{"6 <= x.size(0) <= 68", "u0 >= 1"});
+  CHECK(guards("s0*s0") == Texts{"2 <= s0 <= 64", "4 <= s0*2 <= 128", "u0 >= 1"});
 }
 
 TEST_CASE("program dimensions: a narrower range", "[exported]") {

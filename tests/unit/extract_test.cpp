@@ -242,10 +242,18 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
       %relu = call_function[aten.relu.default](%x) -> Tensor
       %mul = call_function[aten.mul.Tensor](%relu, %y) -> Tensor
       %output = output[output](%mul))");
-  for (const char* guard : {"x.dim() == 2", "y.dim() == 2", "2 <= s0 <= 9", "2 <= s1 <= 9", "flag == 'x'"})
+  for (const char* guard :
+       {"x.dim() == 2", "y.dim() == 2", "2 <= s0 <= 9", "2 <= s1 <= 9", "flag == 'x'", "len(past) == 2"})
     collection.graphs[0].guards.push_back({Expression::parse(guard), {}});
   collection.graphs[0].graph.meta(NodeId{0}).shape = std::vector<Expression>{Expression::name("s0")};
   collection.graphs[0].graph.meta(NodeId{1}).shape = std::vector<Expression>{Expression::name("s1"), 2};
+  // The inputs are parts of an argument, which no part of the graph takes.
+  collection.graphs[0].signature.emplace();
+  for (const NodeId id : {NodeId{0}, NodeId{1}}) {
+    GraphSignature::Entry& entry = collection.graphs[0].signature->inputs.emplace_back();
+    entry.path = {"past", static_cast<std::int64_t>(id.index)};
+    entry.node = id;
+  }
   const auto guards = [&](const Part& part) {
     std::vector<std::string> texts;
     for (const Guard& guard : extracted(collection, part).graphs[0].guards)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "graph/input_sizes.h"
 #include "graph/lint.h"
 #include "support/error.h"
 #include "tests/forms/graph_text.h"
@@ -388,6 +389,41 @@ TEST_CASE("subgraphs are found by name, the first of two that share it") {
   CHECK(found("b") == "second");
   CHECK(list.take_last().name == "b");
   CHECK(found("b") == "none");
+}
+
+TEST_CASE("sizes of inputs are read where they are a dimension, or follow from one", "[graph]") {
+  Meta x, y, z, n;
+  x.type = y.type = z.type = "Tensor";
+  n.type = "int";
+  x.shape = std::vector<Expression>{Expression::parse("b*2+1"), 3, Expression::parse("s*t")};
+  y.shape = std::vector<Expression>{Expression::parse("a"), Expression::parse("b - 1")};
+  z.shape = std::vector<Expression>{Expression::parse("a*2"), Expression::parse("10 - c")};
+  n.value = Expression::parse("k");
+  InputSizes sizes;
+  sizes.add("x", x, {"words['ids'][0]"});
+  sizes.add("y", y);
+  sizes.add("z", z);
+  sizes.add("n", n);
+  const auto sources = sizes.sources();
+  const auto value = [&](const char* name) { return sizes.value_of(sources.at(name)).text(); };
+  CHECK(sources.size() == 4);
+  CHECK(value("a") == "y.size(0)");
+  CHECK(value("b") == "(x.size(0)-1)//2");
+  CHECK(sizes.rest_of(sources.at("b"))->text() == "(x.size(0)-1)%2");
+  CHECK(value("c") == "-z.size(1)+10");
+  CHECK_FALSE(sizes.rest_of(sources.at("c")));
+  CHECK(value("k") == "n");
+
+  const auto over = [&](const char* text) { return sizes.over_dimensions(Expression::parse(text)).text(); };
+  CHECK(over("words['ids'][0].size()[0] == 2*y.size()[0]") == "b*2+1 == a*2");
+  CHECK(over("x.shape[-2] > n and words['ids'][0].stride()[0] == 1") == "3 > k and x.stride()[0] == 1");
+  CHECK(over("x.dim() == 3 and x.size(3) == 1") == "x.size(3) == 1");
+  CHECK(over("Mod(z.size()[0], 2) == 0") == "True");
+  const auto is_told = [&](const char* text) { return sizes.is_told_by_shapes(Expression::parse(text)); };
+  CHECK(is_told("x.size(1) == 3"));
+  CHECK(is_told("z.size(0) == y.size(0)*2"));
+  CHECK_FALSE(is_told("x.size(1) == 4"));
+  CHECK_FALSE(is_told("y.size(0) > 2"));
 }
 
 }  // namespace fxtrace

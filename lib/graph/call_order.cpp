@@ -1,8 +1,8 @@
-#include "graph/module_calls.h"
+#include "graph/call_order.h"
 
 namespace fxtrace {
 
-ModuleCalls::ModuleCalls(const Execution& execution) {
+CallOrder::CallOrder(const Execution& execution) {
   auto other = execution.method_calls.begin();
   const auto add_others = [&](std::int64_t position) {
     for (; other != execution.method_calls.end() && static_cast<std::int64_t>(other->position) <= position;
@@ -17,18 +17,18 @@ ModuleCalls::ModuleCalls(const Execution& execution) {
   add_others(position);
 }
 
-void ModuleCalls::add(std::string_view module, std::string_view method, std::int64_t position) {
+void CallOrder::add(std::string_view module, std::string_view method, std::int64_t position) {
   std::vector<std::size_t>& calls = method.empty() ? forward_[module] : others_[module][method];
   calls.push_back(calls_.size());
   calls_.push_back({module, method, static_cast<std::int64_t>(calls.size()), position});
 }
 
-const std::vector<std::size_t>* ModuleCalls::find(std::string_view module) const {
+const std::vector<std::size_t>* CallOrder::find(std::string_view module) const {
   const auto found = forward_.find(module);
   return found == forward_.end() ? nullptr : &found->second;
 }
 
-std::optional<std::size_t> ModuleCalls::find(const Scope& scope) const {
+std::optional<std::size_t> CallOrder::find(const Scope& scope) const {
   const std::vector<std::size_t>* calls = nullptr;
   if (scope.method.empty()) {
     calls = find(scope.module_path);

@@ -12,7 +12,7 @@
 
 namespace fxtrace {
 
-struct ModuleCall {
+struct OrderedCall {
   std::string_view module;
   std::string_view method;    // as Scope::method
   std::int64_t number = 0;    // as Scope::call
@@ -20,13 +20,13 @@ struct ModuleCall {
 };
 
 // Those of Execution::module_forward_order, with those of other methods where they begin among them.
-class ModuleCalls {
+class CallOrder {
  public:
   // The texts are those of `execution`, which must not change.
-  explicit ModuleCalls(const Execution& execution);
+  explicit CallOrder(const Execution& execution);
 
   std::size_t size() const { return calls_.size(); }
-  const ModuleCall& operator[](std::size_t call) const { return calls_[call]; }
+  const OrderedCall& operator[](std::size_t call) const { return calls_[call]; }
   auto begin() const { return calls_.begin(); }
   auto end() const { return calls_.end(); }
 
@@ -37,7 +37,7 @@ class ModuleCalls {
  private:
   void add(std::string_view module, std::string_view method, std::int64_t position);
 
-  std::vector<ModuleCall> calls_;
+  std::vector<OrderedCall> calls_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> forward_;
   std::unordered_map<std::string_view, std::unordered_map<std::string_view, std::vector<std::size_t>>>
       others_;
