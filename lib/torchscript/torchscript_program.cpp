@@ -313,7 +313,7 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
     for (const auto* node : block.nodes()) {
       if (node->kind() == Symbol::kPrimSetAttr) {
         if (const auto* holder = node->input(0)->type()->as<ClassType>()) {
-          set_attributes_[holder].insert(node->text());
+          set_attributes_[holder][node->text()].insert(&type);
         }
       }
       for (const auto* inner : node->blocks()) look(*inner);
@@ -330,7 +330,62 @@ bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string
     for (const auto& object : objects_) find_set_attributes(class_of(*object));
   }
   const auto it = set_attributes_.find(&type);
-  return it != set_attributes_.end() && it->second.count(attribute) != 0;
+  return it != set_attributes_.end() && it->second.contains(attribute);
+}
+
+bool TorchScriptProgram::is_set_inside(ModuleId module, const ClassType& type,
+                                       const std::string& attribute) const {
+  if (!is_set_by_code(type, attribute)) return false;
+  const auto& setters = set_attributes_.at(&type).at(attribute);
+  const std::string& path = modules_[module.index].path;
+  for (std::size_t i = module.index; i < modules_.size(); ++i) {
+    if (i != module.index && !QualifiedName(modules_[i].path).is_below(path)) break;  // they are in pre-order
+    if (setters.contains(&class_of(*objects_[i]))) return true;
+  }
+  return false;
+}
+
+const TorchScriptProgram::Content& TorchScriptProgram::content() const {
+  if (content_) return *content_;
+  Content content;
+  std::vector<Value> pending;
+  const auto look = [&](const Value& value) {
+    if (value.is_list() || value.is_dict() || value.is_object()) {
+      if (content.reachable.insert(value.identity()).second) pending.push_back(value);
+    } else if (value.is_tuple()) {
+      pending.push_back(value);
+    } else if (value.is_tensor() && value.to_tensor().storage) {
+      ++content.memory[value.to_tensor().storage->record];
+    }
+  };
+  for (const Ref<ObjectValue>& object : objects_) look(Value(object));
+  while (!pending.empty()) {
+    const Value value = std::move(pending.back());
+    pending.pop_back();
+    if (value.is_list() || value.is_tuple()) {
+      std::ranges::for_each(value.items(), look);
+    } else if (value.is_dict()) {
+      for (const auto& entry : value.to_dict().entries()) look(entry.value);
+    } else {
+      const ObjectValue& object = value.to_object();
+      for (std::size_t slot = 0; slot < object.slots.size(); ++slot) {
+        const Value& held = object.slots[slot];
+        if (held.is_tensor()) content.tensors.emplace(std::pair(&object, slot), &held.to_tensor());
+        look(held);
+      }
+    }
+  }
+  return content_.emplace(std::move(content));
+}
+
+const TensorValue* TorchScriptProgram::own_tensor(const ObjectValue& object, std::size_t slot) const {
+  const auto found = content().tensors.find({&object, slot});
+  return found == content().tensors.end() ? nullptr : found->second.get();
+}
+
+bool TorchScriptProgram::shares_memory(const TensorValue& tensor) const {
+  const auto found = tensor.storage ? content().memory.find(tensor.storage->record) : content().memory.end();
+  return found != content().memory.end() && found->second > 1;
 }
 
 Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode* node,

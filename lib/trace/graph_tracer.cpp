@@ -81,7 +81,17 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
 // Tensors are operands of subgraphs; control flow takes no other.
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta,
                              Shared<std::optional<SourceLocation>> source) {
-  GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
+  return get_attr_in(meta.kind() == ValueKind::kTensor ? *builders_.front() : builder(), target,
+                     std::move(meta), std::move(source));
+}
+
+NodeId GraphTracer::get_state(const std::string& target, Meta meta,
+                              Shared<std::optional<SourceLocation>> source) {
+  return get_attr_in(*builders_.front(), target, std::move(meta), std::move(source));
+}
+
+NodeId GraphTracer::get_attr_in(GraphBuilder& home, const std::string& target, Meta meta,
+                                Shared<std::optional<SourceLocation>> source) {
   auto id = home.find_attr(target);
   if (!id) {
     check_limit();
@@ -156,6 +166,11 @@ void GraphTracer::output(Argument value, Meta meta) {
 
 void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source) {
   builder().guard(std::move(expr), std::move(source));
+}
+
+void GraphTracer::note_state_write(NodeId copy) {
+  state_writes_.push_back({copy, facts_.info(current_module()).path});
+  journal_.add([this] { state_writes_.pop_back(); });
 }
 
 void GraphTracer::set_signature(GraphSignature signature) { builder().set_signature(std::move(signature)); }

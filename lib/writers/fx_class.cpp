@@ -532,6 +532,9 @@ class ClassWriter {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kPlaceholder) continue;
+      if (node.op == Opcode::kOutput) {
+        for (const Assignment& each : graph.graph.assignments()) line(assignment(graph, each));
+      }
       const std::string text = statement(graph, node);
       if (node.op != Opcode::kOutput) {
         const std::string scope = scope_change(node);
@@ -546,6 +549,19 @@ class ClassWriter {
       }
       line(text);
     }
+  }
+
+  // Of a plain attribute: of a module that is called, or of the class itself.
+  std::string assignment(const ModuleGraph& graph, const Assignment& each) {
+    const std::string holder(QualifiedName(each.target).parent());
+    const std::string name = name_of_part(QualifiedName(each.target).last());
+    const std::string value = argument(graph, each.value);
+    if (const auto called = called_.find(holder); called != called_.end())
+      return "setattr(self." + module_attribute(*called->second) + ", " + python_string(name) + ", " + value +
+             ")";
+    if (const auto live = live_attribute(holder))
+      return "setattr(" + *live + ", " + python_string(name) + ", " + value + ")";
+    return attribute(graph, each.target) + " = " + value;
   }
 
   static std::string source_text(const SourceLocation& source) {

@@ -105,6 +105,11 @@ class CollectionWriter {
         json_.field("expr", guard.expr.text());
         write_source(json_, guard.source);
       });
+      json_.key("assignments").objects_lines(graph.graph.assignments(), [&](const Assignment& assignment) {
+        json_.field("target", assignment.target);
+        field("value", graph.graph, assignment.value);
+        write_source(json_, assignment.source);
+      });
       if (graph.signature) signature(graph.graph, *graph.signature);
       if (graph.execution) execution(*graph.execution);
       if (graph.cost) cost(*graph.cost);
