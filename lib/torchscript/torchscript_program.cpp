@@ -388,11 +388,25 @@ bool TorchScriptProgram::shares_memory(const TensorValue& tensor) const {
   return found != content().memory.end() && found->second > 1;
 }
 
+// An archive has no place of `self.a = b`: that of b is on the same line, mostly, and else there is one
+// nearby.
+std::optional<SourceLocation> TorchScriptProgram::near(const IrNode& node,
+                                                       const std::string& function) const {
+  std::optional<SourceLocation> found = *location(node.input(1)->node(), function);
+  const IrNode* end = node.owning_block()->return_node();
+  for (const IrNode* at = node.previous(); !found && at != end; at = at->previous())
+    found = archive_->debug_records().find(at->source_range());
+  for (const IrNode* at = node.next(); !found && at != end; at = at->next())
+    found = archive_->debug_records().find(at->source_range());
+  return found;
+}
+
 Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode* node,
                                                                    const std::string& function) const {
   const auto known = locations_.find(node);
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->source_range());
+  if (!found && node->kind() == Symbol::kPrimSetAttr) found = near(*node, function);
   if (found && found->function.empty()) found->function = function;
   // Nodes that follow one another often come from one line.
   if (*last_location_ != found) last_location_ = std::move(found);

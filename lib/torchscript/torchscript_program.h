@@ -76,6 +76,7 @@ class TorchScriptProgram : public fxtrace::Program {
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
   void find_set_attributes(const ClassType& type) const;
+  std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
   // What the modules hold in the file.
   struct Content {
     std::unordered_set<const void*> reachable;  // lists, dicts and objects

@@ -81,8 +81,8 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
 // Tensors are operands of subgraphs; control flow takes no other.
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta,
                              Shared<std::optional<SourceLocation>> source) {
-  return get_attr_in(meta.kind() == ValueKind::kTensor ? *builders_.front() : builder(), target,
-                     std::move(meta), std::move(source));
+  GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
+  return get_attr_in(home, target, std::move(meta), std::move(source));
 }
 
 NodeId GraphTracer::get_state(const std::string& target, Meta meta,

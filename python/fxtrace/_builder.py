@@ -20,7 +20,7 @@ from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._named_tuples import classes_by_name
 from ._signature import model_signature, set_code
-from ._state import NAME, Assign, set_owner
+from ._state import NAME, Assign
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -227,7 +227,6 @@ class Builder:
         places = [(each.target, each.target.replace("\\.", "_")) for each in self.graph.assignments]
         targets = [self._placed.get(seen) or place_attribute(result, seen, self.plain_attribute(target)) for target, seen in places]
         result.add_module(NAME, Assign(targets, result))
-        result.register_forward_pre_hook(set_owner)
 
     def _check_users(self) -> None:
         for node in self.graph:

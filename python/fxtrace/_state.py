@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -27,17 +28,30 @@ class Assign(torch.nn.Module):
     def own(self, owner: torch.nn.Module) -> None:
         self.__dict__["_owner"] = weakref.ref(owner)
 
-    # A copy belongs to another graph module, whose next call says to which.
+    # A copy belongs to another graph module.
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_owner"}
+
+    def _find_owner(self) -> torch.nn.Module:
+        """torch.fx copies the modules of a graph module without a word to them: it is the one that calls."""
+        owner = self.__dict__.get("_owner", lambda: None)()
+        frame = sys._getframe()
+        while owner is None and frame.f_back is not None:
+            frame = frame.f_back
+            caller = frame.f_locals.get("self")
+            caller = caller.module if isinstance(caller, fx.Interpreter) else caller
+            if isinstance(caller, fx.GraphModule) and caller._modules.get(NAME) is self:
+                owner = caller
+        if owner is None or is_fx_tracing():
+            raise RebuildError(f"{NAME} does not know whose attributes it sets: it is called by no graph module")
+        self.own(owner)
+        return owner  # type: ignore[no-any-return]
 
     def forward(self, *values: Any) -> None:
         if proxy := next((value for value in values if isinstance(value, fx.Proxy)), None):
             proxy.tracer.create_proxy("call_module", proxy.tracer.path_of_module(self), values, {})  # type: ignore[attr-defined]
             return
-        owner = self.__dict__.get("_owner", lambda: None)()
-        if owner is None or is_fx_tracing():
-            raise RebuildError(f"{NAME} does not know whose attributes it sets: call the graph module itself")
+        owner = self._find_owner()
         for target, value in zip(self.targets, values):
             *folders, name = target.split(".")
             setattr(resolve_attribute(owner, ".".join(folders)), name, _mutable(value))
@@ -50,8 +64,3 @@ def _mutable(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _mutable(item) for key, item in value.items()}
     return tuple(map(_mutable, value)) if type(value) is tuple else value
-
-
-def set_owner(module: torch.nn.Module, args: Any) -> None:
-    """A forward pre-hook of the graph module."""
-    getattr(module, NAME).own(module)
