@@ -119,6 +119,7 @@ void Assignments::set(const Ref<ObjectValue>& object, const std::string& name, c
         after = write(entry, before, value, node);
       } else {
         check_plain(value, type, entry.target, node);
+        if (changed_.contains(entry.target)) refuse_change(entry.target, node);
         open({object.get(), slot});
       }
     }
@@ -220,14 +221,32 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
                  node);
 }
 
-void Assignments::check_change(const Value& container, const IrNode* node) const {
+// A list or dict of plain values that an attribute has is changed in the graph as it is in the code: it is
+// the attribute's own.
+void Assignments::note_change(const Value& container, const IrNode* node) {
   if (!run_.records()) return;
-  bool is_models = run_.program.holds(container.identity());
   if (const Proxy* proxy = recording_.find_recorded(container)) {
     const Node& made = run_.tracer->graph_of(proxy->ref).node(proxy->ref.node);
-    is_models = made.op == Opcode::kGetAttr && made.meta->kind() != ValueKind::kTensor;
+    if (made.op != Opcode::kGetAttr || made.meta->kind() == ValueKind::kTensor) return;
+    for (const Entry& entry : entries_) {
+      if (entry.target == *made.target) refuse_change(entry.target, node);
+    }
+    if (changed_.insert(*made.target).second)
+      run_.changes.add([this, target = *made.target] { changed_.erase(target); });
+    return;
   }
-  if (is_models) frames_.refuse("a list or dict that the model holds is changed in place", node);
+  if (!run_.program.holds(container.identity())) return;
+  const auto holder = run_.program.find_holder(container.identity());
+  if (!holder || !is_plain_type(*class_of(*holder->first).attributes()[holder->second].type))
+    frames_.refuse("a list or dict that the model holds is changed in place", node);
+  // It was taken for what it is in the file.
+  read_.insert(*holder);
+  open(*holder);
+  frames_.refuse("a list or dict that the model holds is changed in place", node);
+}
+
+void Assignments::refuse_change(const std::string& target, const IrNode* node) const {
+  frames_.refuse("'" + target + "' is set, and what it is is changed in place too", node);
 }
 
 void Assignments::check_leaf(ModuleId leaf, const IrNode* node) const {
@@ -245,6 +264,13 @@ void Assignments::finish() {
   for (const auto& [object, slot] : read_) {
     const auto module = run_.program.find_module(object);
     if (module && run_.tracer->runs_in_leaf(*module)) open({object, slot});
+  }
+  // Python has a copy of the list that a module of the archive has.
+  for (const auto& [object, slot] : run_.bound->state_of(run_.root).assigned) {
+    const auto module = run_.program.find_module(object);
+    const std::string target = target_of(*module, class_of(*object).attributes()[slot].name);
+    if (changed_.contains(target) && run_.tracer->runs_in_leaf(*module))
+      frames_.refuse("'" + target + "', which a leaf has too, is changed in place", nullptr);
   }
   for (const Entry& entry : entries_) {
     if (entry.is_tensor) continue;

@@ -28,8 +28,9 @@ class Assignments : Part {
   bool has_set(const ObjectValue& object, std::size_t slot) const;
   // Notes that the attribute's value was taken as it is in the file.
   void note_read(const ObjectValue& object, std::size_t slot) { read_.emplace(&object, slot); }
-  // Throws TraceFailure where the operator changes a list or dict that a module holds.
-  void check_change(const Value& container, const IrNode* node) const;
+  // Notes that an operator changes the value in place.  Throws TraceFailure where that is a list or dict
+  // which a module holds and a graph cannot say so; TraceAgain as set() does.
+  void note_change(const Value& container, const IrNode* node);
   // Throws TraceFailure where the leaf may read a plain value that is to be assigned after the run.
   void check_leaf(ModuleId leaf, const IrNode* node) const;
   // Records the plain values, at the end of the graph.  Throws TraceAgain as set() does.
@@ -50,6 +51,7 @@ class Assignments : Part {
   void open(const Attribute& attribute);
   void add(Entry entry);
   std::string target_of(ModuleId module, const std::string& name) const;
+  [[noreturn]] void refuse_change(const std::string& target, const IrNode* node) const;
   // Writes the tensor into the attribute; returns the value that the attribute has from now on.
   Value write(const Entry& entry, const Value& before, const Value& value, const IrNode* node);
   bool is_itself(const Entry& entry, const Value& before, const Value& value) const;
@@ -58,6 +60,7 @@ class Assignments : Part {
 
   std::vector<Entry> entries_;  // the last assignment to each attribute, in order
   std::set<Attribute> read_;
+  std::set<std::string> changed_;  // attributes whose lists or dicts are changed in place
 };
 
 }  // namespace fxtrace::torchscript

@@ -114,7 +114,7 @@ void OperatorCalls::run(const IrNode* node) {
   Values values = frames_.inputs(node);
   recording_.check_numbers(*schema, values, node);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (is_written(*schema, i)) run_.assignments.check_change(values[i], node);
+    if (is_written(*schema, i)) run_.assignments.note_change(values[i], node);
   }
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;

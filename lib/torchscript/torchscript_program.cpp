@@ -370,6 +370,7 @@ const TorchScriptProgram::Content& TorchScriptProgram::content() const {
       const ObjectValue& object = value.to_object();
       for (std::size_t slot = 0; slot < object.slots.size(); ++slot) {
         const Value& held = object.slots[slot];
+        if (held.is_list() || held.is_dict()) content.holders[held.identity()].emplace_back(&object, slot);
         if (held.is_tensor()) content.tensors.emplace(std::pair(&object, slot), &held.to_tensor());
         look(held);
       }
@@ -381,6 +382,13 @@ const TorchScriptProgram::Content& TorchScriptProgram::content() const {
 const TensorValue* TorchScriptProgram::own_tensor(const ObjectValue& object, std::size_t slot) const {
   const auto found = content().tensors.find({&object, slot});
   return found == content().tensors.end() ? nullptr : found->second.get();
+}
+
+std::optional<std::pair<const ObjectValue*, std::size_t>> TorchScriptProgram::find_holder(
+    const void* container) const {
+  const auto found = content().holders.find(container);
+  if (found == content().holders.end() || found->second.size() != 1) return std::nullopt;
+  return find_module(found->second[0].first) ? std::optional(found->second[0]) : std::nullopt;
 }
 
 bool TorchScriptProgram::shares_memory(const TensorValue& tensor) const {

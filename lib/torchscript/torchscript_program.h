@@ -57,6 +57,8 @@ class TorchScriptProgram : public fxtrace::Program {
   bool holds(const void* identity) const { return content().reachable.contains(identity); }
   // Returns the tensor that the attribute has in the file; null when it has none.
   const TensorValue* own_tensor(const ObjectValue& object, std::size_t slot) const;
+  // Returns the attribute of a module that is this list or dict; nothing where none or several are.
+  std::optional<std::pair<const ObjectValue*, std::size_t>> find_holder(const void* container) const;
   // Returns whether several attributes are tensors in the same memory as this one.
   bool shares_memory(const TensorValue& tensor) const;
   // Returns the node's position in the Python source.  `function` names the method or function that contains
@@ -82,6 +84,7 @@ class TorchScriptProgram : public fxtrace::Program {
     std::unordered_set<const void*> reachable;  // lists, dicts and objects
     std::map<std::pair<const ObjectValue*, std::size_t>, TensorRef> tensors;
     std::unordered_map<std::string, std::size_t> memory;  // how many values are in a storage
+    std::unordered_map<const void*, std::vector<std::pair<const ObjectValue*, std::size_t>>> holders;
   };
   const Content& content() const;
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -28,29 +29,31 @@ class Assign(torch.nn.Module):
     def own(self, owner: torch.nn.Module) -> None:
         self.__dict__["_owner"] = weakref.ref(owner)
 
-    # A copy belongs to another graph module.
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_owner"}
+    def __deepcopy__(self, memo: Any) -> Assign:
+        copied = Assign(self.targets, self)
+        del copied.__dict__["_owner"]  # another graph module, which calls it
+        return copied
+
+    # torch.fx traces what it reads back, and takes attributes for constants.
+    def __reduce__(self) -> Any:
+        raise RebuildError(f"a graph module that assigns {', '.join(self.targets)} cannot be pickled: save the collection")
 
     def _find_owner(self) -> torch.nn.Module:
         """torch.fx copies the modules of a graph module without a word to them: it is the one that calls."""
-        owner = self.__dict__.get("_owner", lambda: None)()
-        frame = sys._getframe()
-        while owner is None and frame.f_back is not None:
-            frame = frame.f_back
+        if owner := self.__dict__.get("_owner", lambda: None)():
+            return owner  # type: ignore[no-any-return]
+        frame: FrameType | None = sys._getframe()
+        while frame := frame.f_back:
             caller = frame.f_locals.get("self")
             caller = caller.module if isinstance(caller, fx.Interpreter) else caller
             if isinstance(caller, fx.GraphModule) and caller._modules.get(NAME) is self:
-                owner = caller
-        if owner is None or is_fx_tracing():
-            raise RebuildError(f"{NAME} does not know whose attributes it sets: it is called by no graph module")
-        self.own(owner)
-        return owner  # type: ignore[no-any-return]
+                self.own(caller)
+                return caller
+        raise RebuildError(f"{NAME} does not know whose attributes it sets: it is called by no graph module")
 
     def forward(self, *values: Any) -> None:
-        if proxy := next((value for value in values if isinstance(value, fx.Proxy)), None):
-            proxy.tracer.create_proxy("call_module", proxy.tracer.path_of_module(self), values, {})  # type: ignore[attr-defined]
-            return
+        if is_fx_tracing():
+            raise RebuildError(f"torch.fx cannot trace a graph module that assigns {', '.join(self.targets)}")
         owner = self._find_owner()
         for target, value in zip(self.targets, values):
             *folders, name = target.split(".")
