@@ -372,9 +372,9 @@ class Extraction {
   // Those to attributes of the module whose values the part has; of a part between nodes, those that it
   // computes.
   void take_assignments(ModuleGraph& graph) const {
-    const bool is_whole = taken_.has_all_inputs || taken_.module != taken_.graph->module;
     for (const Assignment& assignment : taken_.graph->graph.assignments()) {
-      bool is_here = QualifiedName(assignment.target).is_below(taken_.module), is_computed = is_whole;
+      bool is_here = !taken_.module || QualifiedName(assignment.target).is_below(*taken_.module);
+      bool is_computed = taken_.module.has_value();
       for_each_reference(assignment.value, [&](NodeId id) {
         is_here = is_here && made_.contains(id.index);
         is_computed = is_computed || taken_.nodes->is_member(taken_.nodes->position(id));

@@ -239,8 +239,7 @@ void Assignments::note_change(const Value& container, const IrNode* node) {
   const auto holder = run_.program.find_holder(container.identity());
   if (!holder || !is_plain_type(*class_of(*holder->first).attributes()[holder->second].type))
     frames_.refuse("a list or dict that the model holds is changed in place", node);
-  // It was taken for what it is in the file.
-  read_.insert(*holder);
+  read_.insert(*holder);  // as what it is in the file
   open(*holder);
   frames_.refuse("a list or dict that the model holds is changed in place", node);
 }
@@ -260,17 +259,32 @@ void Assignments::check_leaf(ModuleId leaf, const IrNode* node) const {
   }
 }
 
-void Assignments::finish() {
+bool Assignments::gives(const Value& value, const std::string& target) const {
+  if (const Proxy* proxy = recording_.find_recorded(value)) {
+    const Node& made = run_.tracer->graph_of(proxy->ref).node(proxy->ref.node);
+    return made.op == Opcode::kGetAttr && *made.target == target;
+  }
+  const auto part_gives = [&](const Value& part) { return gives(part, target); };
+  if (value.is_list() || value.is_tuple()) return std::ranges::any_of(value.items(), part_gives);
+  return value.is_dict() && std::ranges::any_of(value.to_dict().entries(), [&](const auto& entry) {
+           return gives(entry.value, target);
+         });
+}
+
+void Assignments::finish(const Value& output) {
   for (const auto& [object, slot] : read_) {
     const auto module = run_.program.find_module(object);
     if (module && run_.tracer->runs_in_leaf(*module)) open({object, slot});
   }
-  // Python has a copy of the list that a module of the archive has.
-  for (const auto& [object, slot] : run_.bound->state_of(run_.root).assigned) {
-    const auto module = run_.program.find_module(object);
-    const std::string target = target_of(*module, class_of(*object).attributes()[slot].name);
-    if (changed_.contains(target) && run_.tracer->runs_in_leaf(*module))
+  for (const std::string& target : changed_) {
+    const auto holder =
+        std::ranges::find(run_.program.modules(), QualifiedName(target).parent(), &ModuleInfo::path);
+    const ModuleId module{static_cast<std::uint32_t>(holder - run_.program.modules().begin())};
+    // In Python it is a copy of what the archive's own module has.
+    if (run_.tracer->runs_in_leaf(module))
       frames_.refuse("'" + target + "', which a leaf has too, is changed in place", nullptr);
+    if (gives(output, target))
+      frames_.refuse("'" + target + "' is given back, and changed in place by the next call", nullptr);
   }
   for (const Entry& entry : entries_) {
     if (entry.is_tensor) continue;

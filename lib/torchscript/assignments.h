@@ -33,8 +33,8 @@ class Assignments : Part {
   void note_change(const Value& container, const IrNode* node);
   // Throws TraceFailure where the leaf may read a plain value that is to be assigned after the run.
   void check_leaf(ModuleId leaf, const IrNode* node) const;
-  // Records the plain values, at the end of the graph.  Throws TraceAgain as set() does.
-  void finish();
+  // Records the plain values, at the end of a graph with this output.  Throws as set() does.
+  void finish(const Value& output);
 
  private:
   using Attribute = std::pair<const ObjectValue*, std::size_t>;
@@ -51,6 +51,7 @@ class Assignments : Part {
   void open(const Attribute& attribute);
   void add(Entry entry);
   std::string target_of(ModuleId module, const std::string& name) const;
+  bool gives(const Value& value, const std::string& target) const;
   [[noreturn]] void refuse_change(const std::string& target, const IrNode* node) const;
   // Writes the tensor into the attribute; returns the value that the attribute has from now on.
   Value write(const Entry& entry, const Value& before, const Value& value, const IrNode* node);

@@ -77,7 +77,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   try {
     const Value output = run_.calls.run_root(function, std::move(values));
     if (run_.shapes) run_.tracer->module_gives(root, tensors_in(known_of_value(output)));
-    run_.assignments.finish();
+    run_.assignments.finish(output);
     run_.tracer->output(run_.recording.argument(output, nullptr),
                         meta_of(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
     run_.stacks.fold();

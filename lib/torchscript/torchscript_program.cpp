@@ -306,23 +306,51 @@ const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& ten
   return nullptr;
 }
 
-// Attributes that any method of the class sets, by the class they belong to.
+namespace {
+
+// Of a list or dict that the operator changes in place: the node that gets it from an attribute.  Null where
+// that is not how the code has it.
+const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
+  const IrNode* made = node.input(input)->node();
+  while (made->kind() != Symbol::kPrimGetAttr) {
+    const auto* schema = made->operator_schema();  // of a list in a list
+    if (schema == nullptr || schema->schema.name != "aten::__getitem__") return nullptr;
+    made = made->input(0)->node();
+  }
+  return made;
+}
+
+}  // namespace
+
+// Attributes that any method of the class sets or changes in place, by the class they belong to.
 void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
   if (!searched_types_.insert(&type).second) return;
+  const auto add = [&](const IrNode& access) {
+    if (const auto* holder = access.input(0)->type()->as<ClassType>())
+      set_attributes_[holder][access.text()].insert(&type);
+  };
   const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
     for (const auto* node : block.nodes()) {
-      if (node->kind() == Symbol::kPrimSetAttr) {
-        if (const auto* holder = node->input(0)->type()->as<ClassType>()) {
-          set_attributes_[holder][node->text()].insert(&type);
-        }
+      if (node->kind() == Symbol::kPrimSetAttr) add(*node);
+      const auto* op = node->operator_schema();
+      for (std::size_t i = 0; op != nullptr && i < op->schema.arguments.size() && i < node->inputs().size();
+           ++i) {
+        const TypeKind kind = node->input(i)->type()->kind();
+        const bool is_container = kind == TypeKind::kList || kind == TypeKind::kDict;
+        if (!op->schema.arguments[i].is_written || !is_container) continue;
+        if (const IrNode* changed = find_changed_attribute(*node, i)) add(*changed);
       }
       for (const auto* inner : node->blocks()) look(*inner);
     }
   };
+  const auto look_into = [&](Function& function) {
+    if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
+  };
   for (auto* method : type.methods()) {
-    if (method->name() == "__setstate__") continue;
-    if (const IrGraph* graph = archive_->find_graph(*method)) look(*graph->block());
+    if (method->name() != "__setstate__") look_into(*method);
   }
+  for (const auto& [name, hook] : type.forward_pre_hooks()) look_into(*hook);
+  for (const auto& [name, hook] : type.forward_hooks()) look_into(*hook);
 }
 
 bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
