@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 import torch
@@ -42,13 +41,14 @@ class Assign(torch.nn.Module):
         """torch.fx copies the modules of a graph module without a word to them: it is the one that calls."""
         if owner := self.__dict__.get("_owner", lambda: None)():
             return owner  # type: ignore[no-any-return]
-        frame: FrameType | None = sys._getframe()
-        while frame := frame.f_back:
+        frame = sys._getframe().f_back
+        while frame is not None:
             caller = frame.f_locals.get("self")
             caller = caller.module if isinstance(caller, fx.Interpreter) else caller
             if isinstance(caller, fx.GraphModule) and caller._modules.get(NAME) is self:
                 self.own(caller)
                 return caller
+            frame = frame.f_back
         raise RebuildError(f"{NAME} does not know whose attributes it sets: it is called by no graph module")
 
     def forward(self, *values: Any) -> None:
@@ -61,8 +61,8 @@ class Assign(torch.nn.Module):
 
 
 def _mutable(value: Any) -> Any:
-    """torch.fx keeps its own classes of lists and dicts in the nodes."""
-    if isinstance(value, list):
+    """torch.fx keeps its own classes of lists and dicts in the nodes, and TorchScript has lists of sizes."""
+    if isinstance(value, (list, torch.Size)):
         return [_mutable(item) for item in value]
     if isinstance(value, dict):
         return {key: _mutable(item) for key, item in value.items()}
