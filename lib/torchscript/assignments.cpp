@@ -156,7 +156,7 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
                        ": only a tensor in the place of a tensor can be assigned in a graph",
                    node);
   }
-  // self.h += x
+  // self.state += x
   if (is_itself(entry, before, value)) return before;
   const ClassType& type = class_of(*entry.object);
   for (std::optional<ModuleId> holder = entry.module; holder;

@@ -553,15 +553,20 @@ class ClassWriter {
 
   // Of a plain attribute: of a module that is called, or of the class itself.
   std::string assignment(const ModuleGraph& graph, const Assignment& each) {
-    const std::string holder(QualifiedName(each.target).parent());
+    const std::string_view holder = QualifiedName(each.target).parent();
     const std::string name = name_of_part(QualifiedName(each.target).last());
     const std::string value = argument(graph, each.value);
-    if (const auto called = called_.find(holder); called != called_.end())
-      return "setattr(self." + module_attribute(*called->second) + ", " + python_string(name) + ", " + value +
-             ")";
-    if (const auto live = live_attribute(holder))
-      return "setattr(" + *live + ", " + python_string(name) + ", " + value + ")";
-    return attribute(graph, each.target) + " = " + value;
+    const auto called = called_.find(holder);
+    std::optional<std::string> module;
+    if (called != called_.end()) {
+      module = "self." + module_attribute(*called->second);
+    } else {
+      module = live_attribute(std::string(holder));
+    }
+    if (!module) return attribute(graph, each.target) + " = " + value;
+    if (!is_python_name(name) || has_word(torch_module_names(), name))
+      problem_ = python_string(each.target) + " is no name of an attribute";
+    return *module + "." + name + " = " + value;
   }
 
   static std::string source_text(const SourceLocation& source) {
