@@ -75,6 +75,14 @@ bool Assignments::is_open(const ObjectValue& object, std::size_t slot) const {
   return run_.bound->state_of(run_.root).assigned.contains({&object, slot}) && !has_set(object, slot);
 }
 
+bool Assignments::is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const {
+  for (std::optional<ModuleId> holder = module; holder;
+       holder = run_.program.modules()[holder->index].parent) {
+    if (run_.tracer->is_leaf(*holder) && run_.program.is_set_inside(*holder, type, name)) return true;
+  }
+  return false;
+}
+
 void Assignments::open(const Attribute& attribute) {
   if (!run_.bound->state_of(run_.root).assigned.insert(attribute).second) return;
   if (read_.contains(attribute)) throw TraceAgain();
@@ -159,12 +167,8 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
   // self.state += x
   if (is_itself(entry, before, value)) return before;
   const ClassType& type = class_of(*entry.object);
-  for (std::optional<ModuleId> holder = entry.module; holder;
-       holder = run_.program.modules()[holder->index].parent) {
-    if (run_.tracer->is_leaf(*holder) &&
-        run_.program.is_set_inside(*holder, type, type.attributes()[entry.slot].name))
-      frames_.refuse("'" + target + "' is set, which the leaf that holds it sets too", node);
-  }
+  if (is_set_by_leaf(entry.module, type, type.attributes()[entry.slot].name))
+    frames_.refuse("'" + target + "' is set, which the leaf that holds it sets too", node);
   const TensorValue* own = run_.program.own_tensor(*entry.object, entry.slot);
   if (own == nullptr) frames_.refuse("'" + target + "' is set, whose tensor is not known", node);
   if (own->requires_grad) {
@@ -176,7 +180,6 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
     frames_.refuse("'" + target + "' is set, which shares its memory with another tensor of the model", node);
   }
   check_form(*own, value, target, node);
-  open({entry.object.get(), entry.slot});
   const TensorNames::Known known = std::make_shared<AbstractValue>(known_of_value(value));
   Argument source = recording_.argument(value, node);
   Value after = make_proxy(run_.ref(*source.get_if<NodeId>()), tensor_type());
@@ -274,7 +277,11 @@ bool Assignments::gives(const Value& value, const std::string& target) const {
 void Assignments::finish(const Value& output) {
   for (const auto& [object, slot] : read_) {
     const auto module = run_.program.find_module(object);
-    if (module && run_.tracer->runs_in_leaf(*module)) open({object, slot});
+    const auto& attribute = class_of(*object).attributes()[slot];
+    const bool is_set =
+        module && run_.tracer->runs_in_leaf(*module) &&
+        (!may_hold_tensor(*attribute.type) || is_set_by_leaf(*module, class_of(*object), attribute.name));
+    if (is_set) open({object, slot});
   }
   for (const std::string& target : changed_) {
     const auto holder =

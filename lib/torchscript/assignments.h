@@ -26,6 +26,8 @@ class Assignments : Part {
   bool is_open(const ObjectValue& object, std::size_t slot) const;
   // Returns whether this run has assigned it so far.
   bool has_set(const ObjectValue& object, std::size_t slot) const;
+  // Returns whether a leaf has the module, or is it, and its code sets the attribute.
+  bool is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const;
   // Notes that the attribute's value was taken as it is in the file.
   void note_read(const ObjectValue& object, std::size_t slot) { read_.emplace(&object, slot); }
   // Notes that an operator changes the value in place.  Throws TraceFailure where that is a list or dict

@@ -252,8 +252,11 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   // What code sets may be another value than the file's: where a leaf has run, or in a later call.
   const bool may_change = module && run_.mode != Mode::kState && !current.is_object() &&
                           run_.program.is_set_by_code(class_of(object), name);
-  const bool live = may_change && run_.records() && run_.tracer->runs_in_leaf(*module);
   const bool open = may_change && run_.records() && run_.assignments.is_open(object, *slot);
+  const bool live = may_change && run_.records() &&
+                    ((open && current.is_tensor()) || run_.tracer->runs_in_leaf(*module) ||
+                     run_.assignments.is_set_by_leaf(*module, class_of(object), name));
+  if (may_change && run_.records() && current.is_tensor()) run_.assignments.note_read(object, *slot);
   if (may_change && run_.mode == Mode::kAbstract && !run_.assignments.has_set(object, *slot))
     return make_proxy(NodeRef{}, current.is_tensor() ? tensor_type() : type);
   if (!current.is_tensor() && !opaque_proxy && !live && !open) {
