@@ -268,8 +268,8 @@ TEST_CASE("what exported programs add", "[json_writer]") {
   CHECK(json["parameters"][3].dump() == R"({"name":"queue","kind":"custom_object","shape":null,"dtype":null,)"
                                         R"("type":"__torch__.torch.classes.pkg.Queue","alias_of":null})");
   const auto& graph = json["graphs"][0];
-  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards",
-                               "assignments", "graph_signature", "execution"});
+  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "assignments",
+                               "graph_signature", "execution"});
   CHECK(graph["nodes"][1]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":3})");
   CHECK(graph["nodes"][2]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":"batch"})");
   CHECK(graph["nodes"][5].dump() ==
