@@ -185,8 +185,10 @@ Command make_verify_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   const char* group = "Verification";
   verify::VerifyOptions& options = arguments->options;
-  add_last_value(app, group, "--runs", options.runs, "N",
-                 "how often, each time with sizes of named dimensions drawn from their ranges. Default 1")
+  add_last_value(
+      app, group, "--runs", options.runs, "N",
+      "how often, each time with sizes of named dimensions drawn from their ranges. Default 1; 2 for a graph that "
+      "keeps state")
       ->check(integer_from(1));
   add_last_value(app, group, "--seed", options.seed, "N",
                  "of inputs, and of operators that draw random numbers. Default 0")

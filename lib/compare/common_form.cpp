@@ -90,7 +90,7 @@ class CommonForm {
         note_written(node);
       }
     }
-    numbers_.apply_to_signature(graph_);
+    numbers_.apply_to_ends(graph_);
     std::ranges::move(made_, std::back_inserter(graph_.constants));
   }
 

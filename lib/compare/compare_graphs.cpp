@@ -83,6 +83,7 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
   }
   tell_new(after.size());
   compare_order(now);
+  compare_assignments(now, pair.before->module);
   compare_guards(*pair.before, *pair.after, now.renames);
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& names : now.bodies) {
@@ -90,6 +91,41 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
     const ModuleGraph* body = pair.before->subgraphs.find(names.first);
     const ModuleGraph* other = pair.after->subgraphs.find(names.second);
     if (body != nullptr && other != nullptr) pending.push_back({body, other, *pair.name + ":" + names.first});
+  }
+}
+
+// The texts of both sides, with the nodes of the first called as those of the second.
+void Comparer::compare_assignments(const Current& now, const std::string& module) {
+  const auto text = [&](const Assignment& assignment, const Argument& value) {
+    return assignment.target + " = " + print_argument(now.after.graph().graph, value);
+  };
+  std::map<std::string, std::int64_t> left;  // of the second
+  for (const Assignment& each : now.after.graph().graph.assignments()) ++left[text(each, each.value)];
+  const auto tell = [&](const Graph& graph, const Assignment& each, Change change) {
+    add(module, {.kind = DifferenceKind::kNodes,
+                 .change = change,
+                 .subject = each.target,
+                 .text = each.target + " = " + print_argument(graph, each.value),
+                 .graph = now.name,
+                 .source = each.source});
+  };
+  for (const Assignment& each : now.before.graph().graph.assignments()) {
+    bool is_paired = true;
+    const Argument value = map_references<NodeId>(each.value, [&](NodeId id) -> Argument {
+      const Place other = now.nodes.in_after(now.before.place(id));
+      is_paired = is_paired && other != kNoPlace;
+      return other == kNoPlace ? Argument() : Argument(now.after[other].id);
+    });
+    const auto found = left.find(text(each, value));
+    if (is_paired && found != left.end() && found->second > 0) {
+      --found->second;
+    } else {
+      tell(now.before.graph().graph, each, Change::kRemoved);
+    }
+  }
+  for (const Assignment& each : now.after.graph().graph.assignments()) {
+    std::int64_t& count = left[text(each, each.value)];
+    if (count-- > 0) tell(now.after.graph().graph, each, Change::kAdded);
   }
 }
 

@@ -127,6 +127,7 @@ class Comparer {
     std::vector<std::pair<std::string, std::string>> bodies;
   };
   void compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pending);
+  void compare_assignments(const Current& now, const std::string& module);
   // Dimensions of inputs that stand in one place, where they tell of one new name each.
   void find_renames(Current& now);
   void one_sided_node(const ComparedGraph& graph, Place place, Change change, const Shared<std::string>& name,

@@ -133,6 +133,7 @@ struct FxtraceEngine {
   // --- TorchScript --- `map`, which may be null, provides the memory of tensors.
   FxtraceValue* (*load)(FxtraceRead read, FxtraceMap map, void* context, uint64_t size);
   FxtraceValue* (*attribute)(FxtraceValue* object, const char* name);
+  bool (*set_attribute)(FxtraceValue* object, const char* name, FxtraceValue* value);
   bool (*has_method)(FxtraceValue* object, const char* name);
   // Calls a method; "__call__" is forward with the module's hooks.
   FxtraceValue* (*call_method)(FxtraceValue* object, const char* name, const FxtraceArguments* arguments);

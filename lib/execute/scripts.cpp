@@ -54,6 +54,30 @@ c10::IValue constants_of(const std::shared_ptr<Reader>& file) {
                                            torch::jit::ObjLoaderFunc, c10::Device(c10::kCPU), archive);
 }
 
+// The value with lists and dicts of the types that the attribute's own code takes.
+c10::IValue as_type(const c10::IValue& value, const c10::TypePtr& type) {
+  if (const auto optional = type->cast<c10::OptionalType>())
+    return value.isNone() ? value : as_type(value, optional->getElementType());
+  if (const auto list = type->cast<c10::ListType>()) {
+    c10::impl::GenericList items(list->getElementType());
+    for (const c10::IValue& item : value.toListRef()) items.push_back(as_type(item, list->getElementType()));
+    return items;
+  }
+  if (const auto dict = type->cast<c10::DictType>()) {
+    c10::impl::GenericDict entries(dict->getKeyType(), dict->getValueType());
+    for (const auto& entry : value.toGenericDict())
+      entries.insert(entry.key(), as_type(entry.value(), dict->getValueType()));
+    return entries;
+  }
+  if (const auto tuple = type->cast<c10::TupleType>()) {
+    std::vector<c10::IValue> items;
+    for (size_t i = 0; i < tuple->elements().size(); ++i)
+      items.push_back(as_type(value.toTupleRef().elements().at(i), tuple->elements()[i]));
+    return c10::ivalue::Tuple::create(std::move(items));
+  }
+  return value;
+}
+
 // torch::jit::load() copies every tensor: this loads the same with the records mapped into memory.
 class MappedModel {
  public:
@@ -220,6 +244,14 @@ void add_scripts(FxtraceEngine& engine) {
     return value_of([&] {
       TORCH_CHECK(object->value.isObject(), "it has no attribute ", name);
       return object->value.toObject()->getAttr(name);
+    });
+  };
+  engine.set_attribute = [](FxtraceValue* object, const char* name, FxtraceValue* value) {
+    return guarded(false, [&] {
+      TORCH_CHECK(object->value.isObject(), "it has no attribute ", name);
+      const auto holder = object->value.toObject();
+      holder->setAttr(name, as_type(value->value, holder->type()->getAttribute(name)));
+      return true;
     });
   };
   engine.has_method = [](FxtraceValue* object, const char* name) {

@@ -181,6 +181,8 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
     for (auto& [name, arg] : node.kwargs) arg = map_references<NodeId>(arg, replace);
   }
   replaced.users = std::move(kept);
+  if (!assignments_.empty() && (!where || where(last_)))
+    map_assignments([&](const Argument& value) { return map_references<NodeId>(value, replace); });
   if (moved.empty()) return;
   // Both are in order; what is behind the first of `moved` has to make room.
   const auto before = [&](NodeId a, NodeId b) { return is_before(a, b); };
@@ -191,6 +193,22 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
                  before);
   users.erase(first, users.end());
   users.insert(users.end(), merged.begin(), merged.end());
+}
+
+void Graph::assign(Assignment assignment) {
+  for_each_reference(assignment.value, [&](NodeId id) { place(id); });
+  assignments_.push_back(std::move(assignment));
+}
+
+void Graph::map_assignments(const std::function<Argument(const Argument&)>& f) {
+  for (Assignment& assignment : assignments_) assignment.value = f(assignment.value);
+}
+
+bool Graph::is_assigned(NodeId id) const {
+  bool found = false;
+  for (const Assignment& assignment : assignments_)
+    for_each_reference(assignment.value, [&](NodeId named) { found = found || named == id; });
+  return found;
 }
 
 void Graph::move_before(NodeId position, NodeId id) {
@@ -231,6 +249,7 @@ void Graph::erase(NodeId id) {
   if (!node.users.empty()) {
     throw defect("cannot erase " + node.name + ": it is used by " + this->node(node.users.front()).name);
   }
+  if (is_assigned(id)) throw defect("cannot erase " + node.name + ": it is assigned to an attribute");
   for_each_input(node, [&](NodeId input) { remove_user(input, id); });
   release(id);
 }
@@ -245,6 +264,7 @@ void Graph::erase(const std::vector<NodeId>& ids) {
     if (other != node.users.end()) {
       throw defect("cannot erase " + node.name + ": it is used by " + this->node(*other).name);
     }
+    if (is_assigned(id)) throw defect("cannot erase " + node.name + ": it is assigned to an attribute");
   }
   for (const NodeId id : ids) {
     for_each_input(own(id), [&](NodeId input) {

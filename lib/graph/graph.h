@@ -22,6 +22,13 @@ struct Constant;
 struct Guard;
 struct Execution;
 
+// A plain value that the module's forward assigns to an attribute: the attribute has it after the run.
+struct Assignment {
+  std::string target;  // qualified name from the model's root
+  Argument value;
+  std::optional<SourceLocation> source;
+};
+
 // A graph, which owns its nodes, in execution order.  A copy is independent; NodeIds keep their meaning in
 // it. Only the mutators below maintain Node::users.  Every function throws Error(kInternal) for an id that is
 // not (or no longer) in the graph.
@@ -51,16 +58,24 @@ class Graph {
   NodeId next(NodeId id) const { return links_[place(id)].next; }
   NodeId previous(NodeId id) const { return links_[place(id)].previous; }
   bool is_before(NodeId a, NodeId b) const { return rank(a) < rank(b); }
+  // In the order in which they are carried out, behind the last node.  The nodes that they name do not count
+  // them as users.
+  const std::vector<Assignment>& assignments() const { return assignments_; }
+  bool is_assigned(NodeId id) const;  // whether an assignment names it
 
   // --- structure ---
   NodeId append(NodeSpec spec);
   NodeId insert_before(NodeId position, NodeSpec spec);
   void set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs);
   // Replaces `from` by `to` in the arguments of all users for which where() holds, except `to` itself.
+  // Assignments are replaced where the last node would be.
   void replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where = {});
+  void assign(Assignment assignment);
+  // Replaces the value of each assignment by f(value).
+  void map_assignments(const std::function<Argument(const Argument&)>& f);
   // Moves a node that has no arguments; its users must come after `position`.
   void move_before(NodeId position, NodeId id);
-  // Erases a node.  Throws Error(kInternal) when it still has users.
+  // Erases a node.  Throws Error(kInternal) when it still has users, or an assignment names it.
   void erase(NodeId id);
   // Erases nodes that may use each other.  Throws Error(kInternal) when another node uses one of them.  Takes
   // time linear in their arguments and in the users of these.
@@ -115,6 +130,7 @@ class Graph {
   std::vector<std::uint32_t> place_of_;  // by id
   NodeId first_, last_;
   std::vector<NodeId> inserted_;  // by insert_before(), the newest last
+  std::vector<Assignment> assignments_;
   Namespace names_;
   std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions, interned
 };

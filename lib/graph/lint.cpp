@@ -97,6 +97,14 @@ class CollectionLint {
       check_target(node, constants, here);
       check_subgraphs(node, subgraphs, here);
     }
+    for (const Assignment& assignment : graph.graph.assignments()) {
+      const std::string here = place + ": the assignment to '" + assignment.target + "'";
+      if (!graph.execution) throw lint_error(here + " is in a body of control flow");
+      check_module(std::string(QualifiedName(assignment.target).parent()), here);
+      for_each_reference(assignment.value, [&](NodeId id) {
+        if (!graph.graph.contains(id)) throw lint_error(here + " names no node");
+      });
+    }
     check_all_used(constants, "constant", place);
     check_all_used(subgraphs, "subgraph", place);
     if (graph.signature) check_signature(*graph.signature, graph.graph, place);

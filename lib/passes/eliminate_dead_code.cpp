@@ -36,6 +36,7 @@ class DeadCode {
  private:
   bool is_dead(const Node& node) {
     if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || !node.users.empty()) return false;
+    if (graph_.graph.is_assigned(node.id)) return false;
     if (node.op == Opcode::kGetAttr) return true;
     if (node.op != Opcode::kCallFunction) return false;
     const Effects effects = context_.semantics.effects(graph_, node);

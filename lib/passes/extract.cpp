@@ -275,6 +275,7 @@ class Extraction {
       if (nodes.node(i).op != Opcode::kOutput && is_inside(i)) copy(graph, nodes.order()[i]);
     }
     add_output(graph);
+    take_assignments(graph);
     take_parts(graph);
     take_guards(graph, entering);
   }
@@ -285,6 +286,7 @@ class Extraction {
     const Node& node = nodes.node(position);
     if (node.op != Opcode::kGetAttr) return nodes.is_member(position);
     const bool is_used =
+        (taken_.has_all_inputs && taken_.graph->graph.is_assigned(node.id)) ||
         std::ranges::any_of(node.users, [&](NodeId user) { return nodes.is_member(nodes.position(user)); });
     return is_used && !nodes.is_read_before(position);
   }
@@ -365,6 +367,21 @@ class Extraction {
     }
     spec.meta = std::move(meta);
     graph.graph.append(std::move(spec));
+  }
+
+  // Those to attributes of the module whose values the part has; of a part between nodes, those that it
+  // computes.
+  void take_assignments(ModuleGraph& graph) const {
+    for (const Assignment& assignment : taken_.graph->graph.assignments()) {
+      bool is_here = !taken_.module || QualifiedName(assignment.target).is_below(*taken_.module);
+      bool is_computed = taken_.module.has_value();
+      for_each_reference(assignment.value, [&](NodeId id) {
+        is_here = is_here && made_.contains(id.index);
+        is_computed = is_computed || taken_.nodes->is_member(taken_.nodes->position(id));
+      });
+      if (is_here && is_computed)
+        graph.graph.assign({assignment.target, mapped(assignment.value, made_), assignment.source});
+    }
   }
 
   void take_parts(ModuleGraph& graph) const {

@@ -21,7 +21,7 @@ class Fold {
 
   void run() {
     for (const NodeId id : graph_.graph.order()) visit(id);
-    values_.apply_to_signature(graph_);
+    values_.apply_to_ends(graph_);
     erase_nodes(graph_, folded_);
     context_.semantics.forget_subgraphs();
   }

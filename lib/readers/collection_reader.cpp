@@ -609,6 +609,14 @@ class Reader {
       guard.no_others();
       return result;
     });
+    if (const auto assignments = fields.find("assignments")) {
+      for (const JsonValue item : assignments->items()) {
+        Fields assignment(item);
+        graph.graph.assign({std::string(assignment.text("target")), argument(assignment.at("value"), nodes),
+                            source(assignment.at("source"))});
+        assignment.no_others();
+      }
+    }
     if (const auto entries = fields.find("graph_signature")) graph.signature = signature(*entries, nodes);
     if (const auto order = fields.find("execution")) graph.execution = execution(*order);
     if (const auto own = fields.find("cost")) graph.cost = cost(*own);

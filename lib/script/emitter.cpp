@@ -305,7 +305,8 @@ void Emitter::emit_assignment_to(const Tree& target, const Tree& value, const Tr
       const TypePtr declared = type.is_there() ? types_.parse(type) : nullptr;
       const Sugared object = emit_sugared(target.part(0));
       IrValue* assigned = as_value(emit_sugared(value, 1, declared), range_of(value));
-      return set_attribute(object, target.text, assigned, range);
+      // An archive has the place of what is assigned, and none of the statement.
+      return set_attribute(object, target.text, assigned, range, range_of(value));
     }
     case Syntax::kSubscript:
       return emit_subscript_assignment(range, target, emit(value));
@@ -362,7 +363,8 @@ void Emitter::assign_all(Expressions targets, const std::vector<Sugared>& values
         environment_.set(range_of(*target), target->text, values.at(next++));
         break;
       case Syntax::kAttribute:
-        set_attribute(emit_sugared(target->part(0)), target->text, as_value(values.at(next++), range), range);
+        set_attribute(emit_sugared(target->part(0)), target->text, as_value(values.at(next++), range), range,
+                      range);
         break;
       case Syntax::kStarred: {
         const Tree& name = target->part(0);
@@ -433,7 +435,8 @@ void Emitter::emit_augmented_assignment(const Tree& statement) {
     case Syntax::kAttribute: {
       const Sugared object = emit_sugared(target.part(0));
       IrValue* before = as_value(attribute(object, target.text, range_of(target)), range_of(target));
-      return set_attribute(object, target.text, emit_augmented(statement, before), range_of(statement));
+      return set_attribute(object, target.text, emit_augmented(statement, before), range_of(statement),
+                           range_of(statement));
     }
     case Syntax::kSubscript:
       return emit_augmented_subscript(statement);

@@ -137,7 +137,8 @@ class Emitter {
   std::optional<Sugared> find_builtin_method(IrValue* self, std::string_view name);
   Sugared attribute_of_namespace(const Sugared& value, std::string_view name, const SourceRange& range);
   bool has_attribute(const Sugared& value, const std::string& name, const SourceRange& range);
-  void set_attribute(const Sugared& object, std::string_view name, IrValue* value, const SourceRange& range);
+  void set_attribute(const Sugared& object, std::string_view name, IrValue* value, const SourceRange& range,
+                     const SourceRange& place);
   Sugared resolve_global(const std::string& qualified, const SourceRange& range);
 
   // Operations of sugared values.

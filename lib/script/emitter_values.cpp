@@ -411,7 +411,7 @@ bool Emitter::has_attribute(const Sugared& value, const std::string& name, const
 }
 
 void Emitter::set_attribute(const Sugared& object, std::string_view name, IrValue* value,
-                            const SourceRange& range) {
+                            const SourceRange& range, const SourceRange& place) {
   IrValue* holder = as_value(object, range);
   const auto* type = holder->type()->as<ClassType>();
   if (type == nullptr)
@@ -424,7 +424,8 @@ void Emitter::set_attribute(const Sugared& object, std::string_view name, IrValu
   if (!is_subtype(*value->type(), *wanted->type))
     throw SourceError(range, "Wrong type for attribute assignment. Expected " + wanted->type->repr_str() +
                                  " but got " + value->type()->repr_str());
-  create(Symbol::kPrimSetAttr, {holder, value}, 0, {})->set_attribute(Symbol::kAttrName, std::string(name));
+  create(Symbol::kPrimSetAttr, {holder, value}, 0, place)
+      ->set_attribute(Symbol::kAttrName, std::string(name));
 }
 
 }  // namespace fxtrace::script

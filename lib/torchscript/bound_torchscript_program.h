@@ -1,6 +1,7 @@
 // A TorchScript program bound to the options of one trace, with the findings of its runs.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +29,12 @@ class BoundTorchScriptProgram : public BoundProgram {
 
   // --- for the interpreter ---
   SeenCalls& calls() { return calls_; }
+  // What the runs of a root's graph have found out about what its forward assigns.
+  struct State {
+    std::set<std::pair<const ObjectValue*, std::size_t>> assigned;  // attributes, by slot
+    bool needs_shapes = false;
+  };
+  State& state_of(ModuleId root) { return states_[root.index]; }
   // Warns, once for each node, of an operator that torch would reject for what is known of its arguments.
   void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
 
@@ -36,6 +43,7 @@ class BoundTorchScriptProgram : public BoundProgram {
   const TraceOptions& options_;
   Budget budget_;
   SeenCalls calls_;
+  std::map<std::uint32_t, State> states_;  // by root
   std::set<std::pair<ModuleId, const IrNode*>> invalid_;
   std::string first_invalid_;
 };

@@ -145,6 +145,7 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
       return result;
     }
   }
+  run_.assignments.check_leaf(module, node);
   const auto& schema = forward.schema();
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;

@@ -36,6 +36,10 @@ bool is_of_tensors(const AbstractValue& known) {
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
   run_.root = run_.module = root;
+  if (run_.bound->state_of(root).needs_shapes && !run_.shapes) {
+    run_.shapes = true;
+    run_.dimensions = make_dimensions(run_.options);
+  }
   run_.bound->calls().forget(root, 0);
   const auto& object = run_.program.object(root);
   Function& function =
@@ -73,6 +77,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   try {
     const Value output = run_.calls.run_root(function, std::move(values));
     if (run_.shapes) run_.tracer->module_gives(root, tensors_in(known_of_value(output)));
+    run_.assignments.finish(output);
     run_.tracer->output(run_.recording.argument(output, nullptr),
                         meta_of(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
     run_.stacks.fold();

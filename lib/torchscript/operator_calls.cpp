@@ -113,6 +113,9 @@ void OperatorCalls::run(const IrNode* node) {
   const FunctionSchema* schema = &op->schema;
   Values values = frames_.inputs(node);
   recording_.check_numbers(*schema, values, node);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (is_written(*schema, i)) run_.assignments.note_change(values[i], node);
+  }
   if (is_structural(node, *schema, values)) return execute(node, std::move(values));
   bool all_plain = true;
   for (const Value& value : values) all_plain = recording_.measure(value, node).is_plain && all_plain;

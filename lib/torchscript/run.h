@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "torchscript/abstract_calls.h"
+#include "torchscript/assignments.h"
 #include "torchscript/blocks.h"
 #include "torchscript/branches.h"
 #include "torchscript/calls.h"
@@ -67,6 +68,7 @@ struct Run : Context {
   RecordedStacks stacks{*this};
   // These call one another.
   Blocks blocks{*this, frames, recording};
+  Assignments assignments{*this, frames, recording};
   ValueNodes value_nodes{*this, frames, recording};
   OperatorCalls operator_calls{*this, frames, recording};
   Process process{*this, frames, recording};

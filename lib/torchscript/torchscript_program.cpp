@@ -306,23 +306,51 @@ const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& ten
   return nullptr;
 }
 
-// Attributes that any method of the class sets, by the class they belong to.
+namespace {
+
+// Of a list or dict that the operator changes in place: the node that gets it from an attribute.  Null where
+// that is not how the code has it.
+const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
+  const IrNode* made = node.input(input)->node();
+  while (made->kind() != Symbol::kPrimGetAttr) {
+    const auto* schema = made->operator_schema();  // of a list in a list
+    if (schema == nullptr || schema->schema.name != "aten::__getitem__") return nullptr;
+    made = made->input(0)->node();
+  }
+  return made;
+}
+
+}  // namespace
+
+// Attributes that any method of the class sets or changes in place, by the class they belong to.
 void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
   if (!searched_types_.insert(&type).second) return;
+  const auto add = [&](const IrNode& access) {
+    if (const auto* holder = access.input(0)->type()->as<ClassType>())
+      set_attributes_[holder][access.text()].insert(&type);
+  };
   const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
     for (const auto* node : block.nodes()) {
-      if (node->kind() == Symbol::kPrimSetAttr) {
-        if (const auto* holder = node->input(0)->type()->as<ClassType>()) {
-          set_attributes_[holder].insert(node->text());
-        }
+      if (node->kind() == Symbol::kPrimSetAttr) add(*node);
+      const auto* op = node->operator_schema();
+      for (std::size_t i = 0; op != nullptr && i < op->schema.arguments.size() && i < node->inputs().size();
+           ++i) {
+        const TypeKind kind = node->input(i)->type()->kind();
+        const bool is_container = kind == TypeKind::kList || kind == TypeKind::kDict;
+        if (!op->schema.arguments[i].is_written || !is_container) continue;
+        if (const IrNode* changed = find_changed_attribute(*node, i)) add(*changed);
       }
       for (const auto* inner : node->blocks()) look(*inner);
     }
   };
+  const auto look_into = [&](Function& function) {
+    if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
+  };
   for (auto* method : type.methods()) {
-    if (method->name() == "__setstate__") continue;
-    if (const IrGraph* graph = archive_->find_graph(*method)) look(*graph->block());
+    if (method->name() != "__setstate__") look_into(*method);
   }
+  for (const auto& [name, hook] : type.forward_pre_hooks()) look_into(*hook);
+  for (const auto& [name, hook] : type.forward_hooks()) look_into(*hook);
 }
 
 bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
@@ -330,7 +358,83 @@ bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string
     for (const auto& object : objects_) find_set_attributes(class_of(*object));
   }
   const auto it = set_attributes_.find(&type);
-  return it != set_attributes_.end() && it->second.count(attribute) != 0;
+  return it != set_attributes_.end() && it->second.contains(attribute);
+}
+
+bool TorchScriptProgram::is_set_inside(ModuleId module, const ClassType& type,
+                                       const std::string& attribute) const {
+  if (!is_set_by_code(type, attribute)) return false;
+  const auto& setters = set_attributes_.at(&type).at(attribute);
+  const std::string& path = modules_[module.index].path;
+  for (std::size_t i = module.index; i < modules_.size(); ++i) {
+    if (i != module.index && !QualifiedName(modules_[i].path).is_below(path)) break;  // they are in pre-order
+    if (setters.contains(&class_of(*objects_[i]))) return true;
+  }
+  return false;
+}
+
+const TorchScriptProgram::Content& TorchScriptProgram::content() const {
+  if (content_) return *content_;
+  Content content;
+  std::vector<Value> pending;
+  const auto look = [&](const Value& value) {
+    if (value.is_list() || value.is_dict() || value.is_object()) {
+      if (content.reachable.insert(value.identity()).second) pending.push_back(value);
+    } else if (value.is_tuple()) {
+      pending.push_back(value);
+    } else if (value.is_tensor() && value.to_tensor().storage) {
+      ++content.memory[value.to_tensor().storage->record];
+    }
+  };
+  for (const Ref<ObjectValue>& object : objects_) look(Value(object));
+  while (!pending.empty()) {
+    const Value value = std::move(pending.back());
+    pending.pop_back();
+    if (value.is_list() || value.is_tuple()) {
+      std::ranges::for_each(value.items(), look);
+    } else if (value.is_dict()) {
+      for (const auto& entry : value.to_dict().entries()) look(entry.value);
+    } else {
+      const ObjectValue& object = value.to_object();
+      for (std::size_t slot = 0; slot < object.slots.size(); ++slot) {
+        const Value& held = object.slots[slot];
+        if (held.is_list() || held.is_dict()) content.holders[held.identity()].emplace_back(&object, slot);
+        if (held.is_tensor()) content.tensors.emplace(std::pair(&object, slot), &held.to_tensor());
+        look(held);
+      }
+    }
+  }
+  return content_.emplace(std::move(content));
+}
+
+const TensorValue* TorchScriptProgram::own_tensor(const ObjectValue& object, std::size_t slot) const {
+  const auto found = content().tensors.find({&object, slot});
+  return found == content().tensors.end() ? nullptr : found->second.get();
+}
+
+std::optional<std::pair<const ObjectValue*, std::size_t>> TorchScriptProgram::find_holder(
+    const void* container) const {
+  const auto found = content().holders.find(container);
+  if (found == content().holders.end() || found->second.size() != 1) return std::nullopt;
+  return find_module(found->second[0].first) ? std::optional(found->second[0]) : std::nullopt;
+}
+
+bool TorchScriptProgram::shares_memory(const TensorValue& tensor) const {
+  const auto found = tensor.storage ? content().memory.find(tensor.storage->record) : content().memory.end();
+  return found != content().memory.end() && found->second > 1;
+}
+
+// An archive has no place of `self.a = b`: that of b is on the same line, mostly, and else there is one
+// nearby.
+std::optional<SourceLocation> TorchScriptProgram::near(const IrNode& node,
+                                                       const std::string& function) const {
+  std::optional<SourceLocation> found = *location(node.input(1)->node(), function);
+  const IrNode* end = node.owning_block()->return_node();
+  for (const IrNode* at = node.previous(); !found && at != end; at = at->previous())
+    found = archive_->debug_records().find(at->source_range());
+  for (const IrNode* at = node.next(); !found && at != end; at = at->next())
+    found = archive_->debug_records().find(at->source_range());
+  return found;
 }
 
 Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode* node,
@@ -338,6 +442,7 @@ Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode*
   const auto known = locations_.find(node);
   if (known != locations_.end()) return known->second;
   auto found = archive_->debug_records().find(node->source_range());
+  if (!found && node->kind() == Symbol::kPrimSetAttr) found = near(*node, function);
   if (found && found->function.empty()) found->function = function;
   // Nodes that follow one another often come from one line.
   if (*last_location_ != found) last_location_ = std::move(found);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "torchscript/number_meanings.h"
@@ -49,6 +51,16 @@ class TorchScriptProgram : public fxtrace::Program {
   const ParameterRecord* find_parameter(const TensorValue& tensor) const;
   // Returns whether any code of the archive sets this attribute.
   bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
+  // Returns whether the code of that module, or of one inside of it, sets this attribute.
+  bool is_set_inside(ModuleId module, const ClassType& type, const std::string& attribute) const;
+  // Returns whether the list, dict or object can be reached from a module: to be asked before it is changed.
+  bool holds(const void* identity) const { return content().reachable.contains(identity); }
+  // Returns the tensor that the attribute has in the file; null when it has none.
+  const TensorValue* own_tensor(const ObjectValue& object, std::size_t slot) const;
+  // Returns the attribute of a module that is this list or dict; nothing where none or several are.
+  std::optional<std::pair<const ObjectValue*, std::size_t>> find_holder(const void* container) const;
+  // Returns whether several attributes are tensors in the same memory as this one.
+  bool shares_memory(const TensorValue& tensor) const;
   // Returns the node's position in the Python source.  `function` names the method or function that contains
   // it.
   Shared<std::optional<SourceLocation>> location(const IrNode* node, const std::string& function) const;
@@ -66,6 +78,15 @@ class TorchScriptProgram : public fxtrace::Program {
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
   void find_set_attributes(const ClassType& type) const;
+  std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
+  // What the modules hold in the file.
+  struct Content {
+    std::unordered_set<const void*> reachable;  // lists, dicts and objects
+    std::map<std::pair<const ObjectValue*, std::size_t>, TensorRef> tensors;
+    std::unordered_map<std::string, std::size_t> memory;  // how many values are in a storage
+    std::unordered_map<const void*, std::vector<std::pair<const ObjectValue*, std::size_t>>> holders;
+  };
+  const Content& content() const;
 
   std::unique_ptr<TorchScriptArchive> archive_;
   std::vector<ModuleInfo> modules_;
@@ -80,7 +101,10 @@ class TorchScriptProgram : public fxtrace::Program {
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // Facts about the code, computed on first use.
-  mutable std::unordered_map<const ClassType*, std::unordered_set<std::string>> set_attributes_;
+  // Classes that set an attribute, by the class that has it.
+  using Setters = std::unordered_map<std::string, std::unordered_set<const ClassType*>>;
+  mutable std::unordered_map<const ClassType*, Setters> set_attributes_;
+  mutable std::optional<Content> content_;
   mutable std::unordered_set<const ClassType*> searched_types_;
   mutable std::unordered_map<const IrNode*, Shared<std::optional<SourceLocation>>> locations_;
   mutable Shared<std::optional<SourceLocation>> last_location_;

@@ -249,16 +249,33 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   const Proxy* proxy = find_proxy(current);
   const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
   const auto module = run_.program.find_module(&object);
-  const bool live = module && run_.records() && run_.program.is_set_by_code(class_of(object), name) &&
-                    run_.tracer->runs_in_leaf(*module);
-  if (!current.is_tensor() && !opaque_proxy && !live) {
+  // What code sets may be another value than the file's: where a leaf has run, or in a later call.
+  const bool may_change = module && run_.mode != Mode::kState && !current.is_object() &&
+                          run_.program.is_set_by_code(class_of(object), name);
+  const bool open = may_change && run_.records() && run_.assignments.is_open(object, *slot);
+  const bool live = may_change && run_.records() &&
+                    ((open && current.is_tensor()) || run_.tracer->runs_in_leaf(*module) ||
+                     run_.assignments.is_set_by_leaf(*module, class_of(object), name));
+  if (may_change && run_.records() && current.is_tensor()) run_.assignments.note_read(object, *slot);
+  if (may_change && run_.mode == Mode::kAbstract && !run_.assignments.has_set(object, *slot))
+    return make_proxy(NodeRef{}, current.is_tensor() ? tensor_type() : type);
+  if (!current.is_tensor() && !opaque_proxy && !live && !open) {
     // An attribute that only __setstate__ would have filled.
     const bool missing = current.is_none() && !is_subtype(*none_type(), *type);
-    if (!missing) return current;
+    if (!missing) {
+      if (may_change && find_proxy(current) == nullptr) run_.assignments.note_read(object, *slot);
+      return current;
+    }
+  }
+  if (live && run_.tracer->in_subgraph()) {
+    frames_.refuse(
+        "attribute '" + name +
+            "', which a leaf may have set, is read inside an `if` or a loop that depends on an input",
+        node);
   }
   const TypePtr static_type = current.is_tensor() ? TypePtr(tensor_type()) : type;
   std::shared_ptr<AbstractValue> shared;
-  if (run_.shapes && current.is_tensor()) shared = run_.names.of(current.to_tensor());
+  if (run_.shapes && current.is_tensor() && !live) shared = run_.names.of(current.to_tensor());
   if (run_.shapes && opaque_proxy) shared = std::make_shared<AbstractValue>(known_of_value(current));
   const auto proxy_of = [&](NodeRef ref) {
     Value made = make_proxy(ref, static_type);
@@ -275,13 +292,16 @@ Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, 
   Meta known = meta_of(type);
   if (current.is_tensor() && shared && run_.names.has_changed()) {
     known = meta_of(static_type, *shared);
+  } else if (current.is_tensor() && live) {
+    known.type = "Tensor";
   } else if (current.is_tensor()) {
     known.type = "Tensor";
     known.dtype = dtype_name(current.to_tensor().dtype);
     known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
   }
-  const NodeId id = live ? run_.tracer->get_attr_again(target, std::move(known), frames_.location(node))
-                         : run_.tracer->get_attr(target, std::move(known), frames_.location(node));
+  const NodeId id = live   ? run_.tracer->get_attr_again(target, std::move(known), frames_.location(node))
+                    : open ? run_.tracer->get_state(target, std::move(known), frames_.location(node))
+                           : run_.tracer->get_attr(target, std::move(known), frames_.location(node));
   return proxy_of(run_.ref(id));
 }
 
@@ -310,12 +330,7 @@ void ValueNodes::set_attribute(const IrNode* node) {
   }
   const Ref<ObjectValue> object(&holder.to_object());
   if (run_.makes_subgraphs()) run_.subgraphs.check_change(holder, "attribute '" + name + "' is set", node);
-  const auto found = class_of(*object).find_slot(name);
-  if (!found) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  const std::size_t slot = *found;
-  Value before = slot < object->slots.size() ? object->slots[slot] : Value();
-  run_.changes.add([object, slot, before] { object->slots.at(slot) = before; });
-  object->slots.at(slot) = frames_.input(node, 1);
+  run_.assignments.set(object, name, frames_.input(node, 1), node);
 }
 
 }  // namespace fxtrace::torchscript

@@ -180,8 +180,9 @@ void GraphBuilder::drop_unused_attributes() {
   for (const NodeId id : graph().order()) {
     const Node& node = graph().node(id);
     if (node.op != Opcode::kGetAttr) continue;
-    if (!node.users.empty()) {
-      if (!*node.source) graph().set_source(id, graph().node(node.users.front()).source);
+    if (!node.users.empty() || graph().is_assigned(id)) {
+      if (!*node.source && !node.users.empty())
+        graph().set_source(id, graph().node(node.users.front()).source);
       continue;
     }
     std::erase_if(result_.constants, [&](const auto& constant) { return constant.first == node.target; });

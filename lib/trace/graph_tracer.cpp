@@ -82,6 +82,16 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta,
                              Shared<std::optional<SourceLocation>> source) {
   GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
+  return get_attr_in(home, target, std::move(meta), std::move(source));
+}
+
+NodeId GraphTracer::get_state(const std::string& target, Meta meta,
+                              Shared<std::optional<SourceLocation>> source) {
+  return get_attr_in(*builders_.front(), target, std::move(meta), std::move(source));
+}
+
+NodeId GraphTracer::get_attr_in(GraphBuilder& home, const std::string& target, Meta meta,
+                                Shared<std::optional<SourceLocation>> source) {
   auto id = home.find_attr(target);
   if (!id) {
     check_limit();
@@ -156,6 +166,11 @@ void GraphTracer::output(Argument value, Meta meta) {
 
 void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
   builder().guard({std::move(expr), std::move(source), reason});
+}
+
+void GraphTracer::note_state_write(NodeId copy) {
+  state_writes_.push_back({copy, facts_.info(current_module()).path});
+  journal_.add([this] { state_writes_.pop_back(); });
 }
 
 void GraphTracer::set_signature(GraphSignature signature) { builder().set_signature(std::move(signature)); }

@@ -49,6 +49,19 @@ class InputsAsked : public std::exception {
   std::vector<FixedInput> inputs;
 };
 
+// Thrown by a front end that knows more now than when it began: what was recorded is void, and the graph is
+// to be traced again.  Passes through module calls.
+class TraceAgain : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the graph is traced again"; }
+};
+
+// A tensor that forward assigns to an attribute, which the graph writes into the attribute's own.
+struct StateWrite {
+  NodeId copy;         // aten.copy_.default(the attribute, what is assigned)
+  std::string module;  // whose code assigns it
+};
+
 class GraphTracer {
  public:
   // `max_nodes` limits nodes and module calls together.  `fixed` are the inputs that earlier runs of the same
@@ -64,6 +77,9 @@ class GraphTracer {
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
   // Returns the node of the target, which is made at its first use.
   NodeId get_attr(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
+  // Returns the same for an attribute that changes from call to call, whatever its type; it is read in the
+  // module's own graph.
+  NodeId get_state(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // Makes a node at every use, for a value that may have changed since the last one.
   NodeId get_attr_again(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // Returns the node of a tensor of the program, which keeps its own name among the graph's constants.
@@ -82,6 +98,10 @@ class GraphTracer {
                      Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
   void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason);
+  // Assigns a plain value to an attribute, after the run.
+  void assign(Assignment assignment) { builders_.front()->graph().assign(std::move(assignment)); }
+  void note_state_write(NodeId copy);
+  std::vector<StateWrite> take_state_writes() { return std::move(state_writes_); }
   // Notes that an option for this graph has no effect.
   void misfit(std::string message) { misfits_.push_back(std::move(message)); }
   // Notes that a call could not be kept, which an option asks for.
@@ -201,6 +221,8 @@ class GraphTracer {
   void open_builder(ModuleId module, std::string name);
   NodeId capture(std::size_t depth, NodeId outer);
   NodeId append(Graph::NodeSpec spec);
+  NodeId get_attr_in(GraphBuilder& home, const std::string& target, Meta meta,
+                     Shared<std::optional<SourceLocation>> source);
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});
   void use_all_parameters(ModuleId module);
@@ -229,6 +251,7 @@ class GraphTracer {
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;
+  std::vector<StateWrite> state_writes_;
   ModuleOutputs module_outputs_;
 };
 

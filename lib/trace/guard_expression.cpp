@@ -340,13 +340,14 @@ std::string_view what_decides(const Graph& graph, NodeId node) {
   // The latest first: what is recorded uses what was recorded before, so that no node comes twice.
   std::priority_queue<NodeId> rest;
   rest.push(node);
-  bool is_size = false, is_parameter = false;
+  bool is_size = false, is_parameter = false, is_state = false;
   for (std::size_t seen = 1; !rest.empty(); ++seen) {
     const NodeId id = rest.top();
     while (!rest.empty() && rest.top() == id) rest.pop();
     const Node& at = graph.node(id);
     if (at.op == Opcode::kPlaceholder || seen > kMaxNodes) return "an input";
     if (at.op == Opcode::kGetAttr || at.op == Opcode::kCallModule) is_parameter = true;
+    if (at.op == Opcode::kGetAttr && at.meta->kind() != ValueKind::kTensor) is_state = true;
     // What it gives of a tensor needs none of the tensor's elements.
     const auto asks_size = [&] {
       return has_trait(find_operator(parse_target(*at.target)), traits::kGivesSize);
@@ -359,6 +360,7 @@ std::string_view what_decides(const Graph& graph, NodeId node) {
       }
     });
   }
+  if (is_state) return "an attribute that changes";
   if (is_parameter) return "a parameter";
   return is_size ? "the size of a parameter" : "a tensor that the code makes";
 }

@@ -15,6 +15,7 @@
 #include "trace/alias_check.h"
 #include "trace/graph_tracer.h"
 #include "trace/leaf_rules.h"
+#include "trace/state_check.h"
 
 namespace fxtrace {
 namespace {
@@ -56,6 +57,7 @@ class RecursiveTrace {
     bool stub = false;
     GraphTracer::ModuleOutputs outputs;
     std::vector<std::string> unkept;
+    std::size_t state_writes = 0;
   };
 
   // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
@@ -143,6 +145,9 @@ class RecursiveTrace {
         fixed.insert(fixed.end(), std::make_move_iterator(asked.inputs.begin()),
                      std::make_move_iterator(asked.inputs.end()));
         continue;
+      } catch (const TraceAgain&) {
+        failed_.resize(failures);
+        continue;
       } catch (TraceFailure& thrown) {
         if (stub) throw;
         // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
@@ -163,10 +168,11 @@ class RecursiveTrace {
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
       std::vector<std::string> unkept = tracer.take_unkept();
+      const std::vector<StateWrite> state_writes = tracer.take_state_writes();
       ModuleGraph graph = tracer.take();
-      if (fail_for_aliases(graph)) return false;
+      if (fail_for_state(graph, state_writes) || fail_for_aliases(graph)) return false;
       traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub,
-                                   std::move(outputs), std::move(unkept)});
+                                   std::move(outputs), std::move(unkept), state_writes.size()});
       return true;
     }
   }
@@ -189,6 +195,30 @@ class RecursiveTrace {
   // Whether control flow as subgraphs would mean something else than the code; then its module fails.
   bool fail_for_aliases(const ModuleGraph& graph) {
     if (options_.control_flow != ControlFlow::kSubgraph || graph.subgraphs.empty()) return false;
+    return fail_for(
+        find_alias_conflict(graph, semantics(), [this](const Node& node) { return may_write(node); }));
+  }
+
+  // Whether the graph would leave another state behind than the code; then the module that assigns it fails.
+  bool fail_for_state(ModuleGraph& graph, const std::vector<StateWrite>& writes) {
+    if (writes.empty()) return false;
+    return fail_for(
+        settle_state(graph, writes, semantics(), [this](const Node& node) { return may_write(node); }));
+  }
+
+  bool fail_for(std::optional<AliasConflict> conflict) {
+    if (!conflict) return false;
+    conflict->failure.module = conflict->module;
+    failed_.add(by_path_.at(conflict->module), std::move(conflict->failure));
+    return true;
+  }
+
+  bool may_write(const Node& node) const {
+    return node.op != Opcode::kCallModule ||
+           program_.may_write(by_path_.at(called_module(node)), node.method);
+  }
+
+  Semantics& semantics() {
     if (!semantics_) {
       described_.parameters = program_.parameters();
       for (std::uint32_t i = 0; i < facts_.size(); ++i) described_.modules.push_back(record_of(ModuleId{i}));
@@ -197,15 +227,7 @@ class RecursiveTrace {
       semantics_.emplace(described_);
     }
     semantics_->forget_subgraphs();
-    const auto module_of = [&](const std::string& path) { return by_path_.at(path); };
-    auto conflict = find_alias_conflict(graph, *semantics_, [&](const Node& node) {
-      return node.op != Opcode::kCallModule ||
-             program_.may_write(module_of(called_module(node)), node.method);
-    });
-    if (!conflict) return false;
-    conflict->failure.module = conflict->module;
-    failed_.add(module_of(conflict->module), std::move(conflict->failure));
-    return true;
+    return *semantics_;
   }
 
   // What is known of a module before anything is traced.
@@ -249,6 +271,18 @@ class RecursiveTrace {
         if (place == submodules.end()) place = submodules.insert(place, {text, {}});
         place->second.push_back(facts_.info(root).path);
       }
+    }
+    std::size_t written = 0, assigned = 0;
+    for (const ModuleId root : order_) {
+      written += traced_.at(root).state_writes;
+      assigned += traced_.at(root).graph.graph.assignments().size();
+    }
+    const auto count = [](std::size_t number, const std::string& what) {
+      return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+    };
+    if (written + assigned > 0) {
+      notes.push_back("forward keeps state: it writes " + count(written, "tensor") +
+                      " into attributes and assigns " + count(assigned, "plain value"));
     }
     constexpr std::size_t kShown = 3;
     for (const auto& [text, modules] : submodules) {

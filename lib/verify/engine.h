@@ -99,6 +99,9 @@ class Engine {
   RunValue attribute(const RunValue& object, const std::string& name) const {
     return take(api_.attribute(object.get(), name.c_str()));
   }
+  void set_attribute(const RunValue& object, const std::string& name, const RunValue& value) const {
+    check(api_.set_attribute(object.get(), name.c_str(), value.get()));
+  }
   RunValue call_method(const RunValue& object, const std::string& name, const RunArguments& arguments) const;
   RunValue call_function(const RunValue& module, const std::string& name,
                          const RunArguments& arguments) const;

@@ -40,6 +40,8 @@ class GraphRun {
       }
     }
     if (!result) throw RunError("the graph has no output");
+    for (const Assignment& assignment : graph.assignments())
+      parts_.assign(assignment.target, value_of(assignment.value));
     return result;
   }
 
@@ -60,7 +62,8 @@ class GraphRun {
       }
       if (--used->second.users == 0) values_.erase(used);
     });
-    if (!node.users.empty()) values_[node.id.index] = {std::move(value), node.users.size()};
+    const std::size_t users = node.users.size() + (graph_.graph.is_assigned(node.id) ? 1 : 0);
+    if (users > 0) values_[node.id.index] = {std::move(value), users};
   }
 
   RunValue run_node(const Node& node) {

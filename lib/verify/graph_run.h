@@ -25,6 +25,8 @@ class ModelParts {
   virtual ~ModelParts() = default;
   // Returns the value of a get_attr node; `graph` has the constants.
   virtual RunValue attribute(const std::string& target, const ModuleGraph& graph) = 0;
+  // Carries out an assignment of the graph.
+  virtual void assign(const std::string& target, const RunValue& value) = 0;
   virtual RunValue call_module(const ModuleCall& call) = 0;
   // Calls a function of the model's own code.  Nothing when the model has none of that name.
   virtual std::optional<RunValue> call_model_function(const std::string& target,

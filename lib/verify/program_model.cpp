@@ -144,6 +144,10 @@ class ProgramModel : public RunnableModel {
     return found;
   }
 
+  void assign(const std::string& target, const RunValue& /*value*/) override {
+    throw RunError("an exported program assigns nothing to " + target);
+  }
+
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
     if (states_.contains(target) || records_.contains(target) || objects_.contains(target))
       return state(target);

@@ -131,7 +131,7 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.field("version", 1);
     json.field("model", subject.model);
     json.field("equal", !verification.fault);
-    json.field("runs", subject.options.runs);
+    json.field("runs", static_cast<std::int64_t>(verification.sizes.size()));
     json.field("seed", static_cast<std::int64_t>(subject.options.seed));
     json.field("atol", subject.options.absolute);
     json.field("rtol", subject.options.relative);

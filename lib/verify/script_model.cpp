@@ -59,10 +59,6 @@ class ScriptModel : public RunnableModel {
     });
     root_ = engine_.take(
         engine_.api().load(read_script, is_mapped ? map_record : nullptr, &script_, source_.file.size()));
-    for (const ParameterRecord& parameter : source_.collection.parameters) {
-      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
-        buffers_.emplace_back(parameter.name, find(parameter.name));
-    }
   }
 
   RunValue run_file(const std::vector<RunValue>& inputs) override {
@@ -82,11 +78,26 @@ class ScriptModel : public RunnableModel {
     return call(root_, source_.collection.model.method, arguments);
   }
 
-  std::vector<std::pair<std::string, RunValue>> buffers() override { return buffers_; }
+  // And attributes that the graph assigns.
+  std::vector<std::pair<std::string, RunValue>> buffers() override {
+    std::vector<std::pair<std::string, RunValue>> found;
+    for (const ParameterRecord& parameter : source_.collection.parameters) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
+        found.emplace_back(parameter.name, find(parameter.name));
+    }
+    for (const Assignment& assignment : source_.collection.graphs.front().graph.assignments())
+      found.emplace_back(assignment.target, find(assignment.target));
+    return found;
+  }
 
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
     if (const auto constant = constants_.find(target, graph)) return *constant;
     return find(target);
+  }
+
+  void assign(const std::string& target, const RunValue& value) override {
+    const QualifiedName name(target);
+    engine_.set_attribute(find(std::string(name.parent())), name_of_part(name.last()), value);
   }
 
   RunValue call_module(const ModuleCall& made) override {
@@ -137,8 +148,6 @@ class ScriptModel : public RunnableModel {
   ConstantReader constants_;
   ScriptFile script_;
   RunValue root_;
-  // The tensors of the file: what forward assigns to an attribute is no part of a graph.
-  std::vector<std::pair<std::string, RunValue>> buffers_;
 };
 
 }  // namespace

@@ -533,6 +533,9 @@ class ClassWriter {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kPlaceholder) continue;
+      if (node.op == Opcode::kOutput) {
+        for (const Assignment& each : graph.graph.assignments()) line(assignment(graph, each));
+      }
       const std::string text = statement(graph, node);
       if (node.op != Opcode::kOutput) {
         const std::string scope = scope_change(node);
@@ -547,6 +550,24 @@ class ClassWriter {
       }
       line(text);
     }
+  }
+
+  // Of a plain attribute: of a module that is called, or of the class itself.
+  std::string assignment(const ModuleGraph& graph, const Assignment& each) {
+    const std::string_view holder = QualifiedName(each.target).parent();
+    const std::string name = name_of_part(QualifiedName(each.target).last());
+    const std::string value = argument(graph, each.value);
+    const auto called = called_.find(holder);
+    std::optional<std::string> module;
+    if (called != called_.end()) {
+      module = "self." + module_attribute(*called->second);
+    } else {
+      module = live_attribute(std::string(holder));
+    }
+    if (!module) return attribute(graph, each.target) + " = " + value;
+    if (!is_python_name(name) || has_word(torch_module_names(), name))
+      problem_ = python_string(each.target) + " is no name of an attribute";
+    return *module + "." + name + " = " + value;
   }
 
   static std::string source_text(const SourceLocation& source) {

@@ -106,6 +106,11 @@ class CollectionWriter {
         write_source(json_, guard.source);
         json_.field("reason", to_string(guard.reason));
       });
+      json_.key("assignments").objects_lines(graph.graph.assignments(), [&](const Assignment& assignment) {
+        json_.field("target", assignment.target);
+        field("value", graph.graph, assignment.value);
+        write_source(json_, assignment.source);
+      });
       if (graph.signature) signature(graph.graph, *graph.signature);
       if (graph.execution) execution(*graph.execution);
       if (graph.cost) cost(*graph.cost);

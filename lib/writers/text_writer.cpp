@@ -104,6 +104,10 @@ class TextWriter {
     section("guards", graph.guards, [this](const Guard& guard) {
       line(guard.expr.text() + (guard.source ? "  # " + source_text(*guard.source) : ""));
     });
+    section("assignments", graph.graph.assignments(), [&](const Assignment& assignment) {
+      line(assignment.target + " = " + print_argument(graph.graph, assignment.value) +
+           (assignment.source ? "  # " + source_text(*assignment.source) : ""));
+    });
     if (graph.signature) {
       const auto write = [&](const GraphSignature::Entry& entry) { signature_entry(graph.graph, entry); };
       section("graph_signature inputs", graph.signature->inputs, write);

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._collection import Collection, Graph, load
 from ._data import (
+    Assignment,
     Constant,
     Cost,
     Execution,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PH",
+    "Assignment",
     "Bucket",
     "Call",
     "CallSite",

@@ -20,6 +20,7 @@ from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._named_tuples import classes_by_name
 from ._signature import model_signature, set_code
+from ._state import NAME, Assign
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
 
@@ -55,8 +56,12 @@ class Builder:
                 raise RebuildError(f"node {node.name}: {error}") from None
         self._check_users()
         self._set_signature()
+        root = self._root()
+        self._add_assignments(root)
         name = (graph.type or "").split(".")[-1]
-        result = fx.GraphModule(self._root(), self._new, name if name.isidentifier() else "Graph")
+        result = fx.GraphModule(root, self._new, name if name.isidentifier() else "Graph")
+        if graph.assignments:
+            self._complete_assignments(result)
         for seen, place in self._placed.items():
             if not self.is_state(self._seen_as[seen]):
                 leave_out_of_state_dict(result, place)
@@ -205,6 +210,24 @@ class Builder:
                 node.target = self._placed[str(node.target)]
         return root
 
+    def plain_attribute(self, target: str) -> Any:
+        """The value that an attribute has before the first run."""
+        raise NotImplementedError
+
+    def _add_assignments(self, root: torch.nn.Module) -> None:
+        """A call that no node of the graph stands for: torch.fx has no statement that sets an attribute."""
+        if not self.graph.assignments:
+            return
+        values = [map_values(assignment.value, self._argument) for assignment in self.graph.assignments]
+        root.add_module(NAME, torch.nn.Module())
+        with self._new.inserting_before(next(reversed(self._new.nodes))):
+            self._new.create_node("call_module", NAME, tuple(values), {}, name=NAME)
+
+    def _complete_assignments(self, result: fx.GraphModule) -> None:
+        places = [(each.target, each.target.replace("\\.", "_")) for each in self.graph.assignments]
+        targets = [self._placed.get(seen) or place_attribute(result, seen, self.plain_attribute(target)) for target, seen in places]
+        result.add_module(NAME, Assign(targets, result))
+
     def _check_users(self) -> None:
         for node in self.graph:
             users = tuple(user.name for user in self._nodes[node.name].users)
@@ -242,6 +265,12 @@ class ModelBuilder(Builder):
         if op == "call_module" and isinstance(value, torch.jit.ScriptModule) and not _torchscript.has_forward(value):
             value = _torchscript.Overloaded(value)
         return seen, target, value
+
+    def plain_attribute(self, target: str) -> Any:
+        try:
+            return resolve_attribute(self._model, target)
+        except AttributeError:
+            raise RebuildError(f"the model has no {target!r}") from None
 
     def _constant(self, name: str) -> Any:
         constant = self.graph.constants[name]

@@ -401,6 +401,22 @@ class Guard:
 
 
 @dataclass(frozen=True)
+class Assignment:
+    """A plain value that forward assigns to an attribute, which has it after the run. It may hold NodeRefs."""
+
+    target: str
+    value: Any
+    source: Source | None
+
+    def __hash__(self) -> int:
+        return hash((self.target, self.source))
+
+    @classmethod
+    def from_json(cls, value: Json) -> Assignment:
+        return cls(value["target"], decode(value["value"]), _optional(Source.from_json, value["source"]))
+
+
+@dataclass(frozen=True)
 class ModuleUses:
     """What one call of a module uses, in order: (module, its parameters)."""
 
@@ -489,6 +505,7 @@ class GraphData:
     execution: Execution | None
     signature: GraphSignature | None
     cost: Cost | None
+    assignments: tuple[Assignment, ...] = ()
     collection: CollectionData[Any] | None = field(default=None, repr=False)  # that it belongs to
 
     @classmethod
@@ -504,6 +521,7 @@ class GraphData:
             _optional(Execution.from_json, value.get("execution")),
             _optional(GraphSignature.from_json, value.get("graph_signature")),
             _optional(Cost.from_json, value.get("cost")),
+            tuple(_at(f"/assignments/{i}", Assignment.from_json, item) for i, item in enumerate(value.get("assignments", ()))),
         )
 
     @overload

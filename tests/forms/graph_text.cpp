@@ -290,6 +290,8 @@ std::string print(const Graph& graph, bool values) {
     if (const std::string scope = print_scope(node.scope); !scope.empty()) out += "  # " + scope;
     out += "\n";
   }
+  for (const Assignment& assignment : graph.assignments())
+    out += "assign[" + assignment.target + "](" + print_argument(graph, assignment.value) + ")\n";
   return out;
 }
 
@@ -306,6 +308,11 @@ Graph parse_graph(std::string_view text) {
     const auto line = trimmed(text.substr(0, end));
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     if (line.empty()) continue;
+    if (line.starts_with("assign[")) {
+      auto assigned = LineParser("%assign = output" + std::string(line.substr(6)), number, nodes).parse();
+      graph.assign({std::move(assigned.target), std::move(assigned.args.at(0)), std::nullopt});
+      continue;
+    }
     auto spec = LineParser(line, number, nodes).parse();
     const std::string name = spec.name_hint;
     const NodeId id = graph.append(std::move(spec));

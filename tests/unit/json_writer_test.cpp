@@ -239,7 +239,8 @@ TEST_CASE("the document has the contract's keys in their order", "[json_writer]"
 TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
   const auto json = parsed(sample_collection());
   const auto& graph = json["graphs"][0];
-  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "execution"});
+  CHECK(keys(graph) ==
+        Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "assignments", "execution"});
   CHECK(graph["nodes"][0].dump() ==
         R"({"name":"x","op":"placeholder","target":"x","args":[],"kwargs":{},"users":["mul"],)"
         R"("scope":{"module_path":"","module_type":null,"call":1},)"
@@ -254,7 +255,7 @@ TEST_CASE("graphs and nodes as JSON", "[json_writer]") {
       R"({"_tensor_constant0":{"dtype":"int64","shape":[2,2],"data":[[1,2],[3,4]]},)"
       R"("_tensor_constant1":{"dtype":"float32","shape":[2000],"data":null,"record":"constants/3","stride":[1],"storage_offset":0}})");
   CHECK(keys(graph["subgraphs"]["true_graph_0"]) ==
-        Strings{"module", "type", "nodes", "constants", "subgraphs", "guards"});
+        Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "assignments"});
   CHECK(graph["guards"][1].dump() == R"({"expr":"y","source":null,"reason":"assert"})");
   CHECK(graph["execution"].dump() ==
         R"({"module_forward_order":["","a","a.l"],"param_forward_order":["a.l.weight","a.l.bias"],)"
@@ -267,7 +268,7 @@ TEST_CASE("what exported programs add", "[json_writer]") {
   CHECK(json["parameters"][3].dump() == R"({"name":"queue","kind":"custom_object","shape":null,"dtype":null,)"
                                         R"("type":"__torch__.torch.classes.pkg.Queue","alias_of":null})");
   const auto& graph = json["graphs"][0];
-  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards",
+  CHECK(keys(graph) == Strings{"module", "type", "nodes", "constants", "subgraphs", "guards", "assignments",
                                "graph_signature", "execution"});
   CHECK(graph["nodes"][1]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":3})");
   CHECK(graph["nodes"][2]["meta"].dump() == R"({"type":"int","shape":null,"dtype":null,"value":"batch"})");

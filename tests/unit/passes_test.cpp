@@ -94,7 +94,7 @@ class Case {
     std::string nodes;
     while (at < lines_.size() && lines_[at].indent == indent) {
       const std::string& text = lines_[at++].text;
-      if (text[0] == '%') {
+      if (text[0] == '%' || text.starts_with("assign[")) {
         nodes += text + "\n";
       } else if (text.starts_with("subgraph ")) {
         graph.subgraphs.add({text.substr(9), {}});

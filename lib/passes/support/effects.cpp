@@ -145,6 +145,10 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
         add_subgraphs(graph, node, effects);
       } else {
         add_function(node, effects);
+        // A list or dict gets another length.
+        effects.changes_shape = std::ranges::any_of(effects.written, [&](NodeId written) {
+          return graph.graph.node(written).meta->kind() == ValueKind::kOther;
+        });
       }
       break;
   }

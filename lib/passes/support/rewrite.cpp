@@ -85,7 +85,8 @@ Argument Replacements::applied(const Argument& argument) const {
   return map_references<NodeId>(argument, [&](NodeId input) { return find(input).value_or(input); });
 }
 
-void Replacements::apply_to_signature(ModuleGraph& graph) const {
+void Replacements::apply_to_ends(ModuleGraph& graph) const {
+  graph.graph.map_assignments([&](const Argument& value) { return applied(value); });
   for_each_entry(graph, [&](GraphSignature::Entry& entry) {
     const auto found = entry.node.valid() ? values_.find(entry.node.index) : values_.end();
     if (found == values_.end()) return;

@@ -30,7 +30,8 @@ class Replacements {
   // Substitutes the values in the arguments of `user`.
   void apply(ModuleGraph& graph, NodeId user) const;
   Argument applied(const Argument& argument) const;
-  void apply_to_signature(ModuleGraph& graph) const;
+  // Substitutes them in the signature and the assignments.
+  void apply_to_ends(ModuleGraph& graph) const;
 
  private:
   std::optional<Argument> find(NodeId node) const;
