@@ -498,3 +498,45 @@ def test_a_guard_of_a_collection_is_no_code(program, tmp_path, monkeypatch, expr
     except fxtrace.GuardError:
         pass
     assert not (tmp_path / "HERE").exists() and torch.equal(x, torch.ones(2))
+
+
+class Same(nn.Module):
+    """Operations that give their input back, for some inputs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.reshape(2, 3).to(torch.float32)
+        return nn.functional.dropout(y, 0.5, False) + 1
+
+
+def test_what_a_pass_takes_from_input_is_a_guard(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Same()).save(path)
+    inputs = {"x": "float32[2,3]"}
+    whole = fxtrace.trace(path, input=inputs)
+    assert not whole.root.guards
+    without = fxtrace.trace(path, passes="remove-noops")
+    assert not without.root.guards and [node.target for node in without.root if node.op == "call_function"][0] == "aten.reshape.default"
+    for passes in ("remove-noops", "functional"):
+        collection = fxtrace.trace(path, input=inputs, passes=passes)
+        assert [node.target for node in collection.root if node.op == "call_function"] == ["aten.add.Scalar"]
+        assert {(guard.expr, guard.reason) for guard in collection.root.guards} == {
+            (f"x.{what}", "input") for what in ("dim() == 2", "size(0) == 2", "size(1) == 3", "dtype == torch.float32")
+        }
+        with pytest.raises(fxtrace.GuardError):
+            collection.graph_module()(torch.ones(3, 2))
+    assert not fxtrace.trace(path, input=inputs, passes="eliminate-dead-code").root.guards
+
+
+def test_who_says_what_a_guard_says(program, tmp_path):
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(Decided()).save(path)
+    options = {"input": {"x": "float32[b,3]", "other": "float32[7,4]"}, "dim": {"b": (2, None)}}
+    (by_number,) = fxtrace.why(path, guard=1, **options).guards
+    (by_text,) = fxtrace.why(path, guard="x.size(1) == 3", **options).guards
+    assert by_number == by_text and (by_text.reason, by_text.number, by_text.source.text) == ("input", 1, "if x.size(1) == 3:")
+    reasons = {guard.expr: guard.reason for guard in fxtrace.trace(path, **options).root.guards}
+    assert reasons["b > 1"] == "dim" and reasons["x.dtype == torch.float32"] == "input"
+    text = program.stdout("why", path, "--input", "x=float32[b,3]", "--input", "other=float32[7,4]", "--dim", "b=2..", "--guard", "b > 1").decode()
+    assert "guard" in text and "--dim" in text and "if x.size(0) > 1" in text
+    with pytest.raises(fxtrace.UsageError, match="no guard"):
+        fxtrace.why(path, guard="y > 1", **options)
