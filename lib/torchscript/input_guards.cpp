@@ -64,17 +64,17 @@ bool is_number(const Node& node) {
   return dtype && !is_floating(*dtype) && !is_complex(*dtype);
 }
 
-bool stops_gradients(const Node& node) {
-  const Operator* op = node.op == Opcode::kCallFunction ? find_operator(parse_target(*node.target)) : nullptr;
-  return op != nullptr && fxtrace::stops_gradients(op->base_name());
-}
-
 std::uint64_t key_of(const NodeRef& value) {
   return std::uint64_t{value.graph.index} << 32U | value.node.index;
 }
 
 const Operator* operator_of(const Node& node) {
   return node.op == Opcode::kCallFunction ? find_operator(parse_target(*node.target)) : nullptr;
+}
+
+bool stops_gradients(const Node& node) {
+  const Operator* op = operator_of(node);
+  return op != nullptr && fxtrace::stops_gradients(op->base_name());
 }
 
 bool changes_shape(const Node& node) { return has_trait(operator_of(node), traits::kChangesShape); }
@@ -159,8 +159,9 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
   }
 }
 
+// Of inputs of the graph itself, also where a body of control flow asks.
 void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason) {
-  context_.guard(std::move(condition), frames_.location(node), reason);
+  if (context_.records()) context_.tracer->guard_inputs(std::move(condition), frames_.location(node), reason);
 }
 
 // The places of a graph's inputs that state a named size.
