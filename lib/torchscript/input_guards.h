@@ -57,7 +57,7 @@ class InputGuards {
   // By facet: the values whose inputs are guarded already.
   std::array<std::unordered_set<std::uint64_t>, 6> relied_on_;
   std::unordered_map<std::uint64_t, std::set<std::string>> ranges_of_;  // names, by value
-  std::set<std::string> pending_;  // names, of no node yet
+  std::set<std::string> pending_;                                       // names, of no node yet
   std::optional<DimensionPlaces> places_;
 };
 

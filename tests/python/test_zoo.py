@@ -1,5 +1,7 @@
 """The round trip on well-known models; zoo.py makes the archives.  Takes some minutes the first time."""
 
+import random
+
 import fx_source
 import harness
 import pytest
@@ -29,3 +31,15 @@ def test_outputs_are_the_archives_own(program, zoo_archive, name):
             harness.check_dot(program.stdout("trace", path, "-f", "dot"))
             fx_source.compare_scripted(program, path, inputs, {})
         harness.compare_runs(path, collection["graphs"][0], "forward", inputs, {})
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
+def test_random_rules(program, zoo_archive, name):
+    path = zoo_archive(name)
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    modules = program.trace(path)
+    chance = random.Random(name)
+    for _ in range(10):
+        graph = program.trace(path, *harness.random_rules(modules, chance))["graphs"][0]
+        harness.compare_runs(path, graph, "forward", inputs, {})
