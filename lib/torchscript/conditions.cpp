@@ -71,7 +71,7 @@ void Conditions::assume(const IrNode* node, const Value& condition, bool holds) 
   if (!context_.records()) return;
   expect(condition, holds);
   const Proxy* proxy = recording_.find_recorded(condition);
-  if (proxy != nullptr && reads_written_elements(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
+  if (proxy != nullptr && reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
     return record_assertion(node, condition, holds);
   const std::optional<SourceLocation> source = frames_.location(node);
   std::optional<Expression> expr = find_expression(node->input(0), condition);
@@ -81,7 +81,7 @@ void Conditions::assume(const IrNode* node, const Value& condition, bool holds) 
                            GuardReason::kAssert);
 }
 
-// What was written in place is no longer what a guard could compute from the inputs.
+// What was written in place, or is assigned, is not what a guard could compute from the inputs.
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
   const auto& made_by = context_.tracer->graph_of(asked).node(asked.node);

@@ -337,7 +337,7 @@ bool writes_to(const Node& node, NodeId tensor) {
 
 }  // namespace
 
-bool reads_written_elements(const Graph& graph, NodeId value) {
+bool reads_state(const Graph& graph, NodeId value) {
   constexpr std::size_t kMaxNodes = 1000;
   struct Part {
     NodeId node;
@@ -356,7 +356,10 @@ bool reads_written_elements(const Graph& graph, NodeId value) {
     if (part.made_of && !asks_no_elements(node))
       for_each_input(node, [&](NodeId input) { look_at(input, true); });
     const ValueKind kind = node.meta->kind();
-    if (kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool) continue;
+    if (kind != ValueKind::kTensor && kind != ValueKind::kOther) {
+      if (node.op == Opcode::kGetAttr) return true;  // others are read from the file
+      continue;
+    }
     for (const NodeId user : node.users) {
       const Node& by = graph.node(user);
       if (by.op != Opcode::kCallFunction || target_parts(by).kind != TargetKind::kOperator) continue;

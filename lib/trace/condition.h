@@ -19,9 +19,10 @@ std::string condition_key(const Graph& graph, NodeId condition, bool& opposite);
 // one; false when that cannot be told.
 bool is_unwritten(const Graph& graph, NodeId value);
 
-// Returns whether `value` depends on elements of a tensor after a node has written to them.  Sizes, dtypes
-// and devices are no elements.
-bool reads_written_elements(const Graph& graph, NodeId value);
+// Returns whether `value` depends on what is another later, in this run or in the next: elements of a tensor
+// after a node has written to them, plain attributes that are assigned.  Sizes, dtypes and devices are no
+// elements.
+bool reads_state(const Graph& graph, NodeId value);
 
 // integer_of() returns an integer as far as the code determines it without input shapes: sums and products of
 // other integers, ranks, and sizes of tensors that were made with given sizes.  A part that the code does not

@@ -578,3 +578,28 @@ def test_random_programs(tmp_path, block):
                 raise AssertionError(f"seed {seed}, {options}: {error}\n{source.read_text()}") from error
         os.remove(path)
     assert kept > 10
+
+
+class Limited(nn.Module):
+    """What the code asserts of its state holds in the first calls only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.n += 1
+        assert self.n < 3, "too often"
+        return x * self.n
+
+
+def test_an_assert_over_state_is_made_in_each_call(archive):
+    path = archive(Limited())
+    collection = fxtrace.trace(path)
+    assert not collection.failures and not [guard for guard in collection.root.guards if "self" in guard.expr]
+    module, model, x = collection.graph_module(), torch.jit.load(path), torch.rand(3, 3)
+    for _ in range(2):
+        assert torch.equal(module(x), model(x))
+    for run in (module, model):
+        with pytest.raises(Exception, match="too often|self.n < 3"):
+            run(x)
