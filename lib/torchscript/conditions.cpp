@@ -70,18 +70,20 @@ void Conditions::expect(const Value& condition, bool holds) {
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
   if (!context_.records()) return;
   expect(condition, holds);
+  bool over_inputs = true;
+  std::optional<Expression> expr = find_expression(node->input(0), condition, &over_inputs);
   const Proxy* proxy = recording_.find_recorded(condition);
-  if (proxy != nullptr && reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
+  if (proxy != nullptr &&
+      (!over_inputs || reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node)))
     return record_assertion(node, condition, holds);
   const std::optional<SourceLocation> source = frames_.location(node);
-  std::optional<Expression> expr = find_expression(node->input(0), condition);
   if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
   if (expr)
     context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source,
                            GuardReason::kAssert);
 }
 
-// What was written in place, or is assigned, is not what a guard could compute from the inputs.
+// What was written in place, is assigned or random is not what a guard could compute from the inputs.
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
   const auto& made_by = context_.tracer->graph_of(asked).node(asked.node);
@@ -104,9 +106,10 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
   call("aten._assert_async.msg", {truth, std::move(message)}, none_type());
 }
 
-std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
+std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition,
+                                                      bool* over_inputs) const {
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (find_proxy(condition) != nullptr) return recording_.condition_of(condition);
+  if (find_proxy(condition) != nullptr) return recording_.condition_of(condition, over_inputs);
   const auto found = left_out_.find(name);
   return found == left_out_.end() ? std::nullopt : std::optional(found->second);
 }

@@ -33,7 +33,8 @@ class Conditions {
 
   // Returns the condition as Python expression, also for an operand of `and` or `or` that was not computed
   // (see leave_out()); nothing when there is none.
-  std::optional<Expression> find_expression(const IrValue* name, const Value& condition) const;
+  std::optional<Expression> find_expression(const IrValue* name, const Value& condition,
+                                            bool* over_inputs = nullptr) const;
   // Notes the expression of a value that was not computed.
   void leave_out(const IrValue* name, Expression expression);
   void leave_out_as(const IrValue* name,

@@ -222,13 +222,14 @@ std::string Recording::what_decides(const Value& value) const {
   return std::string(fxtrace::what_decides(context_.tracer->graph_of(proxy->ref), proxy->ref.node));
 }
 
-Expression Recording::condition_of(const Value& value) const {
+Expression Recording::condition_of(const Value& value, bool* over_inputs) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return Expression::variable("a value");
   // Thousands of long guards would be longer than the graph.
   constexpr std::size_t kMuch = std::size_t{1} << 22;
   const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression = guard_expression(context_.tracer->graph_of(proxy->ref), proxy->ref.node, size);
+  Expression expression =
+      guard_expression(context_.tracer->graph_of(proxy->ref), proxy->ref.node, size, over_inputs);
   guards_length_ += expression.text().size();
   return expression;
 }

@@ -44,7 +44,8 @@ class Recording {
 
   std::string describe(const Value& value) const;  // for messages
   std::string what_decides(const Value& value) const;
-  Expression condition_of(const Value& value) const;  // for guards
+  // For guards; see guard_expression().
+  Expression condition_of(const Value& value, bool* over_inputs = nullptr) const;
 
  private:
   Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);

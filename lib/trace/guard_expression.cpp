@@ -60,6 +60,7 @@ class Builder {
     Expression expression = start(value);
     return repeated_.empty() ? expression : start(value);
   }
+  bool names_values() const { return names_values_; }  // other than inputs
 
  private:
   bool in_guard() const { return style_ == Style::kGuard; }
@@ -67,6 +68,7 @@ class Builder {
 
   Expression start(const Argument& value) {
     budget_ = in_guard() ? size_.nodes : kMaxMessageNodes;
+    names_values_ = false;
     written_.clear();
     return of(value, 0);
   }
@@ -129,7 +131,10 @@ class Builder {
       repeated_.insert(node.id.index);
       return by_name(node);
     }
-    if (depth > max_depth() || budget_ <= 0 || (in_guard() && !is_repeatable(node))) return by_name(node);
+    if (depth > max_depth() || budget_ <= 0 || (in_guard() && !is_repeatable(node))) {
+      names_values_ = true;
+      return by_name(node);
+    }
     if (!in_guard() && node.op != Opcode::kCallFunction) return Expression::variable(node.name);
     --budget_;
     Expression made = call(node, depth);
@@ -163,10 +168,8 @@ class Builder {
     const bool is_aten = parts.space == "aten" && !node.args.empty() && node.args[0].is<NodeId>();
     if (is_aten && (!in_guard() || has_trait(op, traits::kTensorMethod))) {
       const std::string_view name = in_guard() ? op->base_name().substr(kAten.size()) : parts.name;
-      const bool asks_rank = in_guard() && name == "dim";
-      NodeId object_node = *node.args[0].get_if<NodeId>();
-      if (asks_rank) object_node = rank_source(object_node, 0);
-      if (const auto rank = asks_rank ? written_rank(graph_.node(object_node)) : std::nullopt) return *rank;
+      const NodeId object_node = *node.args[0].get_if<NodeId>();
+      if (in_guard() && name == "dim") return rank(object_node, depth);
       Expression object = of(object_node, depth + 1);
       Expression called = Expression::method(std::move(object), std::string(name), arguments(node, 1, depth));
       if (!in_guard() || !is_used_as_list(node, *op)) return called;
@@ -182,6 +185,20 @@ class Builder {
     return results.size() == 1 && results[0].is_list() && std::ranges::any_of(node.users, [&](NodeId user) {
              return graph_.node(user).target != "operator.getitem";
            });
+  }
+
+  Expression rank(NodeId tensor, int depth) {
+    const NodeId source = rank_source(tensor, 0);
+    if (const auto number = written_rank(graph_.node(source))) return *number;
+    return Expression::method(of(source, depth + 1), "dim");
+  }
+
+  // len(x.size())
+  const NodeId* asked_for_rank(const Node& node) const {
+    if (node.target != "builtins.len" || node.args.size() != 1) return nullptr;
+    const auto* sizes = node.args[0].get_if<NodeId>();
+    if (sizes == nullptr || graph_.node(*sizes).target != "aten.size.default") return nullptr;
+    return graph_.node(*sizes).args[0].get_if<NodeId>();
   }
 
   // The first value that surely has as many dimensions: of batch_norm(conv2d(x)) it is x.
@@ -272,6 +289,7 @@ class Builder {
   Expression python_call(const Node& node, int depth) {
     const auto argument = [&](std::size_t i) { return of(node.args[i], depth + 1); };
     const std::size_t count = node.kwargs.empty() ? node.args.size() : 0;
+    if (const NodeId* tensor = in_guard() ? asked_for_rank(node) : nullptr) return rank(*tensor, depth);
     if (const auto symbol = python_symbol(node.target); !symbol.empty() && count == 2) {
       Expression left = argument(0);
       return joined(std::string(symbol), std::move(left), argument(1));
@@ -317,6 +335,7 @@ class Builder {
   const Style style_;
   const GuardSize size_;
   int budget_ = 0;
+  bool names_values_ = false;
   std::unordered_set<std::uint32_t> written_;   // nodes, as far as the text is
   std::unordered_set<std::uint32_t> repeated_;  // nodes that come again: bound in the next text
   std::unordered_map<std::uint32_t, NodeId> rank_sources_;
@@ -325,8 +344,10 @@ class Builder {
 }  // namespace
 
 // As it will be read: what is a size there (n >> 0 is n) is one here.
-Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size) {
-  Expression made = Builder(graph, Style::kGuard, size).whole(value);
+Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size, bool* over_inputs) {
+  Builder builder(graph, Style::kGuard, size);
+  Expression made = builder.whole(value);
+  if (over_inputs != nullptr) *over_inputs = !builder.names_values();
   Expression read = Expression::parse(made.text());
   return read.kind() == Expression::Kind::kVerbatim ? made : read;
 }

@@ -17,7 +17,9 @@ struct GuardSize {
   int nodes = 60;               // written out
   std::size_t elements = 1000;  // of one node's arguments: items of lists, characters of texts
 };
-Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {});
+// `over_inputs` gets whether no value is written so.
+Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {},
+                            bool* over_inputs = nullptr);
 inline constexpr int kMaxGuardDepth = 40;
 
 // Returns the value in words for messages: results of modules and attributes by name, every operator as a

@@ -186,8 +186,8 @@ def test_guards_stay_shorter_than_graphs(program, tmp_path):
     path = str(tmp_path / "model.pt")
     torch.jit.script(Many()).save(path)
     graph = program.trace(path)["graphs"][0]
-    assert len(graph["guards"]) == 3000
-    assert sum(len(guard["expr"]) for guard in graph["guards"]) < 6_000_000
+    assert len(graph["guards"]) + sum(node["target"] == "aten._assert_async.msg" for node in graph["nodes"]) == 3000
+    assert 0 < sum(len(guard["expr"]) for guard in graph["guards"]) < 6_000_000
 
 
 def test_a_rank_is_asked_of_the_input(program, tmp_path):
