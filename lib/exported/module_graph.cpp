@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -869,17 +870,17 @@ class ModuleGraphBuilder {
   // An empty list or dict is no input of the program, but has its place in a call all the same.
   void add_arguments_without_parts(GraphSignature& signature) const {
     const std::vector<NestedArgument> arguments = nested_arguments(program_);
-    for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
-      if (argument->spec->leaves != 0) continue;
-      std::size_t before = argument->first;
+    for (const NestedArgument& argument : std::views::reverse(arguments)) {
+      if (argument.spec->leaves != 0) continue;
+      std::size_t before = argument.first;
       auto place = signature.inputs.begin();
       for (; place != signature.inputs.end(); ++place) {
         if (place->role == SignatureRole::kUserInput && before-- == 0) break;
       }
       GraphSignature::Entry entry;
-      entry.name = argument->name;
-      entry.path = {argument->name};
-      entry.value = argument->spec->unflatten<NodeId>({});
+      entry.name = argument.name;
+      entry.path = {argument.name};
+      entry.value = argument.spec->unflatten<NodeId>({});
       signature.inputs.insert(place, std::move(entry));
     }
   }

@@ -8,6 +8,7 @@
 #include "operators/target.h"
 #include "support/qualified_name.h"
 #include "torchscript/abstract.h"
+#include "torchscript/convert.h"
 #include "torchscript/run.h"
 #include "torchscript/structure.h"
 

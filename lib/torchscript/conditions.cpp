@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "support/utf8.h"
+#include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
 namespace {

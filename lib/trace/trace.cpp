@@ -364,13 +364,11 @@ class RecursiveTrace {
       if (failed_.contains(first)) {
         record.status = ModuleStatus::kFailed;
         record.failure = failed_.failure(first);
-      } else if (traced.count(first) != 0) {
+      } else if (traced.contains(first) || (!is_called && entered.contains(first_info.path))) {
         record.status = ModuleStatus::kTraced;
       } else if (is_called) {
         record.status = ModuleStatus::kLeaf;
         record.rule = rules_.rule(first);
-      } else if (entered.contains(first_info.path)) {
-        record.status = ModuleStatus::kTraced;
       }
       if (is_called && first.index == i) record.calls = called->second;
       if (const auto given = outputs.find(i); is_called && given != outputs.end())
