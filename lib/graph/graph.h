@@ -167,6 +167,7 @@ struct Guard {
   Expression expr;  // x.dim() == 2; see guard_expression() in trace/guard_expression.h
   std::optional<SourceLocation> source;
   GuardReason reason = GuardReason::kAssert;
+  std::string assumption = {};  // what options say: "x is float32[b, 8]"; not in the JSON
 };
 
 // Order of execution, with the meaning of FSDP's _ExecutionInfo (torch/distributed/fsdp/_trace_utils.py).

@@ -72,7 +72,9 @@ class RemoveInPlace {
       if (tensors_.tensor_of(assumption.node) == kNoTensor) continue;
       for (const NodeId input : assumption.inputs) {
         Guard guard{Expression::method(Expression::variable(*node(input).target), "is_contiguous"),
-                    *node(assumption.node).source, GuardReason::kInput};
+                    *node(assumption.node).source,
+                    GuardReason::kInput,
+                    {}};
         const auto is_there = [&](const Guard& other) { return other.expr == guard.expr; };
         if (std::ranges::none_of(graph_.guards, is_there)) graph_.guards.push_back(std::move(guard));
       }

@@ -6,6 +6,7 @@
 
 #include "families/infer.h"
 #include "families/traits.h"
+#include "graph/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
 #include "support/words.h"
@@ -127,8 +128,11 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
                     ":" + std::to_string(index);
   if (!conditions_.assume_fact(std::move(key))) return;
   const Expression name = guard_expression(context_.tracer->graph_of({kRootGraph, input}), input);
+  const auto assume = [&](Expression condition) {
+    guard(std::move(condition), node, GuardReason::kInput, name.text() + " is " + value_text(meta));
+  };
   const auto is = [&](Expression question, Expression answer) {
-    guard(Expression::comparison("==", std::move(question), std::move(answer)), node, GuardReason::kInput);
+    assume(Expression::comparison("==", std::move(question), std::move(answer)));
   };
   switch (facet) {
     case Facet::kNothing:
@@ -136,17 +140,17 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
     case Facet::kRank:
       return is(Expression::method(name, "dim"), static_cast<std::int64_t>(meta.shape->size()));
     case Facet::kSizes: {
-      if (index == DimensionPlaces::kInteger) return assume_size(input, index, node);
-      const Expression& size = (*meta.shape)[static_cast<std::size_t>(index)];
-      if (!size.number()) return assume_size(input, index, node);
-      return is(Expression::method(name, "size", {index}), size);
+      const bool is_integer = index == DimensionPlaces::kInteger;
+      const Expression& size = is_integer ? *meta.value : (*meta.shape)[static_cast<std::size_t>(index)];
+      if (size.number() && !is_integer) return is(Expression::method(name, "size", {index}), size);
+      for (Expression& condition : places().conditions(input, index)) assume(std::move(condition));
+      return;
     }
     case Facet::kDtype:
       if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
       return;
     case Facet::kGradient:
-      return guard(Expression::negation(Expression::attribute(name, "requires_grad")), node,
-                   GuardReason::kInput);
+      return assume(Expression::negation(Expression::attribute(name, "requires_grad")));
     case Facet::kDevice: {
       const std::string device = meta.device.value_or("cpu");
       Expression of_input = Expression::attribute(name, "device");
@@ -160,19 +164,17 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
 }
 
 // Of inputs of the graph itself, also where a body of control flow asks.
-void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason) {
-  if (context_.records()) context_.tracer->guard_inputs(std::move(condition), frames_.location(node), reason);
+void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason,
+                        std::string assumption) {
+  if (!context_.records()) return;
+  context_.tracer->guard_inputs(
+      {std::move(condition), frames_.location(node), reason, std::move(assumption)});
 }
 
 // The places of a graph's inputs that state a named size.
 const DimensionPlaces& InputGuards::places() {
   if (!places_) places_.emplace(context_.tracer->graph_of({kRootGraph, NodeId{0}}));
   return *places_;
-}
-
-void InputGuards::assume_size(NodeId input, std::int64_t index, const IrNode* node) {
-  for (Expression& condition : places().conditions(input, index))
-    guard(std::move(condition), node, GuardReason::kInput);
 }
 
 // What an answer has taken from --dim.
@@ -183,7 +185,7 @@ void InputGuards::assume_ranges(const std::set<std::string>& names, const IrNode
     const auto assume = [&](Relation relation, std::int64_t bound) {
       const Expression condition = Expression::comparison(relation, size, bound);
       if (conditions_.assume_fact("range:" + condition.text()))
-        guard(places().over_inputs(condition), node, GuardReason::kDim);
+        guard(places().over_inputs(condition), node, GuardReason::kDim, name + " is in " + to_string(range));
     };
     if (range.low == range.high) {
       if (places().defines(name)) assume(Relation::kEqual, *range.low);  // else sizes are numbers

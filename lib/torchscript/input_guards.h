@@ -34,9 +34,8 @@ class InputGuards {
   void forget_nodes();
 
  private:
-  void guard(Expression condition, const IrNode* node, GuardReason reason);
+  void guard(Expression condition, const IrNode* node, GuardReason reason, std::string assumption = {});
   const DimensionPlaces& places();
-  void assume_size(NodeId input, std::int64_t index, const IrNode* node);
   void assume_ranges(const std::set<std::string>& names, const IrNode* node);
   Range declared_range(const std::string& name) const;
   bool asks_one_size(const NodeRef& at, const IrNode* node);

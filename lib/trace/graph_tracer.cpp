@@ -165,7 +165,7 @@ void GraphTracer::output(Argument value, Meta meta) {
 }
 
 void GraphTracer::guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
-  builder().guard({std::move(expr), std::move(source), reason});
+  builder().guard({std::move(expr), std::move(source), reason, {}});
 }
 
 void GraphTracer::note_state_write(NodeId copy) {

@@ -99,9 +99,7 @@ class GraphTracer {
   void output(Argument value, Meta meta);
   // Records a guard of the graph or subgraph that is being recorded; guard_inputs() always of the graph.
   void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason);
-  void guard_inputs(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
-    builders_.front()->guard({std::move(expr), std::move(source), reason});
-  }
+  void guard_inputs(Guard guard) { builders_.front()->guard(std::move(guard)); }
   // Assigns a plain value to an attribute, after the run.
   void assign(Assignment assignment) { builders_.front()->graph().assign(std::move(assignment)); }
   void note_state_write(NodeId copy);

@@ -114,6 +114,7 @@ class ExplanationTextWriter {
       line(layout_.paint("guard " + std::to_string(each.number), kBold) + " of the graph of " +
            path_of(each.graph) + ": " + short_line(each.guard.expr.text()));
       line(std::string("  ") + reason_text(each.guard.reason));
+      if (!each.guard.assumption.empty()) line("  said: " + short_line(each.guard.assumption));
       if (const std::string place = place_of(each.guard.source); !place.empty()) line("  at " + place);
     }
   }

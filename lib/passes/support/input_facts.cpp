@@ -108,7 +108,7 @@ std::vector<NodeId> inputs_of_difference(const ModuleGraph& before, const Nodes&
 void add_guards(const Graph& inputs, const std::vector<NodeId>& relied_on, const Facts& facts,
                 ModuleGraph& graph) {
   const auto add = [&](Expression condition) {
-    Guard guard{std::move(condition), std::nullopt, GuardReason::kInput};
+    Guard guard{std::move(condition), std::nullopt, GuardReason::kInput, {}};
     const auto is_there = [&](const Guard& other) { return other.expr == guard.expr; };
     if (std::ranges::none_of(graph.guards, is_there)) graph.guards.push_back(std::move(guard));
   };
