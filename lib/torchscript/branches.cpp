@@ -155,16 +155,27 @@ bool Branches::assume(const IrNode* node, const Value& condition) {
   if (!only_guards(node->output()) || !is_pure(*node->blocks()[0]) || !is_pure(*node->blocks()[1]))
     return false;
   // Which half decides is not known, and need not be: the guard is the whole expression.
-  leave_out(node, condition, circuit->is_and);
-  frames_.set(node, Value::uninitialized());
+  if (!run_.records() || leave_out(node, condition, circuit->is_and)) {
+    frames_.set(node, Value::uninitialized());
+    return true;
+  }
+  if (!known) run_.conditions.fail("an `if`", condition, node);
+  if (run_.makes_subgraphs()) return false;
+  // No guard can say it, and an assertion takes a value: both halves are worked out.
+  const IrBlock& rest = *node->blocks()[circuit->is_and ? 0 : 1];
+  run_.blocks.run_block(rest);
+  const char* target = circuit->is_and ? "operator.and_" : "operator.or_";
+  const Value& other = frames_.value(rest.outputs()[0]);
+  frames_.set(node, run_.recording.apply(target, {condition, other}, bool_type(), node));
   return true;
 }
 
-// Keeps what `a and b` or `a or b` is.  What works out b is looked at and taken back: it may never run.
-void Branches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
+// Keeps what `a and b` or `a or b` is, where that can be said over the inputs.  What works out b is looked at
+// and taken back: it may never run.
+bool Branches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
   run_.conditions.forget_left_out(node->output());
   std::optional<Expression> first = run_.conditions.find_expression(node->input(0), condition);
-  if (!first || !run_.records()) return;
+  if (!first) return false;
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   std::optional<Expression> second;
   Checkpoint before = run_.checkpoint();
@@ -175,14 +186,15 @@ void Branches::leave_out(const IrNode* node, const Value& condition, bool is_and
       second = run_.conditions.find_expression(rest.outputs()[0], frames_.value(rest.outputs()[0]));
     });
   } catch (const TraceFailure&) {
-    return;
+    return false;
   } catch (const InputsAsked&) {
-    return;
+    return false;
   }
-  if (!second) return;
+  if (!second) return false;
   std::vector<Expression> halves{*std::move(first), *std::move(second)};
   run_.conditions.leave_out(node->output(),
                             is_and ? Expression::all(std::move(halves)) : Expression::any(std::move(halves)));
+  return true;
 }
 
 // Both ways of an `if`, when nothing but its results can tell which was taken.
@@ -408,7 +420,7 @@ void Branches::record(const IrNode* node, const Value& condition) {
     Argument::Tuple items;
     for (const Difference& difference : differences) {
       items.items.push_back(
-          run_.subgraphs.result(difference.values[i], difference.type, difference.known, node));
+          run_.subgraphs.carried_argument(difference.values[i], difference.type, difference.known, node));
     }
     run_.tracer->output(std::move(items), Meta{});
     bodies[i] = run_.tracer->suspend_subgraph();
@@ -418,7 +430,7 @@ void Branches::record(const IrNode* node, const Value& condition) {
   Argument::List given;
   for (const NodeId operand : operands) given.items.emplace_back(operand);
   std::vector<TypePtr> types;
-  for (const Difference& difference : differences) types.push_back(difference.type);
+  for (const Difference& difference : differences) types.push_back(carried_type(difference.type));
   const NodeId cond = run_.tracer->call_with_subgraphs(
       "higher_order.cond",
       {asked, Argument::GraphRef{names[0]}, Argument::GraphRef{names[1]}, std::move(given)}, {},
@@ -427,8 +439,8 @@ void Branches::record(const IrNode* node, const Value& condition) {
   for_each_result(true, [&](const Value& first, const Value& second) {
     if (is_condition(first, second)) return condition_as(first.to_bool());
     const Difference& difference = differences[next];
-    Value either = recording_.call("operator.getitem", {cond, static_cast<std::int64_t>(next++)},
-                                   difference.type, node, difference.known);
+    const auto index = static_cast<std::int64_t>(next++);
+    Value either = run_.subgraphs.carried_result(cond, index, difference.type, difference.known, node);
     run_.knowledge.note_choice(either, {first, second});
     return either;
   });

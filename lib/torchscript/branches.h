@@ -21,7 +21,7 @@ class Branches : Part {
 
   void choose(const IrNode* node, bool branch);
   bool assume(const IrNode* node, const Value& condition);
-  void leave_out(const IrNode* node, const Value& condition, bool is_and);
+  bool leave_out(const IrNode* node, const Value& condition, bool is_and);
   bool run_both(const IrNode* node);
   void record(const IrNode* node, const Value& condition);
   Argument predicate(const IrNode* node, const Value& condition);

@@ -71,46 +71,47 @@ void Conditions::expect(const Value& condition, bool holds) {
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
   if (!context_.records()) return;
   expect(condition, holds);
-  bool over_inputs = true;
-  std::optional<Expression> expr = find_expression(node->input(0), condition, &over_inputs);
-  const Proxy* proxy = recording_.find_recorded(condition);
-  if (proxy != nullptr &&
-      (!over_inputs || reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node)))
-    return record_assertion(node, condition, holds);
-  const std::optional<SourceLocation> source = frames_.location(node);
-  if (!expr && source && !source->text.empty()) expr = Expression::variable(source->text);
-  if (expr)
-    context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), source,
-                           GuardReason::kAssert);
+  if (auto expr = find_expression(node->input(0), condition)) {
+    context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)),
+                           frames_.location(node), GuardReason::kAssert);
+  } else {
+    record_assertion(node, condition, holds);
+  }
 }
 
-// What was written in place, is assigned or random is not what a guard could compute from the inputs.
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
-  const auto& made_by = context_.tracer->graph_of(asked).node(asked.node);
-  const Argument* tensor = made_by.target == "builtins.bool" ? made_by.args.data() : nullptr;
+  const Graph& graph = context_.tracer->graph_of(asked);
+  const fxtrace::Node& made_by = graph.node(asked.node);
+  const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
   // The value in words would be that from before it was written.
   const std::optional<SourceLocation> source = frames_.location(node);
   std::string message = source && !source->text.empty() ? source->text : "the code raises";
-  const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type) {
-    return context_.tracer->call_function(target, std::move(args), {}, meta_of(type), source);
+  const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type,
+                        const AbstractValue& known = {}) {
+    return context_.tracer->call_function(target, std::move(args), {}, meta_of(type, known), source);
   };
-  NodeId truth;
-  if (tensor != nullptr && tensor->is<NodeId>()) {
-    truth = context_.tracer->use({asked.graph, *tensor->get_if<NodeId>()});
-    if (!holds) truth = call("aten.logical_not.default", {truth}, tensor_type());
-  } else {
-    truth = context_.tracer->use(asked);
-    if (!holds) truth = call("operator.not_", {truth}, bool_type());
-    truth = call("aten.scalar_tensor.default", {truth}, tensor_type());
+  const NodeId question = of != nullptr ? *of : asked.node;  // bool() of a tensor or an integer adds nothing
+  NodeId truth = context_.tracer->use({asked.graph, question});
+  if (graph.node(question).meta->kind() != ValueKind::kTensor) {
+    const AbstractValue known{TensorInfo{{}, kDefaultFloat}};
+    truth =
+        call("aten.scalar_tensor.default", {truth}, tensor_type(), context_.shapes ? known : AbstractValue());
   }
+  if (!holds) truth = call("aten.logical_not.default", {truth}, tensor_type());
   call("aten._assert_async.msg", {truth, std::move(message)}, none_type());
 }
 
-std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition,
-                                                      bool* over_inputs) const {
+std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
+  if (context_.tracer->in_subgraph()) return std::nullopt;
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
-  if (find_proxy(condition) != nullptr) return recording_.condition_of(condition, over_inputs);
+  if (const Proxy* proxy = recording_.find_recorded(condition)) {
+    bool over_inputs = true;
+    Expression expression = recording_.condition_of(condition, &over_inputs);
+    if (!over_inputs || reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
+      return std::nullopt;
+    return expression;
+  }
   const auto found = left_out_.find(name);
   return found == left_out_.end() ? std::nullopt : std::optional(found->second);
 }

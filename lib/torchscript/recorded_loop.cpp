@@ -17,22 +17,6 @@ bool has_limit(const IrNode& loop) {
   return constant_of<std::int64_t>(*loop.input(0)) != std::numeric_limits<std::int64_t>::max();
 }
 
-bool is_converted(const Type& type) {
-  return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
-}
-
-// What is carried in the place of a value of that type.
-TypePtr carried_type(const TypePtr& type) {
-  switch (leaf_kind(*type)) {
-    case LeafKind::kBool:
-      return int_type();
-    case LeafKind::kFloat:
-      return tensor_type();
-    default:
-      return type;
-  }
-}
-
 // The variable's name as a node's.
 std::string input_name(std::string name) {
   std::erase(name, '`');
@@ -126,7 +110,7 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
     const Value value = map_leaves(variable.before, [&](const Value& part) {
       const Leaf& own = *leaf++;
       if (!own.is_carried) return part;
-      Value inside = carried_value(*input++, own, own.known, nullptr);
+      Value inside = subgraphs_.carried_value(*input++, own.type, own.known, nullptr);
       run_.knowledge.note_choice(inside, {part});
       if (is_converted(*own.type)) made.push_back(find_proxy(inside)->ref.node);
       return inside;
@@ -141,35 +125,6 @@ void RecordedLoop::leave_turn(Argument result, const std::vector<NodeId>& made) 
   run_.tracer->output(std::move(result), Meta{});
   for (const NodeId id : made) {
     if (run_.tracer->graph().node(id).users.empty()) run_.tracer->erase(id);
-  }
-}
-
-// Control flow of torch carries tensors and integers: floats are tensors of float64, bools are integers.
-Argument RecordedLoop::carried_argument(const Value& value, const Leaf& leaf) {
-  switch (leaf_kind(*leaf.type)) {
-    case LeafKind::kBool:
-      if (value.is_bool()) return std::int64_t{value.to_bool()};
-      if (value.is_uninitialized()) return 0;
-      return recording_.argument(recording_.apply("builtins.int", {value}, int_type(), node_), node_);
-    case LeafKind::kFloat:
-      return recording_.argument(
-          recording_.call("aten.scalar_tensor.default",
-                          {subgraphs_.result(value, leaf.type, leaf.known, node_)}, tensor_type(), node_, {},
-                          {{"dtype", Argument::Dtype{"float64"}}}),
-          node_);
-    default:
-      return subgraphs_.result(value, leaf.type, leaf.known, node_);
-  }
-}
-
-Value RecordedLoop::carried_value(NodeId carried, const Leaf& leaf, AbstractValue known, const IrNode* node) {
-  switch (leaf_kind(*leaf.type)) {
-    case LeafKind::kBool:
-      return recording_.call("builtins.bool", {carried}, leaf.type, node);
-    case LeafKind::kFloat:
-      return recording_.call("aten.item.default", {carried}, leaf.type, node);
-    default:
-      return make_proxy(run_.ref(carried), leaf.type, std::move(known));
   }
 }
 
@@ -307,7 +262,9 @@ Argument RecordedLoop::handed_on(const Values& results) {
     const bool is_missing = results[i].is_uninitialized();
     map_leaves(is_missing ? variables_[i].before : results[i], [&](const Value& part) {
       const Leaf& own = *leaf++;
-      if (own.is_carried) handed_on.items.push_back(carried_argument(is_missing ? results[i] : part, own));
+      if (own.is_carried)
+        handed_on.items.push_back(
+            subgraphs_.carried_argument(is_missing ? results[i] : part, own.type, own.known, node_));
       return part;
     });
   }
@@ -353,8 +310,9 @@ NodeId RecordedLoop::call_loop(const std::string& condition_name, const std::str
     for (const Leaf& leaf : variable.leaves) {
       if (!leaf.is_carried) continue;
       const bool is_given = leaf_kind(*leaf.type) == LeafKind::kTensor && !leaf.before.is_uninitialized();
-      carried.items.push_back(is_given ? recording_.argument(leaf.before, node_)
-                                       : carried_argument(leaf.before, leaf));
+      carried.items.push_back(is_given
+                                  ? recording_.argument(leaf.before, node_)
+                                  : subgraphs_.carried_argument(leaf.before, leaf.type, leaf.known, node_));
       types.push_back(carried_type(leaf.type));
     }
   }
@@ -384,9 +342,7 @@ void RecordedLoop::set_results(NodeId loop) {
       if (!is_used) return part;
       AbstractValue known = own.known;
       make_sizes_fresh(own, known);
-      const Value item = recording_.call("operator.getitem", {loop, index}, carried_type(own.type), node_,
-                                         is_converted(*own.type) ? AbstractValue{} : known);
-      Value result = carried_value(find_proxy(item)->ref.node, own, std::move(known), node_);
+      Value result = subgraphs_.carried_result(loop, index, own.type, std::move(known), node_);
       run_.knowledge.note_choice(result, {part});
       return result;
     });

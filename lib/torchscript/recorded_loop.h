@@ -55,8 +55,6 @@ class RecordedLoop : Part {
 
   [[noreturn]] void refuse(const Variable& variable, const Value& before, const Value& after) const;
   void make_sizes_fresh(const Leaf& leaf, AbstractValue& known);
-  Argument carried_argument(const Value& value, const Leaf& leaf);
-  Value carried_value(NodeId carried, const Leaf& leaf, AbstractValue known, const IrNode* node);
 
   Subgraphs& subgraphs_;
   const IrNode* node_;

@@ -9,6 +9,22 @@
 #include "torchscript/structure.h"
 
 namespace fxtrace::torchscript {
+
+bool is_converted(const Type& type) {
+  return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
+}
+
+TypePtr carried_type(const TypePtr& type) {
+  switch (leaf_kind(*type)) {
+    case LeafKind::kBool:
+      return int_type();
+    case LeafKind::kFloat:
+      return tensor_type();
+    default:
+      return type;
+  }
+}
+
 namespace {
 
 bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
@@ -161,6 +177,41 @@ Argument Subgraphs::result(const Value& value, const TypePtr& type, const Abstra
   const fxtrace::Node& given = run_.tracer->graph().node(*id);
   if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
   return run_.tracer->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
+}
+
+Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, const AbstractValue& known,
+                                     const IrNode* node) {
+  switch (leaf_kind(*type)) {
+    case LeafKind::kBool:
+      if (value.is_bool()) return std::int64_t{value.to_bool()};
+      if (value.is_uninitialized()) return 0;
+      return recording_.argument(recording_.apply("builtins.int", {value}, int_type(), node), node);
+    case LeafKind::kFloat:
+      return recording_.argument(
+          recording_.call("aten.scalar_tensor.default", {result(value, type, known, node)}, tensor_type(),
+                          node, {}, {{"dtype", Argument::Dtype{"float64"}}}),
+          node);
+    default:
+      return result(value, type, known, node);
+  }
+}
+
+Value Subgraphs::carried_value(NodeId carried, const TypePtr& type, AbstractValue known, const IrNode* node) {
+  switch (leaf_kind(*type)) {
+    case LeafKind::kBool:
+      return recording_.call("builtins.bool", {carried}, type, node);
+    case LeafKind::kFloat:
+      return recording_.call("aten.item.default", {carried}, type, node);
+    default:
+      return make_proxy(run_.ref(carried), type, std::move(known));
+  }
+}
+
+Value Subgraphs::carried_result(NodeId control_flow, std::int64_t index, const TypePtr& type,
+                                AbstractValue known, const IrNode* node) {
+  const Value item = recording_.call("operator.getitem", {control_flow, index}, carried_type(type), node,
+                                     is_converted(*type) ? AbstractValue{} : known);
+  return carried_value(find_proxy(item)->ref.node, type, std::move(known), node);
 }
 
 }  // namespace fxtrace::torchscript

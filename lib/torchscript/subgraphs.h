@@ -1,6 +1,7 @@
 // Records subgraphs of control flow: their bodies, the lists and dicts that these change, and their results.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,6 +20,10 @@ struct ChangedContainer {
   Value before;  // a copy
   Value after;   // a copy at the end of the subgraph
 };
+
+// Of a value that control flow carries; see Subgraphs::carried_argument().
+TypePtr carried_type(const TypePtr& type);
+bool is_converted(const Type& type);
 
 class Subgraphs : Part {
  public:
@@ -49,12 +54,20 @@ class Subgraphs : Part {
   // then the container too, may not be changed from now on.
   void may_be_another(const Value& container, const Values& others, const IrNode* node);
 
-  // Returns what a subgraph outputs for the value: an input is copied, as torch's control flow requires.
-  // `known` describes the result.
-  Argument result(const Value& value, const TypePtr& type, const AbstractValue& known, const IrNode* node);
+  // Control flow of torch carries tensors and integers: a bool is carried as an integer, a float as a tensor
+  // of float64.  `known` describes the value. Returns what a subgraph outputs for the value; an input is
+  // copied, as torch's control flow requires.
+  Argument carried_argument(const Value& value, const TypePtr& type, const AbstractValue& known,
+                            const IrNode* node);
+  // Returns the value that is carried as the node.
+  Value carried_value(NodeId carried, const TypePtr& type, AbstractValue known, const IrNode* node);
+  // Returns the value that is result `index` of the node of control flow.
+  Value carried_result(NodeId control_flow, std::int64_t index, const TypePtr& type, AbstractValue known,
+                       const IrNode* node);
 
  private:
   bool is_from_around(const Value& container);
+  Argument result(const Value& value, const TypePtr& type, const AbstractValue& known, const IrNode* node);
   Argument unread_value(const TypePtr& type, const AbstractValue& known);
 
   std::vector<Body> bodies_;  // innermost last

@@ -60,7 +60,7 @@ class Builder {
     Expression expression = start(value);
     return repeated_.empty() ? expression : start(value);
   }
-  bool names_values() const { return names_values_; }  // other than inputs
+  bool names_values() const { return names_values_; }
 
  private:
   bool in_guard() const { return style_ == Style::kGuard; }
@@ -125,6 +125,7 @@ class Builder {
 
   Expression node(const Node& node, int depth) {
     if (node.op == Opcode::kPlaceholder) return by_name(node);
+    names_values_ = names_values_ || node.op == Opcode::kGetAttr || node.op == Opcode::kCallModule;
     if (node.op == Opcode::kGetAttr)
       return in_guard() ? path(self(), node.target) : Expression::variable(node.target);
     if (in_guard() && written_.contains(node.id.index)) {
@@ -335,7 +336,7 @@ class Builder {
   const Style style_;
   const GuardSize size_;
   int budget_ = 0;
-  bool names_values_ = false;
+  bool names_values_ = false;  // other than inputs
   std::unordered_set<std::uint32_t> written_;   // nodes, as far as the text is
   std::unordered_set<std::uint32_t> repeated_;  // nodes that come again: bound in the next text
   std::unordered_map<std::uint32_t, NodeId> rank_sources_;

@@ -12,12 +12,12 @@ namespace fxtrace {
 // math, and other Python modules by their names.  A value that is used twice is bound at its first use, (name
 // := ...).  A value is written as its node's name where computing it again may give another result (random
 // numbers, unknown operators), more than kMaxGuardDepth operations away from the condition, and beyond the
-// limits of `size`.
+// limits of `size`.  `over_inputs` gets whether all is over inputs: no value is written so, and no parameter and
+// no module is asked.
 struct GuardSize {
   int nodes = 60;               // written out
   std::size_t elements = 1000;  // of one node's arguments: items of lists, characters of texts
 };
-// `over_inputs` gets whether no value is written so.
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size = {},
                             bool* over_inputs = nullptr);
 inline constexpr int kMaxGuardDepth = 40;

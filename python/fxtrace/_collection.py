@@ -128,7 +128,7 @@ class Collection(CollectionData[Graph]):
         ScriptModule or an ExportedProgram), or the torch.nn.Module that it was made of. Files are loaded by torch, in
         this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
         is the file that was traced unless given. With `check` a call raises GuardError for inputs that a guard of the graph
-        rules out; guards over anything but inputs (modules, values in the graph) are not checked.
+        rules out.
 
         `functions` are the model's own that `wrap` kept: a dict by qualified name, or a list of functions and of Python
         modules, which give what they define.

@@ -1,9 +1,9 @@
 """Guards of a graph, checked before it runs.
 
 They are texts of a collection, which may say anything: they are never Python that runs. What is evaluated is a small part
-of the language, on the inputs and on `self`: arithmetic and comparisons, what tensors say of themselves, functions of the
-table of those that only compute, and calls of modules that leave nothing behind (_calls_of_modules.py). A guard over anything else
-(plain attributes, values in the graph, the state of the process) is not checked.
+of the language, on the inputs: arithmetic and comparisons, what tensors say of themselves, and functions of the table of
+those that only compute. A guard over anything else (the state of the process) is not checked; what depends on parameters,
+modules or values in the graph is an assertion in the graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from ._calls_of_modules import NotRepeatable, member, repeatable
 from ._data import GraphData, Node
 from ._errors import GuardError, RebuildError, StructureError
 from ._functions import is_tensor_attribute, is_tensor_method, resolve_function
@@ -91,7 +90,7 @@ class GuardCheck:
         self._inputs = [(str(node.target), node.name) for node in placeholders]
         found = (_Size(str(node.target), place, *line) for node in placeholders for place, size in _sizes(node) if (line := _line_of(size)))
         self._sizes = sorted(found, key=lambda size: (size.factor, size.offset) != (1, 0))  # dimensions alone come first
-        names = {name for names in self._inputs for name in names} | {size.dimension for size in self._sizes} | {"self"}
+        names = {name for names in self._inputs for name in names} | {size.dimension for size in self._sizes}
         if graph.signature is not None:  # what placeholders are parts of
             names |= {str(entry.path[0]) for entry in graph.signature.inputs if entry.path}
         read = ((guard, _read(guard.expr, names)) for guard in graph.guards)
@@ -109,7 +108,7 @@ class GuardCheck:
             return  # forward says it better
         call.apply_defaults()
         # A fixed tensor that was left out is what the graph has.
-        values = {"self": module, **{name: value for name, value in call.arguments.items() if value is not missing}}
+        values = {name: value for name, value in call.arguments.items() if value is not missing}
         signature = module.graph._codegen if isinstance(module, fx.GraphModule) else None
         if isinstance(signature, ModelSignature):  # placeholders are parts of what the model takes
             values |= dict(zip(signature.placeholders, signature.process_inputs(*call.args)))
@@ -215,7 +214,7 @@ def _read(expr: str, names: set[str]) -> ast.expr | None:
         return None
     bound = {node.target.id for node in nodes if isinstance(node, ast.NamedExpr)}
     used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
-    return tree if used & names and used <= names | {"torch", "math", "getattr"} | _BUILTINS.keys() else None
+    return tree if used & names and used <= names | {"torch", "math"} | _BUILTINS.keys() else None
 
 
 def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
@@ -225,7 +224,7 @@ def _holds(tree: ast.expr, values: dict[str, Any]) -> bool:
             return bool(_Evaluator(values).value(tree))
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
         return False  # an input of another type, or with fewer dimensions
-    except (_NotChecked, NotRepeatable, RuntimeError, OverflowError, RecursionError, MemoryError):
+    except (_NotChecked, RuntimeError, OverflowError, RecursionError, MemoryError):
         return True
 
 
@@ -316,8 +315,6 @@ class _Evaluator:
                 raise _NotChecked
             return value
         holder = self.value(node.value)
-        if isinstance(holder, torch.nn.Module):
-            return member(holder, node.attr)
         if isinstance(holder, tuple) and node.attr in getattr(holder, "_fields", ()):
             return getattr(holder, node.attr)
         if isinstance(holder, torch.device) and node.attr in ("type", "index"):
@@ -336,12 +333,8 @@ class _Evaluator:
         return function(*args, **{str(item.arg): self.value(item.value) for item in node.keywords})
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
-        if isinstance(node, ast.Name) and node.id == "getattr":
-            return _member
         if isinstance(node, ast.Name) and node.id in _BUILTINS and node.id not in self._values:
             return _BUILTINS[node.id]
-        if isinstance(node, ast.Call):
-            return self._called(self.value(node))
         if not isinstance(node, ast.Attribute):
             raise _NotChecked
         path = _dotted(node)
@@ -350,26 +343,12 @@ class _Evaluator:
         if path is not None and path.startswith(("torch.", "math.")):
             return _known_function(path.removeprefix("torch.ops."))
         holder = self.value(node.value)
-        if isinstance(holder, torch.nn.Module):
-            return self._called(member(holder, node.attr))
         if not isinstance(holder, torch.Tensor):
             raise TypeError(node.attr)
         if not is_tensor_method(node.attr) or node.attr.endswith("_"):  # what writes into the inputs
             raise _NotChecked
         method: Callable[..., Any] = getattr(holder, node.attr)
         return method
-
-
-    def _called(self, module: Any) -> Callable[..., Any]:
-        if not isinstance(module, torch.nn.Module):
-            raise _NotChecked
-        return repeatable(module, list(self._values.values()))
-
-
-def _member(holder: Any, name: Any) -> Any:
-    if not isinstance(holder, torch.nn.Module) or not isinstance(name, str):
-        raise _NotChecked
-    return member(holder, name)
 
 
 def _known_function(path: str) -> Callable[..., Any]:
