@@ -392,11 +392,20 @@ void InputGuards::rely_on(const IrNode* node, std::string_view question, const V
   const bool* holds = answer.get_if<bool>();
   if (relation && holds != nullptr && values.size() == 2) {
     const AbstractValue left = known_of_value(values[0]), right = known_of_value(values[1]);
-    if (left.integer() != nullptr && right.integer() != nullptr)
+    if (left.integer() != nullptr && right.integer() != nullptr && is_of_inputs(*left.integer()) &&
+        is_of_inputs(*right.integer())) {
       return rely_on_relation(*holds ? *relation : negated(*relation), *left.integer(), *right.integer(),
                               node);
+    }
   }
   assume_ranges(ranges, node);
+}
+
+// Else the code made it, which has asked what decides.
+bool InputGuards::is_of_inputs(const SymInt& size) const {
+  return std::ranges::all_of(size.symbols(), [&](const std::string& name) {
+    return std::ranges::find(named_, name) != named_.end();
+  });
 }
 
 // Only of some sizes: a guard says of which.

@@ -22,7 +22,11 @@ namespace fxtrace::torchscript {
 class InputGuards {
  public:
   InputGuards(Context& context, Frames& frames, Recording& recording, Conditions& conditions)
-      : context_(context), frames_(frames), recording_(recording), conditions_(conditions) {}
+      : context_(context),
+        frames_(frames),
+        recording_(recording),
+        conditions_(conditions),
+        named_(named_dimensions(context.options.inputs)) {}
 
   // Adds the guards for an answer that the operator `question` at `node` gives about the values.
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
@@ -40,6 +44,7 @@ class InputGuards {
   Range declared_range(const std::string& name) const;
   bool asks_one_size(const NodeRef& at, const IrNode* node);
   void rely_on_parts(const Value& value, std::set<std::string>& symbols, const IrNode* node);
+  bool is_of_inputs(const SymInt& size) const;
   void rely_on_relation(Relation relation, const SymInt& left, const SymInt& right, const IrNode* node);
   void rely_on_tensor(const IrNode* node, std::string_view question, const Values& values,
                       const Proxy& tensor);
@@ -53,6 +58,7 @@ class InputGuards {
   Frames& frames_;
   Recording& recording_;
   Conditions& conditions_;
+  std::vector<std::string> named_;  // the dimensions of inputs
   // By facet: the values whose inputs are guarded already.
   std::array<std::unordered_set<std::uint64_t>, 6> relied_on_;
   std::unordered_map<std::uint64_t, std::set<std::string>> ranges_of_;  // names, by value
