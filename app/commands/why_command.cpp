@@ -71,6 +71,8 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
         Output& output, Isolated& isolated, Console& console) {
   const TraceResult& result = trace_or_read(config, arguments.trace.any(), input, isolated, console);
   const GraphCollection& collection = result.collection;
+  TraceOptions options = config.options;  // of what is tried
+  options.spent = result.spent;
   const auto format = static_cast<WhyFormat>(arguments.answer.format());
   Explanation explanation;
   explanation.model = collection.model;
@@ -86,8 +88,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
     explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
-    if (result.program != nullptr)
-      try_ranges(*result.program, config.options, collection, *explanation.dimension);
+    if (result.program != nullptr) try_ranges(*result.program, options, collection, *explanation.dimension);
   }
   const bool asks_of_failed =
       arguments.path
@@ -95,7 +96,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
                                 [](const auto& module) { return module.cause == ModuleCause::kFailed; })
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
-    explanation.suggestions = find_suggestions(*result.program, config.options, collection);
+    explanation.suggestions = find_suggestions(*result.program, options, collection);
   output.write([&](std::ostream& out) {
     format == WhyFormat::kJson ? write_explanation_json(explanation, out)
                                : write_explanation_text(explanation, out, layout);

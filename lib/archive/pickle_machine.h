@@ -48,8 +48,13 @@ class PickleMachine {
   // `bytes` must outlive the machine.
   explicit PickleMachine(std::string_view bytes, std::size_t start = 0) : bytes_(bytes), at_(start) {}
 
-  // The limit for a model's own pickles; each opcode takes forty bytes.
+  // The limit for a model's own pickles, for one that takes `stored` bytes in its file, where it may be
+  // compressed; each opcode takes some sixty bytes.
   static constexpr std::size_t kMaxOpcodes = 8'000'000;
+  static constexpr std::size_t max_opcodes(std::uint64_t stored) {
+    constexpr std::uint64_t kFree = 400'000;
+    return static_cast<std::size_t>(stored < kMaxOpcodes - kFree ? kFree + stored : kMaxOpcodes);
+  }
   // Takes time and memory linear in the opcodes and bytes, whatever they are.
   End run(std::size_t max_opcodes);
 

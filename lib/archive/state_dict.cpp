@@ -19,7 +19,6 @@ using PickleKind = PickleMachine::Kind;
 
 // A tensor takes some 35 opcodes and 200 bytes.
 constexpr std::size_t kMaxStatePickle = 64'000'000;
-constexpr std::size_t kMaxStateOpcodes = 8'000'000;
 constexpr std::size_t kMaxTensors = 200'000;
 // One value can be used again and again at no cost to the file, so what is copied for each tensor is short.
 constexpr std::size_t kMaxDimensions = 64;
@@ -160,11 +159,13 @@ std::string read_pickle(const ZipArchive& saved, const std::string& name) {
   throw input_error("refusing its pickle: more than " + std::to_string(kMaxStatePickle) + " bytes");
 }
 
-std::vector<StoredTensor> read_tensors(std::string_view pickle) {
+// `stored`: the pickle's bytes in the archive.
+std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t stored) {
   PickleMachine machine(pickle);
-  const auto end = machine.run(kMaxStateOpcodes);
+  const std::size_t most = PickleMachine::max_opcodes(stored);
+  const auto end = machine.run(most);
   if (end == PickleMachine::End::kLimit) {
-    throw input_error("refusing its pickle: more than " + std::to_string(kMaxStateOpcodes) + " steps");
+    throw input_error("refusing its pickle: more than " + std::to_string(most) + " steps");
   }
   const auto dict = machine.find_result();
   if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != PickleKind::kDict) {
@@ -204,7 +205,7 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
   try {
     const ZipArchive saved(archive, record);
     const std::string pickle = find_pickle(saved);
-    std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle));
+    std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle), saved.stored_size(pickle));
     const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
     for (StoredTensor& tensor : tensors)
       tensor.content = saved.content_key(folder + "data/" + tensor.storage, tensor.offset);

@@ -363,6 +363,11 @@ std::uint64_t ZipArchive::size(std::string_view name) const {
   return found == index_.end() ? 0 : entries_[found->second].size;
 }
 
+std::uint64_t ZipArchive::stored_size(std::string_view name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? 0 : entries_[found->second].compressed_size;
+}
+
 std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {
   const auto found = index_.find(name);
   if (found == index_.end() || entries_[found->second].crc == 0) return {};

@@ -53,6 +53,8 @@ class ZipArchive {
   bool contains(std::string_view name) const;
   // Returns the record's size by the directory; 0 when there is none.
   std::uint64_t size(std::string_view name) const;
+  // Returns what the record takes in the archive, where it may be compressed; 0 when there is none.
+  std::uint64_t stored_size(std::string_view name) const;
   // Returns a short text that is equal for tensors of equal bytes, most likely: the record's CRC-32 and size,
   // and the offset within it.  Empty when there is no such record, or its writer left the CRC out.
   std::string content_key(std::string_view name, std::int64_t offset) const;

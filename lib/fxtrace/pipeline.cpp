@@ -64,7 +64,11 @@ const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, cons
 
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
                        const Config& config, const Wanted& wanted, const Listener& listener) {
-  TraceResult result = traced(file, info, config.options, wanted, listener);
+  // One budget for all that is traced of a file.
+  TraceOptions options = config.options;
+  options.spent = std::make_shared<std::int64_t>(0);
+  TraceResult result = traced(file, info, options, wanted, listener);
+  result.spent = options.spent;
   if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
   warn_of(result.misfits, listener);
   warn_of(result.undone, listener);

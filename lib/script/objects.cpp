@@ -102,7 +102,7 @@ class Reader final : public PickleValues::Host {
       : source_(source),
         bytes_(source.zip.read(source.prefix + name + ".pkl", kMaxPickle + 1)),
         tensors_(source.zip, source.prefix, source.prefix + name + "/"),
-        machine_(bytes_, *this) {
+        machine_(bytes_, source.zip.stored_size(source.prefix + name + ".pkl"), *this) {
     if (bytes_.size() > kMaxPickle) throw input_error("its pickle " + name + ".pkl is too large");
   }
 

@@ -12,7 +12,8 @@ namespace {
 
 // What values take at least, in bytes: what the allocator adds is in it.
 constexpr std::size_t kSizeOfValue = 16, kSizeOfShared = 64, kSizeOfContainer = 112;
-// Each takes some forty bytes or more here.
+// An entry of a table that grows by doubling.
+constexpr std::size_t kSizeOfEntry = 48, kSizeOfLevel = 16;
 constexpr std::size_t kMaxValues = 16'000'000;
 // A module takes two levels: the object and the dict of its attributes.
 constexpr std::uint32_t kMaxNesting = 1'000;
@@ -24,8 +25,8 @@ void PickleValues::damaged(const char* why) {
 }
 
 void PickleValues::spend(std::size_t bytes) {
-  if (bytes > kMaxMemory - memory_) {
-    throw input_error("its pickle makes values of more than " + std::to_string(kMaxMemory >> 20U) + " MB");
+  if (bytes > most_memory_ - memory_) {
+    throw input_error("its pickle makes values of more than " + std::to_string(most_memory_ >> 20U) + " MB");
   }
   memory_ += bytes;
 }
@@ -77,7 +78,7 @@ double PickleValues::real_number() {
 // --- the stack ---
 
 void PickleValues::push(Value value) {
-  spend(kSizeOfValue);
+  spend(kSizeOfEntry);
   count_value();
   const bool is_flat = deepest_ == 0 && !value.is_list() && !value.is_dict() && !value.is_handle();
   stack_.push_back({std::move(value), is_flat ? kFlat : level_above()});
@@ -102,6 +103,7 @@ void PickleValues::check_nesting(std::uint32_t nesting) {
 
 std::uint32_t PickleValues::level_above() {
   check_nesting(deepest_);
+  spend(kSizeOfLevel);
   levels_.push_back({deepest_});
   return static_cast<std::uint32_t>(levels_.size() - 1);
 }
@@ -134,6 +136,7 @@ Value PickleValues::part_of_tuple(Value value) {
 
 std::vector<Value> PickleValues::pop_to_mark(bool for_tuple) {
   if (marks_.empty()) throw input_error("its pickle closes what it did not open");
+  spend(kSizeOfValue * (stack_.size() - marks_.back()));
   std::vector<Value> values(stack_.size() - marks_.back());
   for (std::size_t i = values.size(); i > 0; --i)
     values[i - 1] = for_tuple ? part_of_tuple(pop()) : pop_data();
@@ -172,7 +175,7 @@ void PickleValues::put(std::uint64_t index) {
   if (index > bytes_.size()) throw input_error("its pickle has a memo index beyond its size");
   if (memo_.size() <= index) {
     const auto size = static_cast<std::size_t>(index) + 1;
-    spend((size - memo_.size()) * kSizeOfValue);
+    spend((size - memo_.size()) * kSizeOfEntry);
     memo_.resize(size, Entry{{}, kNotKept});
   }
   memo_[static_cast<std::size_t>(index)] = top();
@@ -182,7 +185,7 @@ void PickleValues::get(std::uint64_t index) {
   if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)].level == kNotKept)
     throw input_error("its pickle fetches a value that it did not keep");
   const Entry& entry = memo_[static_cast<std::size_t>(index)];
-  spend(kSizeOfValue);
+  spend(kSizeOfEntry);
   levels_[entry.level].is_shared = true;
   stack_.push_back(entry);
 }
@@ -197,7 +200,7 @@ void PickleValues::step(unsigned char opcode) {
       stopped_ = true;
       return;
     case '(':
-      spend(sizeof(std::size_t));
+      spend(kSizeOfValue);
       marks_.push_back(stack_.size());
       return;
     case 'N':

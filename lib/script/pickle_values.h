@@ -2,6 +2,7 @@
 // nothing is imported.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,15 @@
 #include "script/value.h"
 
 namespace fxtrace::script {
+
+// The memory that values of a pickle may take, for one that takes `stored` bytes in its file, where it may be
+// compressed.
+constexpr std::size_t pickle_memory(std::uint64_t stored) {
+  constexpr std::size_t kFree = std::size_t{32} << 20;
+  constexpr std::uint64_t kBytesOfByte = 64;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  return kFree + static_cast<std::size_t>(kBytesOfByte * std::min(stored, kMost));
+}
 
 class PickleValues {
  public:
@@ -28,9 +38,10 @@ class PickleValues {
     virtual std::optional<Value> in_tuple(const Value&) { return std::nullopt; }
   };
 
-  // Both arguments must outlive the machine.  The memory of one pickle is limited: each value counts with its
-  // minimum size.
-  PickleValues(std::string_view bytes, Host& host) : bytes_(bytes), host_(host) {}
+  // `bytes` and `host` must outlive the machine.  What the values and the machine's own tables take is
+  // limited by pickle_memory().
+  PickleValues(std::string_view bytes, std::uint64_t stored, Host& host)
+      : bytes_(bytes), host_(host), most_memory_(pickle_memory(stored)) {}
 
   // Runs the pickle.  Throws Error(kInput) when it is damaged, too large, nested too deep, or not as LibTorch
   // writes it, and for values that contain themselves.
@@ -40,8 +51,6 @@ class PickleValues {
   void spend(std::size_t bytes);
 
  private:
-  static constexpr std::size_t kMaxMemory = std::size_t{1} << 28;
-
   // How deep a value is nested.
   struct Level {
     std::uint32_t nesting = 0;
@@ -84,6 +93,7 @@ class PickleValues {
   std::string_view bytes_;
   Host& host_;
   std::size_t at_ = 0;
+  std::size_t most_memory_;
   std::size_t memory_ = 0;
   bool stopped_ = false;
   std::vector<Entry> stack_;

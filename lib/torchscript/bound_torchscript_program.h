@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "torchscript/budget.h"
+#include "trace/budget.h"
 #include "torchscript/seen_calls.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/options.h"
@@ -18,7 +18,7 @@ namespace fxtrace::torchscript {
 class BoundTorchScriptProgram : public BoundProgram {
  public:
   BoundTorchScriptProgram(const TorchScriptProgram& program, const TraceOptions& options)
-      : program_(program), options_(options), budget_(options.limits) {}
+      : program_(program), options_(options), budget_(options, program.file_size()) {}
 
   std::vector<MethodInfo> methods(ModuleId module) const override { return program_.methods(module); }
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;

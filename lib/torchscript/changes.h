@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "torchscript/budget.h"
+#include "trace/budget.h"
 #include "torchscript/symbolic_value.h"
 #include "trace/journal.h"
 

@@ -42,8 +42,9 @@ std::string explained(const Value& value, const ShapeEnv& dimensions) {
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {
   const Proxy* proxy = recording_.find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
-  return comparison_of({context_.tracer->graph_of(proxy->ref), proxy->ref.graph.index}, proxy->ref.node,
-                       context_.dimensions);
+  return context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+    return comparison_of(graph, proxy->ref.node, context_.dimensions);
+  });
 }
 
 std::optional<bool> Conditions::decide(const Value& condition) const {
@@ -108,9 +109,10 @@ std::optional<Expression> Conditions::find_expression(const IrValue* name, const
   if (const Proxy* proxy = recording_.find_recorded(condition)) {
     bool over_inputs = true;
     Expression expression = recording_.condition_of(condition, &over_inputs);
-    if (!over_inputs || reads_state(context_.tracer->graph_of(proxy->ref), proxy->ref.node))
-      return std::nullopt;
-    return expression;
+    const bool is_state = over_inputs && context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+      return reads_state(graph, proxy->ref.node);
+    });
+    return over_inputs && !is_state ? std::optional(std::move(expression)) : std::nullopt;
   }
   const auto found = left_out_.find(name);
   return found == left_out_.end() ? std::nullopt : std::optional(found->second);
@@ -128,7 +130,9 @@ void Conditions::leave_out_as(const IrValue* name, const IrValue* other) {
 std::string Conditions::key_of(const Value& condition, bool& opposite) const {
   const Proxy* proxy = recording_.find_recorded(condition);
   if (proxy == nullptr) return {};
-  std::string key = condition_key(context_.tracer->graph_of(proxy->ref), proxy->ref.node, opposite);
+  std::string key = context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+    return condition_key(graph, proxy->ref.node, opposite);
+  });
   // Nodes of different graphs may have the same names.
   return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
 }

@@ -9,9 +9,10 @@
 #include "costs/cost_log.h"
 #include "symbolic/shape_env.h"
 #include "torchscript/bound_torchscript_program.h"
-#include "torchscript/budget.h"
 #include "torchscript/tensor_names.h"
 #include "torchscript/torchscript_program.h"
+#include "trace/budget.h"
+#include "trace/condition.h"
 #include "trace/graph_tracer.h"
 #include "trace/input_spec.h"
 
@@ -61,6 +62,15 @@ struct Context {
   bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }
   NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
+  // Returns what `question` answers about the graph of the node, and spends what the answer takes.
+  template <typename Question>
+  auto ask(const NodeRef& about, const Question& question) const {
+    constexpr std::size_t kUsersOfUnit = 4;
+    const NumberedGraph graph{tracer->graph_of(about), about.graph.index};
+    auto answer = question(graph);
+    budget.spend(graph.looked_at / kUsersOfUnit);
+    return answer;
+  }
   // Records a guard; does nothing when no graph is recorded.
   void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
     if (records()) tracer->guard(std::move(expr), std::move(source), reason);

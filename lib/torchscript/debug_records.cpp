@@ -86,9 +86,9 @@ DebugRecords::Source DebugRecords::read_source(const Value& value, std::vector<s
   return source;
 }
 
-DebugRecords::Table DebugRecords::parse(const std::string& pickle) {
+DebugRecords::Table DebugRecords::parse(const Record& pickle) {
   PlainHost host;
-  const Value root = script::PickleValues(pickle, host).run();
+  const Value root = script::PickleValues(pickle.bytes, pickle.stored, host).run();
   const auto* fields = &root.items();
   Table table;
   Value lines_holder;

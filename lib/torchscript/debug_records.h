@@ -19,8 +19,12 @@ namespace fxtrace::torchscript {
 
 class DebugRecords {
  public:
-  // Returns the bytes of a record; nothing when the archive does not have it.
-  using ReadRecord = std::function<std::optional<std::string>(const std::string&)>;
+  struct Record {
+    std::string bytes;
+    std::uint64_t stored = 0;  // bytes in the archive, where they may be compressed
+  };
+  // Returns a record; nothing when the archive does not have it.
+  using ReadRecord = std::function<std::optional<Record>(const std::string&)>;
   explicit DebugRecords(ReadRecord read) : read_(std::move(read)) {}
 
   // Returns the Python position that a range of the archive's code was generated from.  Records are parsed on
@@ -59,7 +63,7 @@ class DebugRecords {
     const Text& text_of(Source& source, Text& built);
     SourceLocation location(Source& source, std::size_t start);
   };
-  static Table parse(const std::string& pickle);
+  static Table parse(const Record& pickle);
   static Source read_source(const script::Value& value, std::vector<std::string>& strings);
   // A position: the table of its code file, the source, and the offset in it; null pointers when unknown.
   struct Found {

@@ -18,8 +18,9 @@ void Loops::run(const IrNode* node) {
   Value limit = frames_.input(node, 0);
   Value condition = frames_.input(node, 1);
   if (const Proxy* proxy = recording_.find_recorded(limit)) {
-    const auto known = integer_of({run_.tracer->graph_of(proxy->ref), proxy->ref.graph.index},
-                                  proxy->ref.node, run_.dimensions);
+    const auto known = run_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+      return integer_of(graph, proxy->ref.node, run_.dimensions);
+    });
     if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
   }
   const auto settle = [&](Value& value) {

@@ -20,12 +20,13 @@ constexpr std::uint64_t kOldestVersion = 1, kNewestVersion = 10;
 
 }  // namespace
 
-TorchScriptArchive::TorchScriptArchive(const FileInfo& info) : zip_(info.zip), prefix_(info.root) {
+TorchScriptArchive::TorchScriptArchive(const FileInfo& info)
+    : zip_(info.zip), prefix_(info.root), file_size_(info.size) {
   if (!prefix_.empty()) prefix_ += '/';
   debug_records_ =
-      std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<std::string> {
+      std::make_unique<DebugRecords>([this](const std::string& name) -> std::optional<DebugRecords::Record> {
         if (!has_record(name)) return std::nullopt;
-        return read_record(name);
+        return DebugRecords::Record{read_record(name), zip_->stored_size(prefix_ + name)};
       });
   std::string version = "1";
   for (const char* name : {"version", ".data/version"}) {
@@ -127,7 +128,7 @@ void TorchScriptArchive::read_constant_types() {
   if (!has_record("constants.pkl")) return;
   const std::string pickle = read_record("constants.pkl");
   PickleMachine machine(pickle);
-  machine.run(PickleMachine::kMaxOpcodes);
+  machine.run(PickleMachine::max_opcodes(zip_->stored_size(prefix_ + "constants.pkl")));
   const auto constants = machine.find_result();
   if (!constants || machine.value(*constants).kind != PickleMachine::Kind::kTuple) return;
   for (const PickleMachine::Id id : machine.parts(*constants)) {

@@ -61,6 +61,7 @@ class TorchScriptArchive {
 
   const Ref<ObjectValue>& module() const { return module_; }
   std::uint64_t format_version() const { return format_version_; }
+  std::uint64_t file_size() const { return file_size_; }  // in bytes; 0 for a module made in memory
   // The constants that the code calls CONSTANTS.c0, c1, ...
   const std::vector<Value>& constants() const { return constants_; }
   DebugRecords& debug_records() const { return *debug_records_; }
@@ -96,6 +97,7 @@ class TorchScriptArchive {
 
   std::shared_ptr<const ZipArchive> zip_;
   std::string prefix_;  // folder of all records, with a trailing slash
+  std::uint64_t file_size_ = 0;
   std::uint64_t format_version_ = 0;
   bool foreign_byte_order_ = false;
   std::vector<std::string> constant_types_;

@@ -172,7 +172,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
 // Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
 // parameters are known to exist.
 void TorchScriptProgram::initialize(const TraceOptions& options) {
-  Budget budget(options.limits);
+  Budget budget(options, archive_->file_size());
   Interpreter interpreter(*this, options, budget, nullptr, nullptr);
   for (const Ref<ObjectValue>& object : script_objects_) {
     if (const Value* state = archive_->find_state(object.get())) interpreter.set_state(object, *state);

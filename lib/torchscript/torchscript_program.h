@@ -29,6 +29,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::string producer_version() const override;
   std::string producer() const override { return {}; }  // not in the archive
   std::vector<ConstantInfo> constants() const override;
+  std::uint64_t file_size() const { return archive_->file_size(); }
   std::string method_to_trace(const std::string& asked) const override;
   bool has_method(const std::string& name) const override;
   std::vector<InputGuess> guess_inputs(const std::string& method) const override;

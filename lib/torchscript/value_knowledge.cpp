@@ -160,7 +160,9 @@ const Value* Knowledge::find_answer(const Value& value) const {
   const NodeRef ref = find_proxy(value)->ref;
   // Writes in a graph that is still being recorded are not among the users of a value around it.
   const Graph& graph = context_.tracer->graph_of(ref);
-  return &graph == &context_.tracer->graph() && is_unwritten(graph, ref.node) ? kept : nullptr;
+  if (&graph != &context_.tracer->graph()) return nullptr;
+  const auto is_kept = [&](const NumberedGraph& asked) { return is_unwritten(asked, ref.node); };
+  return context_.ask(ref, is_kept) ? kept : nullptr;
 }
 
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,

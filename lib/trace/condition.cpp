@@ -24,21 +24,26 @@ bool is_immutable(const Graph& graph, const Argument& argument) {
   return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kString;
 }
 
+bool asks_size(const Node& node) {
+  return node.target == "aten.size.int" || node.target == "aten.dim.default";
+}
+
 // Nothing changes the tensor in place.
-bool keeps_its_shape(const Graph& graph, const Node& tensor) {
+bool keeps_its_shape(const NumberedGraph& graph, const Node& tensor) {
+  graph.looked_at += tensor.users.size();
   return std::none_of(tensor.users.begin(), tensor.users.end(), [&](NodeId user) {
-    const Node& by = graph.node(user);
+    const Node& by = graph.graph.node(user);
+    if (asks_size(by)) return false;
     const TargetParts target = target_parts(by);
     return by.model_function || (target.kind == TargetKind::kOperator && may_write(find_operator(target)));
   });
 }
 
 // A tensor's size, where nothing changes the tensor in place.
-bool is_lasting_size(const Graph& graph, const Node& node) {
-  if ((node.target != "aten.size.int" && node.target != "aten.dim.default") || node.args.empty())
-    return false;
+bool is_lasting_size(const NumberedGraph& graph, const Node& node) {
+  if (!asks_size(node) || node.args.empty()) return false;
   const auto* tensor = node.args[0].get_if<NodeId>();
-  return tensor != nullptr && keeps_its_shape(graph, graph.node(*tensor));
+  return tensor != nullptr && keeps_its_shape(graph, graph.graph.node(*tensor));
 }
 
 // Makes a number of a tensor, and no more.
@@ -47,7 +52,7 @@ bool reads_only(std::string_view target) {
          target == "builtins.len";
 }
 
-bool is_function_of_arguments(const Graph& graph, const Node& node) {
+bool is_function_of_arguments(const NumberedGraph& graph, const Node& node) {
   static const std::set<std::string_view> functions = {
       "operator.add", "operator.sub", "operator.mul", "operator.floordiv", "operator.mod",
       "operator.neg", "operator.eq",  "operator.ne",  "operator.lt",       "operator.le",
@@ -59,17 +64,17 @@ bool is_function_of_arguments(const Graph& graph, const Node& node) {
   }
   return functions.contains(node.target) &&
          std::all_of(node.args.begin(), node.args.end(),
-                     [&](const Argument& argument) { return is_immutable(graph, argument); });
+                     [&](const Argument& argument) { return is_immutable(graph.graph, argument); });
 }
 
 // How far a value is taken apart: n + n, twenty times over, has a million paths.
 constexpr int kMaxDepth = 20;
 constexpr int kMaxSteps = 300;
 
-std::string value_key(const Graph& graph, const Argument& argument, int& steps, int depth = 0) {
+std::string value_key(const NumberedGraph& graph, const Argument& argument, int& steps, int depth = 0) {
   const auto* id = argument.get_if<NodeId>();
-  if (id == nullptr) return print_argument(graph, argument);
-  const Node& node = graph.node(*id);
+  if (id == nullptr) return print_argument(graph.graph, argument);
+  const Node& node = graph.graph.node(*id);
   if (depth == kMaxDepth || ++steps > kMaxSteps || !is_function_of_arguments(graph, node)) {
     return "%" + node.name;
   }
@@ -93,7 +98,7 @@ std::optional<std::size_t> sizes_argument(std::string_view target) {
 class Integers {
  public:
   Integers(const NumberedGraph& graph, ShapeEnv& dimensions)
-      : graph_(graph.graph), number_(graph.number), dimensions_(dimensions) {}
+      : numbered_(graph), graph_(graph.graph), dimensions_(dimensions) {}
 
   std::optional<SymInt> of(const Argument& value, int depth = 0) {
     if (const auto* number = value.get_if<std::int64_t>()) return SymInt(*number);
@@ -119,7 +124,8 @@ class Integers {
   }
 
   SymInt symbol(const std::string& what, const Node& node, bool is_size) {
-    const std::string name = what + "_of_" + std::to_string(number_) + "_" + std::to_string(node.id.index);
+    const std::string name =
+        what + "_of_" + std::to_string(numbered_.number) + "_" + std::to_string(node.id.index);
     if (!is_size) dimensions_.narrow(name, {});
     return SymInt::symbol(name);
   }
@@ -176,7 +182,7 @@ class Integers {
   }
 
   std::optional<SymInt> rank(const Node& tensor, int depth) {
-    if (!keeps_its_shape(graph_, tensor)) return std::nullopt;
+    if (!keeps_its_shape(numbered_, tensor)) return std::nullopt;
     if (knows_shape(tensor)) return SymInt(static_cast<std::int64_t>(tensor.meta->shape->size()));
     if (tensor.target == "aten.eye.default" || tensor.target == "aten.eye.m") return SymInt(2);
     const auto sizes = sizes_argument(*tensor.target);
@@ -201,7 +207,7 @@ class Integers {
   }
 
   std::optional<SymInt> size(const Node& tensor, std::int64_t index, int depth) {
-    if (!keeps_its_shape(graph_, tensor)) return std::nullopt;
+    if (!keeps_its_shape(numbered_, tensor)) return std::nullopt;
     std::optional<std::int64_t> count;
     if (const auto known = rank(tensor, depth)) count = known->number();
     if (index < 0 && count && *count + index >= 0) index += *count;
@@ -236,8 +242,8 @@ class Integers {
     return is_end && depth < kMaxDepth ? item(node->args[1], index, depth + 1) : std::nullopt;
   }
 
+  const NumberedGraph& numbered_;
   const Graph& graph_;
-  std::uint32_t number_;
   ShapeEnv& dimensions_;
   int steps_ = 0;
 };
@@ -273,7 +279,8 @@ std::optional<Comparison> comparison_of(const NumberedGraph& graph, NodeId condi
   return Comparison{opposite ? negated(relation->second) : relation->second, *left, *right};
 }
 
-bool is_unwritten(const Graph& graph, NodeId value) {
+bool is_unwritten(const NumberedGraph& numbered, NodeId value) {
+  const Graph& graph = numbered.graph;
   constexpr std::size_t kMaxNodes = 1000;
   struct Part {
     NodeId node;
@@ -294,6 +301,7 @@ bool is_unwritten(const Graph& graph, NodeId value) {
     if (part.made_of) for_each_input(node, [&](NodeId input) { look_at(input, true); });
     const ValueKind kind = node.meta->kind();
     if (kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool) continue;
+    numbered.looked_at += node.users.size();
     for (const NodeId user : node.users) {
       const Node& by = graph.node(user);
       if (by.op != Opcode::kCallFunction || by.model_function) return false;
@@ -337,7 +345,8 @@ bool writes_to(const Node& node, NodeId tensor) {
 
 }  // namespace
 
-bool reads_state(const Graph& graph, NodeId value) {
+bool reads_state(const NumberedGraph& numbered, NodeId value) {
+  const Graph& graph = numbered.graph;
   constexpr std::size_t kMaxNodes = 1000;
   struct Part {
     NodeId node;
@@ -360,6 +369,7 @@ bool reads_state(const Graph& graph, NodeId value) {
       if (node.op == Opcode::kGetAttr) return true;  // others are read from the file
       continue;
     }
+    numbered.looked_at += node.users.size();
     for (const NodeId user : node.users) {
       const Node& by = graph.node(user);
       if (by.op != Opcode::kCallFunction || target_parts(by).kind != TargetKind::kOperator) continue;
@@ -371,8 +381,8 @@ bool reads_state(const Graph& graph, NodeId value) {
   return false;
 }
 
-std::string condition_key(const Graph& graph, NodeId condition, bool& opposite) {
-  const Node* node = &without_not(graph, condition, opposite);
+std::string condition_key(const NumberedGraph& graph, NodeId condition, bool& opposite) {
+  const Node* node = &without_not(graph.graph, condition, opposite);
   int steps = 0;
   if (node->args.size() != 2 || !is_function_of_arguments(graph, *node))
     return value_key(graph, node->id, steps);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -98,6 +99,9 @@ struct TraceOptions {
   RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
   std::vector<std::string> op_schemas;
   Limits limits;
+  // The steps that traces with copies of these options have taken, which then share one budget; null: each has
+  // its own.
+  std::shared_ptr<std::int64_t> spent;
 };
 
 }  // namespace fxtrace

@@ -40,6 +40,7 @@ struct TraceResult {
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; costs are in the second
   std::shared_ptr<const Program> program;  // what was traced; kept alive by this
+  std::shared_ptr<std::int64_t> spent;     // TraceOptions::spent of this trace; null where it shares none
 };
 
 // Traces the model.  A model that cannot be followed is not an error: see `failure` in the collection. Throws

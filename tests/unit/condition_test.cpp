@@ -30,10 +30,10 @@ TEST_CASE("A condition over integers that are doubled again and again is told ap
   text += "  %output = output[output](%more) -> bool\n";
   const Graph graph = parse_graph(text);
   bool opposite = false;
-  const std::string key = condition_key(graph, named(graph, "more"), opposite);
+  const std::string key = condition_key({graph}, named(graph, "more"), opposite);
   CHECK(key.size() < 20'000);
-  CHECK(condition_key(graph, named(graph, "less"), opposite) == key);
-  CHECK(condition_key(graph, named(graph, "other"), opposite) != key);
+  CHECK(condition_key({graph}, named(graph, "less"), opposite) == key);
+  CHECK(condition_key({graph}, named(graph, "other"), opposite) != key);
   CHECK_FALSE(opposite);
   ShapeEnv dimensions;
   CHECK(comparison_of({graph, 0}, named(graph, "more"), dimensions).has_value());
@@ -50,7 +50,7 @@ TEST_CASE("A value is as it was made where nothing writes what it is made of") {
         "  %asked = call_function[builtins.bool](%gt) -> bool\n"
         "  %output = output[output](%x) -> Tensor\n";
     const Graph graph = parse_graph(text);
-    return is_unwritten(graph, named(graph, "asked"));
+    return is_unwritten({graph}, named(graph, "asked"));
   };
   CHECK(is_kept(""));
   CHECK(is_kept("  %y = call_function[aten.add.Tensor](%x, %t) -> Tensor\n"));
@@ -73,5 +73,5 @@ TEST_CASE("What an input is made of, nobody knows") {
       "  %x = placeholder[x]() -> Tensor\n"
       "  %asked = call_function[builtins.bool](%x) -> bool\n"
       "  %output = output[output](%x) -> Tensor\n");
-  CHECK_FALSE(is_unwritten(graph, named(graph, "asked")));
+  CHECK_FALSE(is_unwritten({graph}, named(graph, "asked")));
 }
