@@ -225,6 +225,13 @@ bool is_folder(std::string_view entry, std::string_view name) {
   return name.ends_with('/') || (little_endian(entry, 38, 4) & kFolder) != 0;
 }
 
+// As miniz compares names.
+std::string lower(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return result;
+}
+
 // What PyTorch finds under this name: miniz tells no case apart, and who unpacks an archive neither that nor
 // how a path is written.
 std::string found_under(std::string_view name) {
@@ -234,8 +241,7 @@ std::string found_under(std::string_view name) {
     const std::string_view part = name.substr(0, end);
     name.remove_prefix(end == std::string_view::npos ? name.size() : end + 1);
     if (part.empty() || part == ".") continue;
-    path += '/';
-    for (const char c : part) path += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    path += "/" + lower(part);
   }
   return path;
 }
@@ -456,7 +462,22 @@ Error misleading_archive(const std::string& what) {
 struct ZipArchive::Handle {
   explicit Handle(Bytes from) : bytes(std::move(from)) {}
   Bytes bytes;
-  std::vector<Record> records;  // of the entries, in their order
+  std::vector<Record> records;     // of the entries, in their order
+  std::vector<std::string> names;  // likewise, in lower case
+
+  // Null where there is none.  miniz gives a record of another case for it, zipfile does not.
+  static const Entry* find(const ZipArchive& archive, std::string_view name) {
+    const auto found = archive.index_.find(lower(name));
+    if (found == archive.index_.end()) return nullptr;
+    const Entry& entry = archive.entries_[found->second];
+    if (entry.name == name) return &entry;
+    throw misleading(
+        archive.handle_->records[found->second].header,
+        "record " + quoted(entry.name) + " is " + quoted(std::string(name)) + " for some readers");
+  }
+  const Record& record_of(const ZipArchive& archive, const Entry& entry) const {
+    return records[static_cast<std::size_t>(&entry - archive.entries_.data())];
+  }
 };
 
 bool ZipArchive::has_end_record(const ModelFile& file) { return find_end(Bytes(file)).has_value(); }
@@ -464,11 +485,10 @@ bool ZipArchive::has_end_record(const ModelFile& file) { return find_end(Bytes(f
 ZipArchive::ZipArchive(ModelFile file) : handle_(std::make_unique<Handle>(Bytes(std::move(file)))) { open(); }
 
 ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
-  const auto found = outer.index_.find(record);
-  if (found == outer.index_.end()) throw input_error("no such record: " + std::string(record));
+  const Entry* found = Handle::find(outer, record);
+  if (found == nullptr) throw input_error("no such record: " + std::string(record));
   if (const auto start = outer.find_stored(record)) {
-    handle_ =
-        std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, outer.entries_[found->second].size));
+    handle_ = std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, found->size));
   } else {
     handle_ = std::make_unique<Handle>(Bytes(outer.read(record, kMaxCompressedArchive + 1)));
     if (handle_->bytes.size() > kMaxCompressedArchive) {
@@ -490,7 +510,8 @@ void ZipArchive::open() {
   reader.read();
   entries_ = std::move(reader.entries);
   handle_->records = std::move(reader.records);
-  for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].name, i);
+  for (const Entry& entry : entries_) handle_->names.push_back(lower(entry.name));
+  for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(handle_->names[i], i);
 }
 
 ZipArchive::~ZipArchive() = default;
@@ -498,36 +519,35 @@ ZipArchive::~ZipArchive() = default;
 std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) const { return entry.name; }
 
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
-  const auto found = index_.find(name);
-  if (found == index_.end() || !handle_->bytes.is_file()) return std::nullopt;
-  const Record& record = handle_->records[found->second];
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr || !handle_->bytes.is_file()) return std::nullopt;
+  const Record& record = handle_->record_of(*this, *found);
   if (record.method != kStored) return std::nullopt;
   return handle_->bytes.start() + record.content;
 }
 
-bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }
+bool ZipArchive::contains(std::string_view name) const { return Handle::find(*this, name) != nullptr; }
 
 std::uint64_t ZipArchive::size(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? 0 : entries_[found->second].size;
+  const Entry* found = Handle::find(*this, name);
+  return found == nullptr ? 0 : found->size;
 }
 
 std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {
-  const auto found = index_.find(name);
-  if (found == index_.end() || entries_[found->second].crc == 0) return {};
-  const Entry& entry = entries_[found->second];
-  std::string key = std::to_string(entry.crc) + "-" + std::to_string(entry.size);
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr || found->crc == 0) return {};
+  std::string key = std::to_string(found->crc) + "-" + std::to_string(found->size);
   return offset == 0 ? key : key + "+" + std::to_string(offset);
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) throw input_error("no such record: " + std::string(name));
-  return read(entries_[found->second], max_bytes);
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr) throw input_error("no such record: " + std::string(name));
+  return read(*found, max_bytes);
 }
 
 std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
-  const Record& record = handle_->records[static_cast<std::size_t>(&entry - entries_.data())];
+  const Record& record = handle_->record_of(*this, entry);
   const Bytes& archive = handle_->bytes;
   const auto damaged = [&](const char* reason) {
     return misleading(record.header, "record " + quoted(entry.name) + " cannot be read: " + reason);

@@ -320,6 +320,11 @@ MISLEADING = {
     "a dot": (lambda: with_record(b"./" + PROGRAM.encode()), "have one name for some readers"),
     "a backslash": (lambda: with_record(PROGRAM.replace("/", "\\").encode()), "have one name for some readers"),
     "a folder of that name": (lambda: archive([*records(), Record(PROGRAM.encode() + b"/", b"")]), "have one name for some readers"),
+    "two models, one in capitals": (
+        lambda: archive([Record(b"other/" + record.name.split(b"/", 1)[1].upper(), record.data) for record in records(SCRIPTED)] + records()),
+        "for some readers",
+    ),
+    "a folder in capitals": (lambda: archive([Record(b"NESTED_exported/x", b"")] + records()), "for some readers"),
     "a zero byte": (lambda: with_record(PROGRAM.encode() + b"\0x"), "goes on behind a zero byte"),
     "a second name": (lambda: changed(0, entry={"extra": unicode_path(b"nested_exported/other")}), "has a second name"),
     "another name in the header": (lambda: changed(0, header={"name": b"x" * len(records()[0].name)}), "calls it otherwise"),
