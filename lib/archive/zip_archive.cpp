@@ -288,8 +288,8 @@ class DirectoryReader {
     ZipArchive::Entry& entry = entries.emplace_back();
     entry.name = text.substr(kEntrySize, name);
     if (entry.name.find('\0') != std::string::npos)
-      throw misleading(at,
-                       "the name of record " + quoted(entry.name.c_str()) + " goes on behind a zero byte");
+      throw misleading(at, "the name of record " + quoted(entry.name.substr(0, entry.name.find('\0'))) +
+                               " goes on behind a zero byte");
     Record& record = records.emplace_back();
     record.flags = little_endian(text, 8, 2);
     record.method = little_endian(text, 10, 2);

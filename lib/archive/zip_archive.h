@@ -77,7 +77,7 @@ class ZipArchive {
 
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
-  std::map<std::string_view, std::size_t> index_;  // entries by name; views into entries_
+  std::map<std::string_view, std::size_t> index_;  // entries by name in lower case
   mutable std::uint64_t read_ = 0;                 // bytes of all records so far
 };
 

@@ -258,6 +258,7 @@ TEST_CASE("zip archive: what readers differ in is refused", "[file_kind]") {
   // Every byte of the headers, the directory and the end that says something is held against the others.
   std::size_t accepted = 0;
   for (std::size_t at = 0; at < sound.size(); ++at) {
+    if (at >= sound.size() - kEnd && at < sound.size() - kEnd + 4) continue;  // no archive then
     std::string other = sound;
     other[at] = static_cast<char>(other[at] ^ 1);
     if (error_of(other).empty()) ++accepted;
