@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/number_in.h"
@@ -33,6 +34,11 @@ Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(i
   if (!owns_process_ || ::isatty(STDOUT_FILENO) == 0) return;
   out_colour_ = may_colour;
   out_width_ = terminal_width().value_or(out_width_);
+}
+
+void Console::has_read(const std::string& name) {
+  struct stat status{};
+  if (::stat(name.c_str(), &status) == 0) files_read_.push_back({name, {status.st_dev, status.st_ino}});
 }
 
 std::string Console::label(const char* text, const char* colour) const {

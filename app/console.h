@@ -5,10 +5,20 @@
 #include <istream>
 #include <ostream>
 #include <string>
+#include <vector>
+
+#include <sys/types.h>
 
 #include "support/error.h"
 
 namespace fxtrace::cli {
+
+// Identifies a file independently of paths and links.
+struct FileIdentity {
+  dev_t device;
+  ino_t inode;
+  bool operator==(const FileIdentity&) const = default;
+};
 
 class Console {
  public:
@@ -25,6 +35,14 @@ class Console {
   // Whether this process is fxtrace itself, and the streams are those of the process.
   bool owns_process() const { return owns_process_; }
 
+  // Takes down a file that was read besides the models, as rules: no output replaces it.
+  void has_read(const std::string& name);
+  struct ReadFile {
+    std::string name;
+    FileIdentity identity;
+  };
+  const std::vector<ReadFile>& files_read() const { return files_read_; }
+
   // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/printable.h).
   void note(const std::string& message);
   // Writes advice for the user: "note: ...", "hint: ...".
@@ -40,6 +58,7 @@ class Console {
   std::ostream& err_;
   bool colour_ = false, out_colour_ = false, owns_process_ = false;
   std::size_t out_width_ = 100;
+  std::vector<ReadFile> files_read_;
 };
 
 }  // namespace fxtrace::cli

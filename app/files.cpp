@@ -14,7 +14,9 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "support/descriptor.h"
@@ -126,15 +128,33 @@ Error InputFile::with_display(const Error& error) const {
   return result;
 }
 
-std::string read_small_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw usage_error("this is a directory").at(path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw usage_error("cannot open the file: " + reason(errno)).at(path);
+std::string read_small_file(const std::string& path, Console& console) {
+  const auto failed = [&](const std::string& what) { return usage_error(what).at(path); };
+  struct stat status{};
+  // Looked at before it is opened, which does things to some devices.
+  if (::stat(path.c_str(), &status) != 0) throw failed("cannot open the file: " + reason(errno));
+  if (S_ISDIR(status.st_mode)) throw failed("this is a directory");
+  const bool is_pipe = S_ISFIFO(status.st_mode);
+  if (!S_ISREG(status.st_mode) && !is_pipe) throw failed("this is not a regular file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw failed("cannot open the file: " + reason(errno));
+  // A pipe that has a name would wait for whoever may write to it.
+  struct statfs system{};
+  if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
+    throw failed("this is not a regular file");
+  if (is_pipe) ::fcntl(file.number(), F_SETFL, O_RDONLY);
+  console.has_read(path);
   std::string text(kMaxSmallFile + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxSmallFile) throw usage_error("the file is too large (over 16 MB)").at(path);
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t read = ::read(file.number(), text.data() + have, text.size() - have);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) throw failed("cannot read the file: " + reason(errno));
+    if (read == 0) break;
+    have += static_cast<std::size_t>(read);
+  }
+  if (have > kMaxSmallFile) throw failed("the file is too large (over 16 MB)");
+  text.resize(have);
   return text;
 }
 

@@ -5,19 +5,11 @@
 #include <optional>
 #include <string>
 
-#include <sys/types.h>
-
+#include "app/console.h"
 #include "archive/model_file.h"
 #include "support/error.h"
 
 namespace fxtrace::cli {
-
-// Identifies a file independently of paths and links.
-struct FileIdentity {
-  dev_t device;
-  ino_t inode;
-  bool operator==(const FileIdentity&) const = default;
-};
 
 // A model opened for reading.  Input from a pipe ("-", a named pipe) is stored in a temporary file that
 // disappears with this object, or when the process ends in any way.
@@ -43,8 +35,10 @@ class InputFile {
   std::optional<FileIdentity> identity_;
 };
 
-// Reads a small file.  Throws Error(kUsage, at the file).
-std::string read_small_file(const std::string& path);
+// Reads a small file, or a pipe that this process was started with (/dev/stdin, or that of <(...) in a
+// shell); the console takes it down.  What else there is could be without an end.  Throws Error(kUsage, at
+// the file).
+std::string read_small_file(const std::string& path, Console& console);
 
 // Runs f; errors get the input's name as place.
 template <class F>

@@ -37,6 +37,7 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
             const std::vector<const InputFile*>& others, Output& output, Console& console, const Work& work) {
   std::vector<const InputFile*> files{&input};
   files.insert(files.end(), others.begin(), others.end());
+  for (const InputFile* file : others) output.check_not(*file);
   const int product = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());

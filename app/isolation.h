@@ -79,7 +79,8 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 // child that can only read `input`, write the product and write to stderr: before the first byte is read, it
 // loses the right to open files.  The product becomes visible only after the child has succeeded.  Throws
 // Error(kInput) when the child fails: by a signal, or beyond the limits of memory or time.
-// `others` are further files that work() reads; they must outlive the call.
+// `others` are further files that work() reads; they must outlive the call.  Throws Error(kUsage) when the
+// output would replace one of them.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
                  Console& console, TraceOptions& options, const Work& work,
                  const std::vector<const InputFile*>& others = {});

@@ -149,6 +149,7 @@ Output::Output(std::string name, const InputFile& model, Console& console)
     resolve();
   }
   check_not(model);
+  for (const Console::ReadFile& file : console.files_read()) check_not(file.identity, file.name);
 }
 
 Output::~Output() = default;
@@ -189,13 +190,15 @@ void Output::resolve() {
 }
 
 void Output::check_not(const InputFile& model) const {
-  const auto& identity = model.identity();
-  if (!identity) return;
+  if (model.identity()) check_not(*model.identity(), model.display());
+}
+
+void Output::check_not(const FileIdentity& identity, const std::string& display) const {
   struct stat status{};
   const bool exists =
       descriptor_ >= 0 ? ::fstat(descriptor_, &status) == 0 : ::stat(target_.c_str(), &status) == 0;
-  if (!exists || !S_ISREG(status.st_mode) || FileIdentity{status.st_dev, status.st_ino} != *identity) return;
-  throw usage_error("the output would overwrite the input " + model.display(), {"give -o another file name"});
+  if (!exists || !S_ISREG(status.st_mode) || FileIdentity{status.st_dev, status.st_ino} != identity) return;
+  throw usage_error("the output would overwrite the input " + display, {"give -o another file name"});
 }
 
 Error Output::cannot_write(int code) const {

@@ -25,8 +25,9 @@ void write_stdout(Console& console, const WriteFunction& write);
 // whole: a file replaces FILE, anything else is copied.
 class Output {
  public:
-  // Checks everything that can be checked before the work begins.  Throws Error(kUsage) when FILE is `model`
-  // under any name, and Error(kInput) when FILE cannot be written.  `console` must outlive this.
+  // Checks everything that can be checked before the work begins.  Throws Error(kUsage) when FILE is `model`,
+  // or one of console.files_read(), under any name, and Error(kInput) when FILE cannot be written.  `console`
+  // must outlive this.
   Output(std::string name, const InputFile& model, Console& console);
   ~Output();
 
@@ -52,6 +53,7 @@ class Output {
   class Aside;
 
   void resolve();
+  void check_not(const FileIdentity& identity, const std::string& display) const;
   std::unique_ptr<Aside> make_aside() const;
   void copy_to(std::ostream& out) const;
   void replace_file();

@@ -76,16 +76,18 @@ bool TraceArguments::has(std::string_view option, const std::string& text) const
       given_, [&](const Given& given) { return given.row->name == option && given.text == text; });
 }
 
-Config TraceArguments::resolve() const {
+Config TraceArguments::resolve(Console& console) const {
   Config config;
-  if (config_file_) read_config(read_small_file(*config_file_), *config_file_, config);
+  if (config_file_) read_config(read_small_file(*config_file_, console), *config_file_, config);
   // In the order of the table, as a file is read; within one list in the order given.
   auto given = given_;
   std::stable_sort(given.begin(), given.end(),
                    [](const Given& a, const Given& b) { return list_row(a.row) < list_row(b.row); });
-  OptionSource source{.folder = {}, .read_file = read_small_file};
+  OptionSource source{.folder = {},
+                      .read_file = [&](const std::string& file) { return read_small_file(file, console); }};
   for (const auto& [row, text] : given) row->value.from_text(config, text, source);
   check_passes(config.passes);
+  for (const std::string& library : config.options.op_libraries) console.has_read(library);
   return config;
 }
 
@@ -97,7 +99,7 @@ void ModelArguments::add_to(CLI::App& app, bool with_passes) {
 
 Config ModelArguments::set_up(Console& console) const {
   verbose.set_up_log(console);
-  return trace.resolve();
+  return trace.resolve(console);
 }
 
 }  // namespace fxtrace::cli

@@ -23,8 +23,9 @@ class TraceArguments {
  public:
   void add_to(CLI::App& app, bool with_passes = true);
 
-  // Returns the configuration file, if any, overridden by the command line.  Throws Error(kUsage).
-  Config resolve() const;
+  // Returns the configuration file, if any, overridden by the command line.  The console takes down
+  // what files are read for that.  Throws Error(kUsage).
+  Config resolve(Console& console) const;
 
   // Removes and returns the values of an option NAME=VALUE that are names alone, for a command that gives
   // them another meaning.

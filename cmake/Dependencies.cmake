@@ -5,10 +5,8 @@ find_package(nlohmann_json CONFIG REQUIRED)
 find_package(simdjson CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 
-# Debian's CMake config of libzip insists on the zip tools, which nobody needs here.
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
-add_library(fxtrace::libzip ALIAS PkgConfig::libzip)
 # Catalogs of models.  Linked statically where that is there, so that no other command waits for it to be loaded.
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET GLOBAL sqlite3)
 find_library(SQLITE3_ARCHIVE NAMES libsqlite3.a)
@@ -39,4 +37,7 @@ endif()
 
 if(FXTRACE_TESTS)
   find_package(Catch2 CONFIG REQUIRED)  # 2 or 3
+  # Makes archives.  Debian's CMake config of libzip insists on the zip tools, which nobody needs here.
+  pkg_check_modules(libzip REQUIRED IMPORTED_TARGET GLOBAL libzip)
+  add_library(fxtrace::libzip ALIAS PkgConfig::libzip)
 endif()

@@ -23,7 +23,7 @@ OTHERS = {
     "spdlog/": "spdlog::spdlog_header_only",
     "simdjson.h": "simdjson::simdjson",
     "sqlite3.h": "fxtrace::sqlite3",
-    "zip.h": "fxtrace::libzip",
+    "zlib.h": "ZLIB::ZLIB",
     "seccomp.h": "fxtrace::libseccomp",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

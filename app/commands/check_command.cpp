@@ -56,7 +56,8 @@ struct Rules {
 };
 
 // Throws Error(kUsage).
-Rules resolve_rules(const CheckArguments& arguments) {
+Rules resolve_rules(const CheckArguments& arguments, Console& console) {
+  const auto read_file = [&](const std::string& file) { return read_small_file(file, console); };
   Rules result;
   // CLI11 calls some options at once and others at the end: they come in the order of the help.
   for (int kind = 0; kind <= static_cast<int>(RuleKind::kSecurity); ++kind) {
@@ -65,9 +66,9 @@ Rules resolve_rules(const CheckArguments& arguments) {
     }
   }
   for (const std::string& file : arguments.ops_files)
-    add_rule(result.rules, ops_rule(read_small_file(file), std::filesystem::path(file).filename().string()));
+    add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& file : arguments.rule_files)
-    read_rules(read_small_file(file), file, read_small_file, result.rules);
+    read_rules(read_file(file), file, read_file, result.rules);
   result.are_default = result.rules.empty() && !arguments.security;
   if (result.are_default) result.rules.push_back(no_failed_rule());
   if (arguments.security || result.are_default) {
@@ -171,7 +172,7 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const std::st
 
 int run_check(const CheckArguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
-  const Rules rules = resolve_rules(arguments);
+  const Rules rules = resolve_rules(arguments, console);
   const bool is_text = arguments.answer.format() == 0;
   if (arguments.models.size() == 1)
     return check_one(arguments, rules, arguments.models.front(), config, console);

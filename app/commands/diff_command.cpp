@@ -140,7 +140,6 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   const InputFile first(arguments.before, console.in());
   const InputFile second(arguments.after, console.in());
   Output output(arguments.answer.output(), first, console);
-  output.check_not(second);
   if (const DiffFormatRow& format = arguments.format(); format.graphviz != nullptr) {
     output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
       graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);

@@ -1,5 +1,6 @@
 #include "app/commands/commands.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "app/answer.h"
 #include "app/files.h"
+#include "app/isolation.h"
 #include "app/output.h"
 #include "app/table.h"
 #include "catalog/database.h"
@@ -21,26 +23,64 @@
 namespace fxtrace::cli {
 namespace {
 
-using Value = catalog::QueryResult::Value;
+using catalog::QueryRows;
+using catalog::QueryValue;
+using Type = QueryValue::Type;
+// Asks, and gives the answer to who writes it.
+using Ask = std::function<void(const QueryRows& rows)>;
 
-bool is_number(const Value& value) {
-  return value.type == Value::Type::kInteger || value.type == Value::Type::kReal;
+std::string cell_text(const QueryValue& value) {
+  if (value.type == Type::kInteger) return std::to_string(value.integer);
+  return value.type == Type::kReal ? shortest_text(value.real) : value.text;
 }
 
-void write_text(const catalog::QueryResult& result, std::ostream& out) {
-  std::vector<TableRow> rows = {result.columns};
-  std::vector<bool> right(result.columns.size(), !result.rows.empty());
-  for (const auto& values : result.rows) {
-    TableRow& row = rows.emplace_back();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Value& value = values[i];
-      if (value.type != Value::Type::kNull && !is_number(value)) right[i] = false;
-      row.push_back(value.type == Value::Type::kInteger ? std::to_string(value.integer)
-                    : value.type == Value::Type::kReal  ? shortest_text(value.real)
-                                                        : value.text);
-    }
+// A table whose columns are as wide as its first rows need, which are nearly always all.
+class TextTable {
+ public:
+  explicit TextTable(std::ostream& out) : out_(out) {}
+
+  void begin(const std::vector<std::string>& columns) {
+    held_.push_back(columns);
+    right_.assign(columns.size(), true);
   }
-  write_table(out, std::move(rows), right);
+  void add(const std::vector<QueryValue>& values) {
+    TableRow& row = held_.emplace_back();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool is_text = values[i].type == Type::kText || values[i].type == Type::kBlob;
+      if (is_text && widths_.empty()) right_[i] = false;
+      row.push_back(cell_text(values[i]));
+      held_bytes_ += sizeof(std::string) + row.back().size();
+    }
+    if (held_bytes_ > kMostHeld) write_held();
+  }
+  void end() {
+    if (widths_.empty() && held_.size() == 1) right_.assign(right_.size(), false);  // names alone
+    write_held();
+  }
+
+ private:
+  static constexpr std::size_t kMostHeld = std::size_t{16} << 20;
+
+  void write_held() {
+    std::vector<std::size_t> widths = fit_columns(held_, right_.size());
+    if (widths_.empty()) widths_ = std::move(widths);
+    for (const TableRow& row : held_) write_row(out_, row, widths_, right_);
+    held_.clear();
+    held_bytes_ = 0;
+  }
+
+  std::ostream& out_;
+  std::vector<TableRow> held_;  // not written yet
+  std::size_t held_bytes_ = 0;
+  std::vector<std::size_t> widths_;  // empty until the first rows are written
+  std::vector<bool> right_;
+};
+
+void write_text(const Ask& ask, std::ostream& out) {
+  TextTable table(out);
+  ask({[&](const std::vector<std::string>& columns) { table.begin(columns); },
+       [&](const std::vector<QueryValue>& row) { table.add(row); }});
+  table.end();
 }
 
 // Each name once, as keys of an object have to be.
@@ -54,49 +94,54 @@ std::vector<std::string> unique_names(std::vector<std::string> names) {
   return names;
 }
 
-void write_json(const catalog::QueryResult& result, std::ostream& out) {
-  const std::vector<std::string> names = unique_names(result.columns);
+void write_value(JsonEmitter& json, const QueryValue& value) {
+  if (value.type == Type::kNull) return json.null();
+  if (value.type == Type::kInteger) return json.integer(value.integer);
+  if (value.type == Type::kReal) return json.real(value.real);
+  json.string(value.text);
+}
+
+void write_json(const Ask& ask, std::ostream& out) {
+  std::vector<std::string> names;
   JsonEmitter json(out);
   json.document([&] {
     write_format(json, "fxtrace.query", 1);
-    json.field("columns", names);
-    json.key("rows").objects_lines(result.rows, [&](const std::vector<Value>& values) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const Value& value = values[i];
-        json.key(names[i]);
-        if (value.type == Value::Type::kNull) {
-          json.null();
-        } else if (value.type == Value::Type::kInteger) {
-          json.integer(value.integer);
-        } else if (value.type == Value::Type::kReal) {
-          json.real(value.real);
-        } else {
-          json.string(value.text);
-        }
-      }
-    });
+    ask({[&](const std::vector<std::string>& columns) {
+           names = unique_names(columns);
+           json.field("columns", names);
+           json.key("rows").open_lines('[');
+         },
+         [&](const std::vector<QueryValue>& row) {
+           json.item();
+           json.object([&] {
+             for (std::size_t i = 0; i < row.size(); ++i) write_value(json.key(names[i]), row[i]);
+           });
+         }});
+    json.close(']');
   });
 }
 
-void write_csv(const catalog::QueryResult& result, std::ostream& out) {
+void write_csv(const Ask& ask, std::ostream& out) {
   Csv csv(out);
-  for (const std::string& name : result.columns) csv.cell(name);
-  csv.end_row();
-  for (const auto& values : result.rows) {
-    for (const Value& value : values) {
-      if (value.type == Value::Type::kInteger) {
-        csv.cell(value.integer);
-      } else if (value.type == Value::Type::kReal) {
-        csv.cell(value.real);
-      } else {
-        csv.cell(value.text);
-      }
-    }
-    csv.end_row();
-  }
+  ask({[&](const std::vector<std::string>& columns) {
+         for (const std::string& name : columns) csv.cell(name);
+         csv.end_row();
+       },
+       [&](const std::vector<QueryValue>& row) {
+         for (const QueryValue& value : row) {
+           if (value.type == Type::kInteger) {
+             csv.cell(value.integer);
+           } else if (value.type == Type::kReal) {
+             csv.cell(value.real);
+           } else {
+             csv.cell(value.text);
+           }
+         }
+         csv.end_row();
+       }});
 }
 
-constexpr AnswerRow<catalog::QueryResult> kQueryFormats[] = {
+constexpr AnswerRow<Ask> kQueryFormats[] = {
     {{".txt"}, write_plain<write_text>},
     {{".json", "--json", "write JSON (schemas/query.schema.json)"}, write_plain<write_json>},
     {{".csv", "--csv", "write CSV (RFC 4180) with a row of column names"}, write_plain<write_csv>}};
@@ -104,17 +149,28 @@ constexpr AnswerRow<catalog::QueryResult> kQueryFormats[] = {
 struct QueryArguments {
   std::string file, sql;
   AnswerArguments answer{kQueryFormats};
+  IsolationArguments isolation;
 };
 
 int run_query(const QueryArguments& arguments, Console& console) {
   const auto& format = kQueryFormats[arguments.answer.format()];
   const InputFile input(arguments.file, console.in());
   Output output(arguments.answer.output(), input, console);
-  const catalog::QueryResult result = catalog::query(arguments.file, arguments.sql);
-  output.prepare();
-  output.write([&](std::ostream& out) { format.write(result, out, {}); });
-  output.commit();
-  return kDone;
+  with_input(input, [&] { catalog::hold_for_reading(input.file()); });
+  const catalog::QueryLimits limits{arguments.isolation.memory(), arguments.isolation.seconds()};
+  const Ask ask = [&](const QueryRows& rows) {
+    try {
+      catalog::query(input.file(), arguments.sql, limits, rows);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      throw input.with_display(error);
+    }
+  };
+  TraceOptions no_options;
+  return run_isolated(arguments.isolation, input, output, console, no_options, [&](Isolated&) {
+    output.write([&](std::ostream& out) { format.write(ask, out, {}); });
+    return kDone;
+  });
 }
 
 }  // namespace
@@ -123,7 +179,7 @@ Command make_query_command(CLI::App& app) {
   auto arguments = std::make_shared<QueryArguments>();
   app.description(
       "Ask a catalog of models a question in SQL, of SQLite's dialect. FILE is what fxtrace catalog made, or another SQLite "
-      "database; it is only read. docs/catalog.md describes the tables, and has questions to begin with.");
+      "database; it is only read, as models are. docs/catalog.md describes the tables, and has questions to begin with.");
   app.footer(
       "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
       "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "
@@ -131,6 +187,7 @@ Command make_query_command(CLI::App& app) {
   app.add_option("FILE", arguments->file, "the database")->required();
   app.add_option("SQL", arguments->sql, "one statement that reads")->required();
   arguments->answer.add_to(app);
+  arguments->isolation.add_to(app);
   return [arguments](Console& console) { return run_query(*arguments, console); };
 }
 

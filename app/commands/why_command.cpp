@@ -112,7 +112,7 @@ int run_why(WhyArguments& arguments, Console& console) {
   if (arguments.dimension.has_value() + arguments.path.has_value() + arguments.guard.has_value() > 1)
     throw usage_error(
         "PATH asks about modules, --dim NAME about a dimension, --guard about a guard: give one of them");
-  Config config = arguments.trace.resolve();
+  Config config = arguments.trace.resolve(console);
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);

@@ -58,17 +58,22 @@ FileInfo from_saved_object(const PickleScan& scan, const std::string& how) {
 
 // --- zip archives ---
 
-// The folders in which PyTorch's records may stand: "" and every first part of a name, in order.
-std::vector<std::string> candidate_roots(const ZipArchive& zip) {
-  std::vector<std::string> roots;
+// The folders in which PyTorch's records may stand, as names of records begin: "" where some are in none, and
+// "m/", in order.  PyTorch itself looks into that of the first record, and for old programs into none.
+std::vector<std::string> candidate_folders(const ZipArchive& zip) {
+  std::vector<std::string> folders;
+  const auto has_none = [](const ZipArchive::Entry& entry) {
+    return entry.name.find('/') == std::string::npos;
+  };
+  if (std::ranges::any_of(zip.entries(), has_none)) folders.emplace_back();
   for (const auto& entry : zip.entries()) {
-    const std::size_t slash = entry.name.find('/');
-    std::string root = slash == std::string::npos ? std::string() : entry.name.substr(0, slash);
-    if (!roots.empty() && roots.back() == root) continue;
-    if (std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(std::move(root));
-    if (roots.size() == kMaxCandidates) break;
+    std::string folder = entry.name.substr(0, entry.name.find('/') + 1);
+    if (!folders.empty() && folders.back() == folder) continue;
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end())
+      folders.push_back(std::move(folder));
+    if (folders.size() == kMaxCandidates) break;
   }
-  return roots;
+  return folders;
 }
 
 bool has_folder(const ZipArchive& zip, const std::string& folder, std::string_view suffix = {}) {
@@ -86,14 +91,20 @@ std::string producer_version(const ZipArchive& zip, const std::string& prefix) {
   return {};
 }
 
-std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::string& root) {
-  const std::string prefix = root.empty() ? "" : root + "/";
+// `prefix`: one of candidate_folders().
+std::optional<FileInfo> identify_in_folder(const ZipArchive& zip, const std::string& prefix) {
+  const std::string root = prefix.substr(0, prefix.find('/'));
   const auto has = [&](const char* record) { return zip.contains(prefix + record); };
+  const bool is_old_program = has("serialized_exported_program.json");
+  const bool is_program = has_folder(zip, prefix + "models/", ".json") && has("archive_format") &&
+                          short_text(zip, prefix + "archive_format") == "pt2";
+  const bool is_script = has("data.pkl") && has("constants.pkl");
+  if (int{is_old_program} + int{is_program} + int{is_script} > 1)
+    throw misleading_archive("it is a model in two layouts, of which each loader of PyTorch takes its own");
   FileInfo info;
-  if (has("serialized_exported_program.json")) {
+  if (is_old_program) {
     info = make(FileKind::kExportedProgram, "an exported program in the layout of PyTorch before 2.8", "");
-  } else if (has_folder(zip, prefix + "models/", ".json") && has("archive_format") &&
-             short_text(zip, prefix + "archive_format") == "pt2") {
+  } else if (is_program) {
     info = make(FileKind::kExportedProgram, "an exported program (torch.export.save)", "");
   } else if (has_folder(zip, prefix + "data/aotinductor/")) {
     info = make(
@@ -111,12 +122,12 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
         FileKind::kLiteInterpreter,
         "a TorchScript model for the lite interpreter (mobile) that holds bytecode only",
         "save the scripted module with torch.jit.save, or with _save_for_lite_interpreter, which keep its code");
-  } else if (has("data.pkl") && has("constants.pkl")) {
+  } else if (is_script) {
     info = make(FileKind::kTorchScript,
                 has("bytecode.pkl") ? "a TorchScript archive for the lite interpreter (mobile)"
                                     : "a TorchScript archive",
                 "");
-    if (root.empty()) {
+    if (prefix.empty()) {
       info.kind = FileKind::kZip;
       info.what = "a TorchScript archive without its root folder";
       info.advice = "zip it again with everything inside of one folder";
@@ -137,14 +148,25 @@ std::optional<FileInfo> identify_in_root(const ZipArchive& zip, const std::strin
   return info;
 }
 
+// Whether PyTorch finds a graph or code in it.
+bool holds_model(const FileInfo& info) {
+  return is_traceable(info.kind) || info.kind == FileKind::kOldTorchScript ||
+         info.kind == FileKind::kLiteInterpreter || info.kind == FileKind::kAotInductor;
+}
+
 FileInfo identify_records(const ZipArchive& zip) {
   if (zip.entries().empty()) return make(FileKind::kZip, "an empty zip archive", "check how it was made");
   std::optional<FileInfo> found;
-  for (const std::string& root : candidate_roots(zip)) {
-    auto info = identify_in_root(zip, root);
+  for (const std::string& folder : candidate_folders(zip)) {
+    auto info = identify_in_folder(zip, folder);
     if (!info) continue;
-    if (info->kind == FileKind::kTorchScript) return *info;
-    if (!found) found = std::move(info);
+    if (holds_model(*info) && folder == "/")
+      throw misleading_archive("its model is in a folder without a name");
+    if (found && holds_model(*found) && holds_model(*info)) {
+      throw misleading_archive("it has two models, in the folders '" + found->root + "' and '" + info->root +
+                               "', and PyTorch takes that of the first record");
+    }
+    if (!found || (!holds_model(*found) && holds_model(*info))) found = std::move(info);
   }
   if (found) return *found;
 

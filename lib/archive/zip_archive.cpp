@@ -2,22 +2,54 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include <zip.h>
+#include <zlib.h>
 
 #include "archive/little_endian.h"
-#include "support/error.h"
 
 namespace fxtrace {
 namespace {
 
+// PyTorch reads an archive with miniz, and parts of it with Python's zipfile.  They look for its end in
+// different ways, and trust different fields where several say the same.  So that nobody sees another file
+// than this reader, each byte of an archive has to be of one of these, in this order and without gaps, and
+// whatever is said twice has to be said alike:
+//
+//   records: header, name, extra fields, content, and its sizes again where the header says so ("descriptor")
+//   directory: an entry for each record, in any order
+//   end: of zip64, where it is and how many disks there are (if it is one), the end record, a comment
+constexpr std::string_view kRecordMark = "PK\x03\x04";
+constexpr std::string_view kDescriptorMark = "PK\x07\x08";
+constexpr std::string_view kEntryMark = "PK\x01\x02";
+constexpr std::string_view kZip64EndMark = "PK\x06\x06";
+constexpr std::string_view kZip64LocatorMark = "PK\x06\x07";
+constexpr std::string_view kEndMark = "PK\x05\x06";
+constexpr std::size_t kHeaderSize = 30;
+constexpr std::size_t kEntrySize = 46;
+constexpr std::size_t kZip64EndSize = 56;
+constexpr std::size_t kZip64LocatorSize = 20;
 constexpr std::size_t kEndSize = 22;
 constexpr std::size_t kMaxComment = 65'535;
-constexpr std::size_t kZip64LocatorSize = 20;
-constexpr std::size_t kZip64EndSize = 56;
-constexpr std::size_t kDirectoryEntrySize = 46;
+
+// Flags of a record.  Encrypted are its content, in one or another way, or the directory; or it is a patch.
+constexpr std::uint64_t kIsEncrypted = 0x2061;
+constexpr std::uint64_t kHasDescriptor = 0x8;
+constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;  // a size or place that has more bytes there
+constexpr std::uint64_t kStored = 0;
+constexpr std::uint64_t kDeflated = 8;
+
+Error misleading(std::uint64_t at, const std::string& what) {
+  return misleading_archive(what + " (byte " + std::to_string(at) + ")");
+}
+
+std::string quoted(const std::string& name) {
+  constexpr std::size_t kShown = 200;
+  return "'" + name.substr(0, kShown) + "'";
+}
 
 // The bytes of an archive: of a file, of a part of a file, or in memory.
 class Bytes {
@@ -52,237 +84,411 @@ class Bytes {
   std::uint64_t start_ = 0, size_ = 0;
 };
 
-// What libzip reads an archive through: a cursor over its bytes.  libzip asks for some tens of bytes at a
-// time, thousands of times, so more is read ahead.
-class Source {
- public:
-  // Null where libzip has no memory.  `bytes` must outlive the source.
-  static zip_source_t* make(const Bytes& bytes, zip_error_t* error) {
-    auto source = std::make_unique<Source>(bytes);
-    zip_source_t* made = zip_source_function_create(&Source::call, source.get(), error);
-    static_cast<void>(made != nullptr ? source.release() : nullptr);  // libzip frees it
-    return made;
+// Where the end record is that readers find who look for it from the end; absent in what is no archive.
+std::optional<std::uint64_t> find_end(const Bytes& bytes) {
+  if (bytes.size() < kEndSize) return std::nullopt;
+  // Hardly any archive ends with a comment, which the record would stand before.
+  for (const std::size_t comment : {std::size_t{0}, kMaxComment}) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), kEndSize + comment));
+    const std::string tail = bytes.read_at(bytes.size() - size, size);
+    if (tail.size() < size) return std::nullopt;
+    const std::size_t at = tail.rfind(kEndMark, size - kEndSize);
+    if (at != std::string::npos) return bytes.size() - size + at;
   }
-  explicit Source(const Bytes& bytes) : bytes_(bytes) { zip_error_init(&error_); }
-
- private:
-  static zip_int64_t call(void* self, void* data, zip_uint64_t size, zip_source_cmd_t command) {
-    auto* source = static_cast<Source*>(self);
-    if (command == ZIP_SOURCE_FREE) {
-      delete source;
-      return 0;
-    }
-    return source->answer(data, size, command);
-  }
-
-  zip_int64_t answer(void* data, zip_uint64_t size, zip_source_cmd_t command) {
-    switch (command) {
-      case ZIP_SOURCE_OPEN:
-        position_ = 0;
-        return 0;
-      case ZIP_SOURCE_READ: {
-        const std::size_t taken = read(static_cast<std::size_t>(size), static_cast<char*>(data));
-        position_ += taken;
-        return static_cast<zip_int64_t>(taken);
-      }
-      case ZIP_SOURCE_SEEK: {
-        const zip_int64_t place =
-            zip_source_seek_compute_offset(position_, bytes_.size(), data, size, &error_);
-        if (place < 0) return -1;
-        position_ = static_cast<std::uint64_t>(place);
-        return 0;
-      }
-      case ZIP_SOURCE_TELL:
-        return static_cast<zip_int64_t>(position_);
-      case ZIP_SOURCE_STAT: {
-        auto* stat = static_cast<zip_stat_t*>(data);
-        zip_stat_init(stat);
-        stat->size = bytes_.size();
-        stat->valid = ZIP_STAT_SIZE;
-        return sizeof *stat;
-      }
-      case ZIP_SOURCE_ERROR:
-        return zip_error_to_data(&error_, data, size);
-      case ZIP_SOURCE_CLOSE:
-        return 0;
-      case ZIP_SOURCE_SUPPORTS:
-        return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE,
-                                              ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
-                                              ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS, -1);
-      default:
-        zip_error_set(&error_, ZIP_ER_OPNOTSUPP, 0);
-        return -1;
-    }
-  }
-
-  // Fewer bytes where the archive ends.
-  std::size_t read(std::size_t size, char* to) {
-    constexpr std::size_t kAhead = 1 << 12;
-    if (size >= kAhead) return bytes_.read_at(position_, size, to);
-    const bool is_known = position_ >= ahead_from_ && position_ - ahead_from_ <= ahead_.size() &&
-                          size <= ahead_.size() - (position_ - ahead_from_);
-    if (!is_known) {
-      ahead_ = bytes_.read_at(position_, kAhead);
-      ahead_from_ = position_;
-    }
-    return ahead_.copy(to, size, position_ - ahead_from_);
-  }
-
-  const Bytes& bytes_;
-  std::uint64_t position_ = 0;
-  std::string ahead_;  // what was read last
-  std::uint64_t ahead_from_ = 0;
-  zip_error_t error_;
-};
+  return std::nullopt;
+}
 
 struct Directory {
   std::uint64_t offset = 0, size = 0, entries = 0;
 };
 
-std::optional<Directory> find_directory(const Bytes& file) {
-  const std::uint64_t file_size = file.size();
-  if (file_size < kEndSize) return std::nullopt;
-  std::string tail;
-  std::size_t at = std::string::npos;
-  // Hardly any archive ends with a comment, which the record would stand before.
-  for (const std::size_t comment : {std::size_t{0}, kMaxComment}) {
-    const auto size =
-        static_cast<std::size_t>(std::min<std::uint64_t>(file_size, kZip64LocatorSize + kEndSize + comment));
-    tail = file.read_at(file_size - size, size);
-    if (tail.size() < kEndSize) return std::nullopt;
-    at = tail.rfind("PK\x05\x06", tail.size() - kEndSize);
-    if (at != std::string::npos && at >= kZip64LocatorSize) break;
-  }
-  if (at == std::string::npos) return std::nullopt;
-  Directory directory;
-  directory.entries = little_endian(tail, at + 10, 2);
-  directory.size = little_endian(tail, at + 12, 4);
-  directory.offset = little_endian(tail, at + 16, 4);
-  if (at >= kZip64LocatorSize && tail.compare(at - kZip64LocatorSize, 4, "PK\x06\x07") == 0) {
-    const std::uint64_t zip64_offset = little_endian(tail, at - kZip64LocatorSize + 8, 8);
-    const std::string zip64 = file.read_at(zip64_offset, kZip64EndSize);
-    if (zip64.size() == kZip64EndSize && zip64.compare(0, 4, "PK\x06\x06") == 0) {
-      directory.entries = little_endian(zip64, 32, 8);
-      directory.size = little_endian(zip64, 40, 8);
-      directory.offset = little_endian(zip64, 48, 8);
-    }
-  }
-  if (directory.offset > file_size || directory.size > file_size - directory.offset) {
-    throw input_error("this is a damaged zip archive: its central directory points outside the file");
-  }
+// That of zip64, whose locator begins at `at`; `end` is the end record, which says the same or nothing.
+Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view end) {
+  const std::string locator = bytes.read_at(at, kZip64LocatorSize);
+  const std::uint64_t start = at < kZip64EndSize ? at : at - kZip64EndSize;
+  const std::string zip64 = bytes.read_at(start, kZip64EndSize);
+  constexpr std::uint64_t kRest = kZip64EndSize - 12;  // behind the field that says it
+  if (start == at || !zip64.starts_with(kZip64EndMark) || little_endian(locator, 8, 8) != start ||
+      little_endian(zip64, 4, 8) != kRest)
+    throw misleading(at, "the end record of zip64 is not right before the place that points to it");
+  const bool is_split = little_endian(locator, 4, 4) != 0 || little_endian(locator, 16, 4) > 1 ||
+                        little_endian(zip64, 16, 8) != 0 ||
+                        little_endian(zip64, 24, 8) != little_endian(zip64, 32, 8);
+  if (is_split) throw misleading(start, "it is a part of an archive of several disks");
+  const Directory directory{.offset = little_endian(zip64, 48, 8),
+                            .size = little_endian(zip64, 40, 8),
+                            .entries = little_endian(zip64, 32, 8)};
+  const auto agrees = [&](std::size_t place, int size, std::uint64_t value) {
+    const std::uint64_t said = little_endian(end, place, size);
+    return said == value || said == (std::uint64_t{1} << (8 * size)) - 1;
+  };
+  if (!agrees(8, 2, directory.entries) || !agrees(10, 2, directory.entries) ||
+      !agrees(12, 4, directory.size) || !agrees(16, 4, directory.offset))
+    throw misleading(start, "the end record and that of zip64 say different things of the directory");
   return directory;
 }
 
-// What an entry of the central directory says that libzip does not.
-struct DirectoryEntry {
-  std::optional<std::uint64_t> header;  // offset of the record's own
-  bool is_stored = false;               // neither compressed nor encrypted
-  bool is_link = false;
-};
-
-// `at`: the entry's place in `bytes`.
-std::optional<std::uint64_t> header_of(std::string_view bytes, std::size_t at) {
-  constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;
-  const std::uint64_t header = little_endian(bytes, at + 42, 4);
-  if (header != kInZip64Field) return header;
-  // The zip64 field has the sizes first, those of them that do not fit either.
-  const std::size_t skipped = (little_endian(bytes, at + 24, 4) == kInZip64Field ? 8U : 0U) +
-                              (little_endian(bytes, at + 20, 4) == kInZip64Field ? 8U : 0U);
-  std::size_t field = at + kDirectoryEntrySize + static_cast<std::size_t>(little_endian(bytes, at + 28, 2));
-  const std::size_t end =
-      std::min(bytes.size(), field + static_cast<std::size_t>(little_endian(bytes, at + 30, 2)));
-  while (field + 4 <= end) {
-    const auto size = static_cast<std::size_t>(little_endian(bytes, field + 2, 2));
-    if (little_endian(bytes, field, 2) == 1) {
-      if (skipped + 8 > size || field + 4 + skipped + 8 > end) return std::nullopt;
-      return little_endian(bytes, field + 4 + skipped, 8);
-    }
-    field += 4 + size;
+Directory find_directory(const Bytes& bytes, std::uint64_t at) {
+  const std::string end = bytes.read_at(
+      at, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - at, kEndSize + kMaxComment)));
+  const std::uint64_t whole = kEndSize + little_endian(end, 20, 2);
+  if (whole != bytes.size() - at) {
+    throw misleading(at, whole < bytes.size() - at ? std::to_string(bytes.size() - at - whole) +
+                                                         " bytes stand behind the end record"
+                                                   : "the comment of the end record is cut off");
   }
-  return std::nullopt;
-}
-
-DirectoryEntry directory_entry(std::string_view bytes, std::size_t at) {
-  constexpr std::uint64_t kUnix = 3;
-  constexpr std::uint64_t kTypeMask = 0xF000;
-  constexpr std::uint64_t kLink = 0xA000;
-  DirectoryEntry entry;
-  entry.header = header_of(bytes, at);
-  const bool encrypted = (little_endian(bytes, at + 8, 2) & 1) != 0;
-  entry.is_stored = little_endian(bytes, at + 10, 2) == 0 && !encrypted;
-  entry.is_link = little_endian(bytes, at + 5, 1) == kUnix &&
-                  ((little_endian(bytes, at + 38, 4) >> 16) & kTypeMask) == kLink;
-  return entry;
-}
-
-// libzip reads the whole directory and files every name in a hash table when it opens an archive, so what
-// could make that slow is refused before.
-std::vector<DirectoryEntry> check_directory(const Bytes& file, const Directory& directory) {
+  if (const std::size_t other = end.find(kEndMark, kEndMark.size()); other != std::string::npos)
+    throw misleading(at + other, "a second end record stands in the comment of the first");
+  std::uint64_t directory_end = at;
+  Directory directory;
+  const bool is_zip64 = at >= kZip64LocatorSize &&
+                        bytes.read_at(at - kZip64LocatorSize, kZip64LocatorMark.size()) == kZip64LocatorMark;
+  if (is_zip64) {
+    directory = zip64_directory(bytes, at - kZip64LocatorSize, end);
+    directory_end -= kZip64LocatorSize + kZip64EndSize;
+  } else {
+    directory.entries = little_endian(end, 10, 2);
+    directory.size = little_endian(end, 12, 4);
+    directory.offset = little_endian(end, 16, 4);
+    if (little_endian(end, 8, 2) != directory.entries)
+      throw misleading(at, "it is a part of an archive of several disks");
+  }
+  if (little_endian(end, 4, 4) != 0) throw misleading(at, "it is a part of an archive of several disks");
+  if (directory.offset > directory_end || directory.size != directory_end - directory.offset) {
+    throw misleading(at, "the end record says that the directory is " + std::to_string(directory.size) +
+                             " bytes from byte " + std::to_string(directory.offset) +
+                             " on, which do not end where it begins");
+  }
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("refusing this zip archive: it has " + std::to_string(directory.entries) +
                       " records (at most " + std::to_string(ZipArchive::kMaxEntries) +
                       ") in a directory of " + std::to_string(directory.size) + " bytes (at most " +
                       std::to_string(ZipArchive::kMaxDirectoryBytes) + ")");
   }
-  const std::string bytes = file.read_at(directory.offset, static_cast<std::size_t>(directory.size));
-  // Names that fall into the same few buckets of libzip's table would make opening quadratic.
-  constexpr std::size_t kBuckets = 65'536;
-  constexpr std::uint32_t kMaxBucket = 1'000;
-  const bool may_collide = bytes.size() / kDirectoryEntrySize > kMaxBucket;  // few records cannot
-  std::vector<std::uint32_t> buckets(may_collide ? kBuckets : 0);
-  std::vector<DirectoryEntry> entries;
-  std::size_t at = 0;
-  while (at + kDirectoryEntrySize <= bytes.size() && bytes.compare(at, 4, "PK\x01\x02") == 0) {
-    const auto name = static_cast<std::size_t>(little_endian(bytes, at + 28, 2));
-    const auto extra = static_cast<std::size_t>(little_endian(bytes, at + 30, 2));
-    const auto comment = static_cast<std::size_t>(little_endian(bytes, at + 32, 2));
+  return directory;
+}
+
+// The field of an entry or a header with numbers that do not fit into 32 bits; empty if there is none.
+// `at`: of the entry, for errors.
+std::string_view zip64_field(std::string_view extra, std::string_view name, std::uint64_t at) {
+  constexpr std::uint64_t kZip64 = 0x0001;
+  constexpr std::uint64_t kOtherName = 0x7075;
+  constexpr std::size_t kBeforeName = 5;
+  std::string_view zip64;
+  bool is_there = false;
+  constexpr std::size_t kStart = 4;
+  while (extra.size() >= kStart) {
+    const std::uint64_t kind = little_endian(extra, 0, 2);
+    const auto size = static_cast<std::size_t>(little_endian(extra, 2, 2));
+    if (size > extra.size() - kStart)
+      throw misleading(at, "an extra field of record " + quoted(std::string(name)) + " is cut off");
+    const std::string_view field = extra.substr(kStart, size);
+    if (kind == kZip64) {
+      if (is_there)
+        throw misleading(at, "record " + quoted(std::string(name)) + " has two fields with its size");
+      is_there = true;
+      zip64 = field;
+    }
+    if (kind == kOtherName && size > kBeforeName && field.substr(kBeforeName) != name)
+      throw misleading(at, "record " + quoted(std::string(name)) + " has a second name");
+    extra.remove_prefix(kStart + size);
+  }
+  return zip64;
+}
+
+// A number of 32 bits, or the next of the zip64 field.
+std::uint64_t number(std::uint64_t value, std::string_view& zip64, const std::string& name,
+                     std::uint64_t at) {
+  if (value != kInZip64Field) return value;
+  if (zip64.size() < 8) throw misleading(at, "record " + quoted(name) + " has no field with its size");
+  const std::uint64_t wide = little_endian(zip64, 0, 8);
+  zip64.remove_prefix(8);
+  return wide;
+}
+
+// What is needed of a record besides what ZipArchive::Entry tells.
+struct Record {
+  std::uint64_t header = 0;   // where its header is
+  std::uint64_t content = 0;  // likewise
+  std::uint64_t method = 0, flags = 0;
+};
+
+bool is_link(std::string_view entry) {
+  constexpr std::uint64_t kUnix = 3;
+  constexpr std::uint64_t kTypeMask = 0xF000;
+  constexpr std::uint64_t kLink = 0xA000;
+  return little_endian(entry, 5, 1) == kUnix && ((little_endian(entry, 38, 4) >> 16) & kTypeMask) == kLink;
+}
+
+bool is_folder(std::string_view entry, std::string_view name) {
+  constexpr std::uint64_t kFolder = 0x10;
+  return name.ends_with('/') || (little_endian(entry, 38, 4) & kFolder) != 0;
+}
+
+// As miniz compares names.
+std::string lower(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return result;
+}
+
+// What PyTorch finds under this name: miniz tells no case apart, and who unpacks an archive neither that nor
+// how a path is written.
+std::string found_under(std::string_view name) {
+  std::string path;
+  while (!name.empty()) {
+    const std::size_t end = name.find_first_of("/\\");
+    const std::string_view part = name.substr(0, end);
+    name.remove_prefix(end == std::string_view::npos ? name.size() : end + 1);
+    if (part.empty() || part == ".") continue;
+    path += "/" + lower(part);
+  }
+  return path;
+}
+
+// Reads the directory and holds it against the rest of the archive.
+class DirectoryReader {
+ public:
+  DirectoryReader(const Bytes& bytes, const Directory& directory) : bytes_(bytes), directory_(directory) {}
+
+  void read() {
+    const std::string text = bytes_.read_at(directory_.offset, static_cast<std::size_t>(directory_.size));
+    std::string_view rest = text;
+    while (!rest.empty())
+      rest.remove_prefix(read_entry(rest, directory_.offset + (text.size() - rest.size())));
+    if (entries.size() != directory_.entries) {
+      throw misleading(directory_.offset, "the directory has " + std::to_string(entries.size()) +
+                                              " records, and the end record says " +
+                                              std::to_string(directory_.entries));
+    }
+    check_names();
+    check_places();
+  }
+
+  std::vector<ZipArchive::Entry> entries;
+  std::vector<Record> records;
+
+ private:
+  // Returns how long it is.
+  std::size_t read_entry(std::string_view text, std::uint64_t at) {
+    if (text.size() < kEntrySize || !text.starts_with(kEntryMark))
+      throw misleading(at, "the directory has something else than records in it");
+    const auto name = static_cast<std::size_t>(little_endian(text, 28, 2));
+    const auto extra = static_cast<std::size_t>(little_endian(text, 30, 2));
+    const std::size_t size = kEntrySize + name + extra + static_cast<std::size_t>(little_endian(text, 32, 2));
+    if (size > text.size()) throw misleading(at, "the directory's last record is cut off");
     if (name > ZipArchive::kMaxNameLength) {
       throw input_error("refusing this zip archive: a record's name has " + std::to_string(name) +
                         " bytes (at most " + std::to_string(ZipArchive::kMaxNameLength) + ")");
     }
-    if (entries.size() == ZipArchive::kMaxEntries) {
-      throw input_error("refusing this zip archive: more than " + std::to_string(ZipArchive::kMaxEntries) +
-                        " records");
+    if (entries.size() == directory_.entries) {
+      throw misleading(at, "the directory has more records than the " + std::to_string(directory_.entries) +
+                               " that the end record says");
     }
-    std::uint32_t hash = 5381;
-    for (const char c : std::string_view(bytes).substr(at + kDirectoryEntrySize, may_collide ? name : 0))
-      hash = hash * 33 + static_cast<unsigned char>(c);
-    if (may_collide && ++buckets[hash % kBuckets] > kMaxBucket) {
-      throw input_error("refusing this zip archive: its record names are crafted to collide");
+    ZipArchive::Entry& entry = entries.emplace_back();
+    entry.name = text.substr(kEntrySize, name);
+    if (entry.name.find('\0') != std::string::npos)
+      throw misleading(at, "the name of record " + quoted(entry.name.substr(0, entry.name.find('\0'))) +
+                               " goes on behind a zero byte");
+    Record& record = records.emplace_back();
+    record.flags = little_endian(text, 8, 2);
+    record.method = little_endian(text, 10, 2);
+    entry.crc = static_cast<std::uint32_t>(little_endian(text, 16, 4));
+    std::string_view zip64 = zip64_field(text.substr(kEntrySize + name, extra), entry.name, at);
+    entry.size = number(little_endian(text, 24, 4), zip64, entry.name, at);
+    entry.compressed_size = number(little_endian(text, 20, 4), zip64, entry.name, at);
+    record.header = number(little_endian(text, 42, 4), zip64, entry.name, at);
+    entry.header = record.header;
+    entry.is_link = is_link(text);
+    if ((record.flags & kIsEncrypted) != 0)
+      throw misleading(at, "record " + quoted(entry.name) + " is encrypted or a patch");
+    if (little_endian(text, 34, 2) != 0) throw misleading(at, "it is a part of an archive of several disks");
+    if (entry.size > 0 && is_folder(text, entry.name))  // miniz then gives whatever was in memory
+      throw misleading(at, "record " + quoted(entry.name) + " is a folder, and has content");
+    if (record.method == kStored && entry.size != entry.compressed_size) {
+      throw misleading(at, "record " + quoted(entry.name) + " is not compressed, and has a size of " +
+                               std::to_string(entry.size) + " bytes and one of " +
+                               std::to_string(entry.compressed_size));
     }
-    entries.push_back(directory_entry(bytes, at));
-    at += kDirectoryEntrySize + name + extra + comment;
+    return size;
   }
-  return entries;
+
+  void check_names() const {
+    std::vector<std::pair<std::string, std::size_t>> names;
+    names.reserve(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) names.emplace_back(found_under(entries[i].name), i);
+    std::ranges::sort(names);
+    const auto same = std::ranges::adjacent_find(names, {}, [](const auto& name) { return name.first; });
+    if (same == names.end()) return;
+    const std::string& first = entries[same->second].name;
+    const std::string& second = entries[(same + 1)->second].name;
+    throw misleading(records[(same + 1)->second].header,
+                     first == second ? "two records are called " + quoted(first)
+                                     : "records " + quoted(first) + " and " + quoted(second) +
+                                           " have one name for some readers");
+  }
+
+  void check_places() {
+    std::vector<std::size_t> order(entries.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(records[i].header, i); });
+    std::uint64_t free = 0;  // from here on nothing was seen
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t record = order[i];
+      const std::uint64_t header = records[record].header;
+      if (header > free) throw between(free, header);
+      free = end_of(record, i + 1 < order.size() ? records[order[i + 1]].header : directory_.offset);
+    }
+    if (free < directory_.offset) throw between(free, directory_.offset);
+  }
+
+  static Error between(std::uint64_t start, std::uint64_t end) {
+    return misleading(start, std::to_string(end - start) + " bytes " +
+                                 (start == 0 ? "stand before the first record" : "belong to no record"));
+  }
+
+  // Where the record ends, which is nowhere behind `next`.  Holds its header against its entry.
+  std::uint64_t end_of(std::size_t i, std::uint64_t next) {
+    const ZipArchive::Entry& entry = entries[i];
+    Record& record = records[i];
+    const std::string header = bytes_.read_at(record.header, kHeaderSize + entry.name.size());
+    const auto wrong = [&](const std::string& what) {
+      return misleading(record.header, "the header of record " + quoted(entry.name) + " " + what);
+    };
+    if (header.size() < kHeaderSize || !header.starts_with(kRecordMark)) throw wrong("is not there");
+    const std::string_view name = std::string_view(header).substr(kHeaderSize);
+    if (name != entry.name || little_endian(header, 26, 2) != entry.name.size())
+      throw wrong("calls it otherwise than the directory");
+    if (little_endian(header, 8, 2) != record.method) throw wrong("has another method of compression");
+    const std::uint64_t flags = little_endian(header, 6, 2) | record.flags;
+    if ((flags & kIsEncrypted) != 0) throw wrong("says that it is encrypted or a patch");
+    if (!sizes_agree(header, entry, record, (flags & kHasDescriptor) != 0))
+      throw wrong("has another size or checksum than the directory");
+    record.content = record.header + kHeaderSize + entry.name.size() + little_endian(header, 28, 2);
+    if (record.content > next || entry.compressed_size > next - record.content)
+      throw misleading(record.header, "record " + quoted(entry.name) + " reaches into what is behind it");
+    const std::uint64_t end = record.content + entry.compressed_size;
+    return (flags & kHasDescriptor) != 0 && has_descriptor(end, next, entry) ? next : end;
+  }
+
+  bool sizes_agree(std::string_view header, const ZipArchive::Entry& entry, const Record& record,
+                   bool has_descriptor) const {
+    const std::uint64_t crc = little_endian(header, 14, 4);
+    std::uint64_t compressed = little_endian(header, 18, 4);
+    std::uint64_t size = little_endian(header, 22, 4);
+    const auto is_left_out = [&](std::uint64_t value) {
+      return has_descriptor && (value == 0 || value == kInZip64Field);
+    };
+    if (!is_left_out(size) || !is_left_out(compressed)) {
+      std::string extra;
+      std::string_view zip64;
+      if (size == kInZip64Field || compressed == kInZip64Field) {
+        extra = bytes_.read_at(record.header + kHeaderSize + entry.name.size(),
+                               static_cast<std::size_t>(little_endian(header, 28, 2)));
+        zip64 = zip64_field(extra, entry.name, record.header);
+      }
+      size = number(size, zip64, entry.name, record.header);
+      compressed = number(compressed, zip64, entry.name, record.header);
+    }
+    return (size == entry.size || is_left_out(size)) &&
+           (compressed == entry.compressed_size || is_left_out(compressed)) &&
+           (crc == entry.crc || (has_descriptor && crc == 0));
+  }
+
+  // Whether the checksum and the sizes are all that stands between a record's content and what follows it.
+  bool has_descriptor(std::uint64_t start, std::uint64_t next, const ZipArchive::Entry& entry) const {
+    const std::uint64_t size = next - start;
+    constexpr std::uint64_t kLongest = 24;
+    if (size > kLongest) return false;
+    std::string text = bytes_.read_at(start, static_cast<std::size_t>(size));
+    constexpr std::size_t kShort = 12, kLong = 20;  // without the mark
+    if ((text.size() == kShort + 4 || text.size() == kLong + 4) && text.starts_with(kDescriptorMark))
+      text.erase(0, kDescriptorMark.size());
+    if (text.size() != kShort && text.size() != kLong) return false;
+    const int width = text.size() == kShort ? 4 : 8;
+    return little_endian(text, 0, 4) == entry.crc && little_endian(text, 4, width) == entry.compressed_size &&
+           little_endian(text, 4 + static_cast<std::size_t>(width), width) == entry.size;
+  }
+
+  const Bytes& bytes_;
+  const Directory directory_;
+};
+
+// Inflates what deflate made, a piece at a time.
+class Inflation {
+ public:
+  Inflation() {
+    if (::inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflation() { ::inflateEnd(&stream_); }
+  Inflation(const Inflation&) = delete;
+  Inflation& operator=(const Inflation&) = delete;
+
+  // All of what was given before has to be used up.
+  void give(std::string& bytes) {
+    stream_.next_in = reinterpret_cast<Bytef*>(bytes.data());  // NOLINT: zlib's
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+  }
+  bool is_used_up() const { return stream_.avail_in == 0; }
+  bool is_done() const { return is_done_; }
+  // Returns how many bytes it wrote; nothing if the stream is damaged.
+  std::optional<std::size_t> take(char* to, std::size_t size) {
+    stream_.next_out = reinterpret_cast<Bytef*>(to);  // NOLINT: likewise
+    stream_.avail_out = static_cast<uInt>(size);
+    const int code = ::inflate(&stream_, Z_NO_FLUSH);
+    is_done_ = code == Z_STREAM_END;
+    if (code == Z_MEM_ERROR) throw std::bad_alloc();
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return std::nullopt;
+    return size - stream_.avail_out;
+  }
+
+ private:
+  z_stream stream_{};
+  bool is_done_ = false;
+};
+
+std::uint32_t crc_of(std::string_view bytes) {
+  return static_cast<std::uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));  // NOLINT: likewise
 }
 
 }  // namespace
 
+Error misleading_archive(const std::string& what) {
+  return input_error("this is a damaged zip archive, or one in which readers find different files: " + what,
+                     {"save the model again; if you trust the file, unpack it and zip it again"});
+}
+
 struct ZipArchive::Handle {
   explicit Handle(Bytes from) : bytes(std::move(from)) {}
-  ~Handle() {
-    if (zip != nullptr) zip_discard(zip);
-  }
   Bytes bytes;
-  zip_t* zip = nullptr;
+  std::vector<Record> records;     // of the entries, in their order
+  std::vector<std::string> names;  // likewise, in lower case
+
+  // Null where there is none.  miniz gives a record of another case for it, zipfile does not.
+  static const Entry* find(const ZipArchive& archive, std::string_view name) {
+    const auto found = archive.index_.find(lower(name));
+    if (found == archive.index_.end()) return nullptr;
+    const Entry& entry = archive.entries_[found->second];
+    if (entry.name == name) return &entry;
+    throw misleading(
+        archive.handle_->records[found->second].header,
+        "record " + quoted(entry.name) + " is " + quoted(std::string(name)) + " for some readers");
+  }
+  const Record& record_of(const ZipArchive& archive, const Entry& entry) const {
+    return records[static_cast<std::size_t>(&entry - archive.entries_.data())];
+  }
 };
 
-bool ZipArchive::has_end_record(const ModelFile& file) {
-  try {
-    return find_directory(Bytes(file)).has_value();
-  } catch (const Error&) {
-    return true;  // an end record there is, though a wrong one
-  }
-}
+bool ZipArchive::has_end_record(const ModelFile& file) { return find_end(Bytes(file)).has_value(); }
 
 ZipArchive::ZipArchive(ModelFile file) : handle_(std::make_unique<Handle>(Bytes(std::move(file)))) { open(); }
 
 ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
-  const auto found = outer.index_.find(record);
-  if (found == outer.index_.end()) throw input_error("no such record: " + std::string(record));
+  const Entry* found = Handle::find(outer, record);
+  if (found == nullptr) throw input_error("no such record: " + std::string(record));
   if (const auto start = outer.find_stored(record)) {
-    handle_ =
-        std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, outer.entries_[found->second].size));
+    handle_ = std::make_unique<Handle>(Bytes(outer.handle_->bytes, *start, found->size));
   } else {
     handle_ = std::make_unique<Handle>(Bytes(outer.read(record, kMaxCompressedArchive + 1)));
     if (handle_->bytes.size() > kMaxCompressedArchive) {
@@ -290,77 +496,41 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
                         std::to_string(kMaxCompressedArchive) + " bytes");
     }
   }
-  open();
+  try {
+    open();
+  } catch (const Error& error) {
+    throw input_error("record " + std::string(record) + ": " + error.what(), error.hints());
+  }
 }
 
 void ZipArchive::open() {
-  const auto directory = find_directory(handle_->bytes);
-  if (!directory) throw input_error("this is not a zip archive, or its end is missing");
-  const std::vector<DirectoryEntry> listed = check_directory(handle_->bytes, *directory);
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* source = Source::make(handle_->bytes, &error);
-  if (source != nullptr) handle_->zip = zip_open_from_source(source, ZIP_RDONLY, &error);
-  const std::string message = handle_->zip == nullptr ? zip_error_strerror(&error) : "";
-  zip_error_fini(&error);
-  if (handle_->zip == nullptr) {
-    if (source != nullptr) zip_source_free(source);
-    throw input_error("this is a damaged zip archive: " + message);
-  }
-
-  const zip_int64_t count = zip_get_num_entries(handle_->zip, 0);
-  entries_.reserve(static_cast<std::size_t>(std::max<zip_int64_t>(count, 0)));
-  for (zip_int64_t i = 0; i < count; ++i) {
-    zip_stat_t stat;
-    zip_stat_init(&stat);
-    Entry entry;
-    if (zip_stat_index(handle_->zip, static_cast<zip_uint64_t>(i), ZIP_FL_ENC_RAW, &stat) == 0) {
-      if ((stat.valid & ZIP_STAT_NAME) != 0) entry.name = stat.name;
-      if ((stat.valid & ZIP_STAT_SIZE) != 0) entry.size = stat.size;
-      if ((stat.valid & ZIP_STAT_CRC) != 0) entry.crc = stat.crc;
-      if ((stat.valid & ZIP_STAT_COMP_SIZE) != 0) entry.compressed_size = stat.comp_size;
-    }
-    // libzip numbers the records as the directory lists them.
-    const bool is_listed = listed.size() == static_cast<std::size_t>(count);
-    const DirectoryEntry more = is_listed ? listed[static_cast<std::size_t>(i)] : DirectoryEntry{};
-    entry.header = more.header;
-    entry.is_link = more.is_link;
-    stored_.push_back(more.is_stored && more.header);
-    entries_.push_back(std::move(entry));
-  }
-  index_.reserve(entries_.size());
-  for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].name, i);
+  const auto end = find_end(handle_->bytes);
+  if (!end) throw input_error("this is not a zip archive, or its end is missing");
+  DirectoryReader reader(handle_->bytes, find_directory(handle_->bytes, *end));
+  reader.read();
+  entries_ = std::move(reader.entries);
+  handle_->records = std::move(reader.records);
+  for (const Entry& entry : entries_) handle_->names.push_back(lower(entry.name));
+  for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(handle_->names[i], i);
 }
 
 ZipArchive::~ZipArchive() = default;
 
+std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) const { return entry.name; }
+
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
-  constexpr std::size_t kLocalHeaderSize = 30;
-  const auto found = index_.find(name);
-  if (found == index_.end() || !stored_[found->second]) return std::nullopt;
-  const Bytes& bytes = handle_->bytes;
-  if (!bytes.is_file()) return std::nullopt;
-  const std::uint64_t header = *entries_[found->second].header;
-  const std::string local = bytes.read_at(header, kLocalHeaderSize);
-  if (local.size() != kLocalHeaderSize || local.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
-  return bytes.start() + header + kLocalHeaderSize + little_endian(local, 26, 2) +
-         little_endian(local, 28, 2);
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr || !handle_->bytes.is_file()) return std::nullopt;
+  const Record& record = handle_->record_of(*this, *found);
+  if (record.method != kStored) return std::nullopt;
+  return handle_->bytes.start() + record.content;
 }
 
-std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) const {
-  constexpr std::size_t kLocalHeaderSize = 30;
-  if (!entry.header) return std::nullopt;
-  const std::string header = handle_->bytes.read_at(*entry.header, kLocalHeaderSize + kMaxNameLength);
-  if (header.size() < kLocalHeaderSize || header.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
-  const auto length = static_cast<std::size_t>(little_endian(header, 26, 2));
-  return header.substr(kLocalHeaderSize, length);
-}
-
-bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }
+bool ZipArchive::contains(std::string_view name) const { return Handle::find(*this, name) != nullptr; }
 
 std::uint64_t ZipArchive::size(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? 0 : entries_[found->second].size;
+  const Entry* found = Handle::find(*this, name);
+  return found == nullptr ? 0 : found->size;
 }
 
 std::uint64_t ZipArchive::stored_size(std::string_view name) const {
@@ -369,50 +539,76 @@ std::uint64_t ZipArchive::stored_size(std::string_view name) const {
 }
 
 std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {
-  const auto found = index_.find(name);
-  if (found == index_.end() || entries_[found->second].crc == 0) return {};
-  const Entry& entry = entries_[found->second];
-  std::string key = std::to_string(entry.crc) + "-" + std::to_string(entry.size);
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr || found->crc == 0) return {};
+  std::string key = std::to_string(found->crc) + "-" + std::to_string(found->size);
   return offset == 0 ? key : key + "+" + std::to_string(offset);
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
-  const auto found = index_.find(name);
-  if (found == index_.end()) throw input_error("no such record: " + std::string(name));
-  return read(entries_[found->second], max_bytes);
+  const Entry* found = Handle::find(*this, name);
+  if (found == nullptr) throw input_error("no such record: " + std::string(name));
+  return read(*found, max_bytes);
 }
 
 std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
-  const auto place = static_cast<std::size_t>(&entry - entries_.data());
+  const Record& record = handle_->record_of(*this, entry);
+  const Bytes& archive = handle_->bytes;
   const auto damaged = [&](const char* reason) {
-    return input_error("this is a damaged zip archive: record " + entry.name + " cannot be read: " + reason);
+    return misleading(record.header, "record " + quoted(entry.name) + " cannot be read: " + reason);
   };
-  zip_file_t* file = zip_fopen_index(handle_->zip, place, 0);
-  if (file == nullptr) throw damaged(zip_error_strerror(zip_get_error(handle_->zip)));
-  std::string bytes;
-  // Once, where the size is no mere claim, and a little more, for what reads a text some bytes at a time.
-  constexpr std::uint64_t kPadding = 64;
-  const std::uint64_t size = std::min<std::uint64_t>(entry.size, max_bytes);
-  if (stored_[place] && size <= handle_->bytes.size()) bytes.reserve(size + kPadding);
-  std::array<char, 1 << 16> buffer;
-  std::string failure;
-  const std::uint64_t allowed = kReadBytes + kReadTimes * handle_->bytes.size();
-  while (bytes.size() < max_bytes) {
-    const auto read = zip_fread(file, buffer.data(), std::min(buffer.size(), max_bytes - bytes.size()));
-    if (read < 0) failure = zip_error_strerror(zip_file_get_error(file));
-    if (read <= 0) break;
-    bytes.append(buffer.data(), static_cast<std::size_t>(read));
-    read_ += static_cast<std::uint64_t>(read);
-    if (read_ > allowed) break;
-  }
-  zip_fclose(file);
-  if (read_ > allowed) {
+  const std::uint64_t allowed = kReadBytes + kReadTimes * archive.size();
+  const auto count = [&](std::size_t bytes) {
+    read_ += bytes;
+    if (read_ <= allowed) return;
     throw input_error("refusing this zip archive: its records grow to more than " +
-                          std::to_string(kReadTimes) + " times its " + std::to_string(handle_->bytes.size()) +
+                          std::to_string(kReadTimes) + " times its " + std::to_string(archive.size()) +
                           " bytes",
                       {"if it is what it should be, write it without compression"});
+  };
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
+  std::string bytes;
+  if (record.method == kStored) {
+    count(wanted);
+    // Once, and a little more, for what reads a text some bytes at a time.
+    constexpr std::size_t kPadding = 64;
+    bytes.reserve(wanted + kPadding);
+    bytes.resize(wanted);
+    if (archive.read_at(record.content, wanted, bytes.data()) != wanted) throw damaged("it is cut off");
+  } else if (record.method == kDeflated) {
+    Inflation inflation;
+    std::string compressed;
+    std::array<char, 1 << 16> buffer;
+    std::uint64_t at = 0;  // of what is compressed
+    bool is_done = entry.compressed_size == 0 && entry.size == 0;
+    // All of it is looked at for the end: a byte more than it says is one too many.
+    while (!is_done && (bytes.size() < wanted || wanted == entry.size)) {
+      if (inflation.is_used_up() && at < entry.compressed_size) {
+        compressed = archive.read_at(record.content + at, static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                              buffer.size(), entry.compressed_size - at)));
+        if (compressed.empty()) throw damaged("it is cut off");
+        at += compressed.size();
+        inflation.give(compressed);
+      }
+      const auto size = inflation.take(buffer.data(), buffer.size());
+      if (!size) throw damaged("its compressed bytes are damaged");
+      is_done = inflation.is_done();
+      if (*size == 0 && !is_done && inflation.is_used_up() && at == entry.compressed_size)
+        throw damaged("its compressed bytes end too early");
+      count(*size);
+      bytes.append(buffer.data(), *size);
+      if (bytes.size() > entry.size) throw damaged("it has more bytes than its size says");
+    }
+    if (is_done && (!inflation.is_used_up() || at != entry.compressed_size))
+      throw damaged("its compressed bytes end too late");
+    if (is_done && bytes.size() != entry.size) throw damaged("it has fewer bytes than its size says");
+    bytes.resize(std::min(bytes.size(), wanted));
+  } else {
+    throw damaged("it is compressed by a method that PyTorch does not read");
   }
-  if (!failure.empty()) throw damaged(failure.c_str());
+  // PyTorch writes 0 where it is told to leave it out.
+  if (bytes.size() == entry.size && entry.crc != 0 && crc_of(bytes) != entry.crc)
+    throw damaged("its checksum is another");
   return bytes;
 }
 

@@ -2,21 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "archive/model_file.h"
+#include "support/error.h"
 
 namespace fxtrace {
 
-// An open archive.  Only the central directory is read at first.  Archives that are built to exhaust time or
-// memory (millions of records, names of many kilobytes, records that together expand to many times the file)
-// are refused.  Records that are archives themselves (files of torch.save in a model's archive) can be opened
-// in place.
+// An open archive.  Only the directory and the records' headers are read at first.  Archives in which readers
+// could find different files are refused: the directory has to be right before the only end record, the
+// records have to follow each other from the first byte to the directory and to say of themselves what it
+// says of them, and no two may have one name, whatever their case and leading slashes.  So are those that are
+// built to exhaust time or memory (millions of records, names of many kilobytes, records that together expand
+// to many times the file).  Records that are archives themselves (files of torch.save in a model's archive)
+// can be opened in place.
 class ZipArchive {
  public:
   struct Entry {
@@ -59,16 +63,14 @@ class ZipArchive {
   // and the offset within it.  Empty when there is no such record, or its writer left the CRC out.
   std::string content_key(std::string_view name, std::int64_t offset) const;
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
-  // compressed, and when the local header contradicts the directory.  In a damaged file the bytes may reach
-  // beyond its end.
+  // compressed.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;
-  // Returns the name that stands in a record's own header, whatever the directory calls it; absent where
-  // there is no such header.
+  // Returns the name that stands in a record's own header, which is the one in the directory.
   std::optional<std::string> find_name_in_header(const Entry& entry) const;
   // Returns the first `max_bytes` of the record.  Throws Error(kInput) when there is no such record, it is
   // damaged, or the limit of all reads is exceeded.
   std::string read(std::string_view name, std::size_t max_bytes) const;
-  // Does the same with one of entries(), which may be another of its name.
+  // Does the same with one of entries().
   std::string read(const Entry& entry, std::size_t max_bytes) const;
 
  private:
@@ -77,9 +79,12 @@ class ZipArchive {
 
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
-  std::vector<bool> stored_;                                 // by entry: neither compressed nor encrypted
-  std::unordered_map<std::string_view, std::size_t> index_;  // first entry of each name; views into entries_
-  mutable std::uint64_t read_ = 0;                           // bytes of all records so far
+  std::map<std::string_view, std::size_t> index_;  // entries by name in lower case
+  mutable std::uint64_t read_ = 0;                 // bytes of all records so far
 };
+
+// The one error for an archive in which readers find different files; `what` is the first reason.  Whether it
+// is damaged or was made so cannot be told.
+Error misleading_archive(const std::string& what);
 
 }  // namespace fxtrace

@@ -1,8 +1,12 @@
 #include "catalog/database.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <new>
 #include <set>
 #include <system_error>
 #include <unordered_map>
@@ -12,6 +16,8 @@
 #include <sqlite3.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "support/descriptor.h"
 #include "support/error.h"
@@ -33,6 +39,7 @@ constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
 constexpr int kWait = 10'000;  // milliseconds, for somebody who reads or writes
 
 Error failed(const std::string& file, sqlite3* database, int code) {
+  if (code == SQLITE_NOMEM) throw std::bad_alloc();
   if (code == SQLITE_NOTADB) return input_error("this is not an SQLite database").at(file);
   std::string text = database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   const int system = database != nullptr ? sqlite3_system_errno(database) : 0;
@@ -40,14 +47,23 @@ Error failed(const std::string& file, sqlite3* database, int code) {
   return input_error("SQLite: " + text).at(file);
 }
 
-Database open(const std::string& file, int flags) {
+// A database may be anyone's: what stands in its schema must neither run nor break it.
+void distrust(sqlite3* database) {
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+}
+
+Database open(const std::string& file) {
   sqlite3* database = nullptr;
   // A name is never taken for a URI, which could ask for other things.
   const std::string path = file.starts_with("/") ? file : "./" + file;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &database,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database opened(database);
   if (code != SQLITE_OK) throw failed(file, database, code);
   sqlite3_busy_timeout(database, kWait);
+  distrust(database);
   return opened;
 }
 
@@ -89,7 +105,7 @@ class Catalog::Impl {
   Impl(std::string file, const std::string& settings) : file_(std::move(file)) {
     lock();
     keep_pages_from_forks();
-    database_ = open(file_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    database_ = open(file_);
     if (first_number("PRAGMA schema_version") == 0) {
       make();
     } else if (first_number("PRAGMA application_id") != kApplicationId) {
@@ -98,6 +114,7 @@ class Catalog::Impl {
       throw input_error("this catalog was made by another version of fxtrace", {"remove it, to make it anew"})
           .at(file_);
     }
+    check_schema();
     execute("PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA cache_size = " +
             std::to_string(kPages));
     execute("BEGIN IMMEDIATE");
@@ -189,6 +206,35 @@ class Catalog::Impl {
     execute("PRAGMA application_id = " + std::to_string(kApplicationId) +
             "; PRAGMA user_version = " + std::to_string(kFormatVersion));
     execute("BEGIN;" + std::string(kCatalogTable) + create_statements() + "COMMIT");
+  }
+
+  // What else a database has, as an index over an expression, would run when rows are added.
+  void check_schema() {
+    const Database made = open_memory();
+    if (schema_of(made.get()) != schema_of(database_.get()))
+      throw input_error("this database has more in it than a catalog of fxtrace, or less",
+                        {"give -o another file name"})
+          .at(file_);
+  }
+  Database open_memory() {
+    sqlite3* raw = nullptr;
+    check(sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr));
+    Database database(raw);
+    check(sqlite3_exec(raw, (kCatalogTable + create_statements()).c_str(), nullptr, nullptr, nullptr));
+    return database;
+  }
+  // Views run for who asks for them only.
+  static std::string schema_of(sqlite3* database) {
+    std::string schema;
+    const auto add = [](void* text, int count, char** cells, char** /*names*/) -> int {
+      for (int i = 0; i < count; ++i) *static_cast<std::string*>(text) += cells[i];
+      return 0;
+    };
+    const int code = sqlite3_exec(database,
+                                  "SELECT quote(type), quote(name), quote(sql) FROM sqlite_master "
+                                  "WHERE type <> 'view' ORDER BY type, name",
+                                  add, &schema, nullptr);
+    return code == SQLITE_OK ? schema : "";
   }
 
   void check(int code) {
@@ -351,9 +397,9 @@ Error more_than_read() {
   return usage_error("this statement does more than read, which is all that query does");
 }
 
-QueryResult::Value value_of(sqlite3_stmt* statement, int column) {
-  using Type = QueryResult::Value::Type;
-  QueryResult::Value value;
+QueryValue value_of(sqlite3_stmt* statement, int column) {
+  using Type = QueryValue::Type;
+  QueryValue value;
   switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
       value.type = Type::kInteger;
@@ -384,43 +430,198 @@ QueryResult::Value value_of(sqlite3_stmt* statement, int column) {
   return value;
 }
 
+// The bytes of a database, as a file that nobody changes.
+class Image {
+ public:
+  explicit Image(const ModelFile& file) {
+    struct stat status{};
+    if (::fstat(file.descriptor(), &status) != 0) throw cannot_read(file);
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ == 0) return;
+    void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+    if (mapped == MAP_FAILED && errno == ENOMEM) throw std::bad_alloc();
+    if (mapped == MAP_FAILED) throw cannot_read(file);
+    bytes_ = static_cast<unsigned char*>(mapped);
+    leave_log_out();
+  }
+  ~Image() {
+    if (bytes_ != nullptr) ::munmap(bytes_, size_);
+  }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+
+  unsigned char* bytes() const { return bytes_; }
+  sqlite3_int64 size() const { return static_cast<sqlite3_int64>(size_); }
+
+ private:
+  static Error cannot_read(const ModelFile& file) {
+    return input_error("cannot read the file: " + std::generic_category().message(errno)).at(file.path());
+  }
+
+  // SQLite does not read a database in memory that says that changes of it may be in a log beside it.
+  void leave_log_out() {
+    constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
+    constexpr unsigned char kHasLog = 2, kHasNone = 1;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    if (size_ <= kReadVersion || bytes_[kReadVersion] != kHasLog) return;
+    const std::string first(reinterpret_cast<const char*>(bytes_), std::min(size_, page));  // NOLINT: bytes
+    void* own = ::mmap(bytes_, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (own == MAP_FAILED) throw std::bad_alloc();
+    std::memcpy(bytes_, first.data(), first.size());
+    bytes_[kWriteVersion] = bytes_[kReadVersion] = kHasNone;
+  }
+
+  unsigned char* bytes_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A database from elsewhere may have anything in its schema, and views that never end.
+constexpr int kMaxText = 64 << 20;  // bytes of a value, and of a row
+constexpr struct {
+  int what;
+  int most;
+} kQueryLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxText},
+                    {SQLITE_LIMIT_VDBE_OP, 10'000'000},
+                    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1'000},
+                    {SQLITE_LIMIT_ATTACHED, 0},
+                    {SQLITE_LIMIT_WORKER_THREADS, 0}};
+
+Database open_image(const Image& image, const std::string& file, const QueryLimits& limits) {
+  sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(limits.bytes));
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &raw,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  Database database(raw);
+  if (code != SQLITE_OK) throw failed(file, raw, code);
+  const auto check = [&](int result) {
+    if (result != SQLITE_OK) throw failed(file, raw, result);
+  };
+  distrust(raw);
+  if (image.size() > 0) {
+    check(sqlite3_deserialize(raw, "main", image.bytes(), image.size(), image.size(),
+                              SQLITE_DESERIALIZE_READONLY));
+  }
+  check(sqlite3_exec(raw, "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON", nullptr, nullptr,
+                     nullptr));
+  for (const auto& limit : kQueryLimits) sqlite3_limit(raw, limit.what, limit.most);
+  check(sqlite3_exec(raw, "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr));
+  sqlite3_set_authorizer(raw, authorize, nullptr);
+  return database;
+}
+
+std::uint64_t processor_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<std::uint64_t>(used.tv_sec);
+}
+
+// Locks of SQLite's (https://sqlite.org/src/file/src/os.h, "unixLock"): who reads has a part of `kShared`.
+constexpr off_t kPending = 0x40000000, kReserved = kPending + 1, kShared = kPending + 2;
+constexpr off_t kSharedSize = 510;
+
+// Returns whether the lock is there.  Where the file system has no locks nobody waits for one.
+bool take_lock(const ModelFile& file, short kind, off_t start, off_t size) {
+  struct flock lock{};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = start;
+  lock.l_len = size;
+  return ::fcntl(file.descriptor(), F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+bool is_being_changed(const ModelFile& file) {
+  struct flock lock{};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kReserved;
+  lock.l_len = 1;
+  return ::fcntl(file.descriptor(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// Whether there is a file beside the database that says something.
+bool has_beside(const ModelFile& file, const char* suffix) {
+  std::error_code failed;
+  const std::filesystem::path real = std::filesystem::canonical(file.path(), failed);
+  const std::string path = (failed ? file.path() : real.string()) + suffix;
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char first = 1;
+  return !opened || ::pread(opened.number(), &first, 1, 0) != 1 || first != 0;
+}
+
 }  // namespace
 
-QueryResult query(const std::string& file, const std::string& sql) {
-  const Database database = open(file, SQLITE_OPEN_READONLY);
-  // A file from elsewhere may have anything in its schema.
-  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_exec(database.get(), "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
-  if (const int code = sqlite3_exec(database.get(), "SELECT 1 FROM sqlite_master", nullptr, nullptr, nullptr);
-      code != SQLITE_OK)
-    throw failed(file, database.get(), code);
-  sqlite3_set_authorizer(database.get(), authorize, nullptr);
+void hold_for_reading(const ModelFile& file) {
+  constexpr int kPause = 20;  // milliseconds
+  bool is_held = false;
+  for (int waited = 0; !is_held && waited < kWait; waited += kPause) {
+    if (waited > 0) ::usleep(kPause * 1'000);
+    if (!take_lock(file, F_RDLCK, kPending, 1)) continue;
+    is_held = take_lock(file, F_RDLCK, kShared, kSharedSize);
+    take_lock(file, F_UNLCK, kPending, 1);
+  }
+  if (!is_held) throw input_error("another program is writing to this database").at(file.path());
+  const std::vector<std::string> hints = {"open it once with the program that wrote it, or with sqlite3"};
+  if (has_beside(file, "-journal") && !is_being_changed(file)) {
+    throw input_error("who wrote to this database did not finish, and what is in it is incomplete", hints)
+        .at(file.path());
+  }
+  if (has_beside(file, "-wal")) {
+    throw input_error("changes of this database are still in its log, the file beside it that ends in -wal",
+                      hints)
+        .at(file.path());
+  }
+}
+
+void query(const ModelFile& file, const std::string& sql, const QueryLimits& limits, const QueryRows& rows) {
+  const Image image(file);
+  const Database database = open_image(image, file.path(), limits);
+  std::uint64_t end = processor_seconds() + limits.seconds;
+  const auto is_over = [](void* seconds) -> int {
+    return int{processor_seconds() > *static_cast<const std::uint64_t*>(seconds)};
+  };
+  constexpr int kOften = 100'000;  // operations, some milliseconds
+  if (limits.seconds != 0) sqlite3_progress_handler(database.get(), kOften, is_over, &end);
+  const auto failure = [&](int code) {
+    if (code == SQLITE_AUTH) return more_than_read();
+    if (code == SQLITE_TOOBIG) {
+      return input_error("a value or a row is larger than " + std::to_string(kMaxText >> 20) +
+                         " MiB, which is the most that is read")
+          .at(file.path());
+    }
+    if (code != SQLITE_INTERRUPT) return failed(file.path(), database.get(), code);
+    return input_error("it needed more than " + std::to_string(limits.seconds) + " s of processor time",
+                       {"--max-time SECONDS allows more"})
+        .at(file.path());
+  };
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
   const int code =
       sqlite3_prepare_v2(database.get(), sql.c_str(), static_cast<int>(sql.size()) + 1, &raw, &rest);
   const Statement statement(raw);
-  if (code == SQLITE_AUTH) throw more_than_read();
-  if (code != SQLITE_OK) {
+  if (code == SQLITE_ERROR || code == SQLITE_TOOBIG) {
     std::string message = sqlite3_errmsg(database.get());
     const int offset = sqlite3_error_offset(database.get());
     if (offset >= 0) message += " (character " + std::to_string(offset + 1) + ")";
     throw usage_error("SQL: " + message);
   }
+  if (code != SQLITE_OK) throw failure(code);
   if (!statement) throw usage_error("SQL: there is no statement");
   if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
     throw usage_error("SQL: one statement at a time");
-  QueryResult result;
-  const int columns = sqlite3_column_count(statement.get());
-  for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  std::vector<std::string> columns;
+  const int count = sqlite3_column_count(statement.get());
+  for (int i = 0; i < count; ++i) columns.emplace_back(sqlite3_column_name(statement.get(), i));
+  rows.begin(columns);
+  std::vector<QueryValue> row;
   while (true) {
     const int stepped = sqlite3_step(statement.get());
-    if (stepped == SQLITE_DONE) return result;
-    if (stepped == SQLITE_AUTH) throw more_than_read();
-    if (stepped != SQLITE_ROW) throw failed(file, database.get(), stepped);
-    auto& row = result.rows.emplace_back();
-    for (int i = 0; i < columns; ++i) row.push_back(value_of(statement.get(), i));
+    if (stepped == SQLITE_DONE) return;
+    if (stepped != SQLITE_ROW) throw failure(stepped);
+    row.clear();
+    for (int i = 0; i < count; ++i) row.push_back(value_of(statement.get(), i));
+    rows.row(row);
   }
 }
 

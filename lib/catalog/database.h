@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "archive/model_file.h"
 #include "catalog/row_stream.h"
 #include "catalog/tables.h"
 
@@ -27,8 +28,8 @@ struct FileState {
 class Catalog {
  public:
   // Opens the file, or makes it.  `settings` say how models are read: when the catalog has others, as of
-  // another version, no file counts as known.  Refuses a file that is no catalog, and one that another
-  // process is adding to.
+  // another version, no file counts as known.  Refuses a file that is no catalog or has more in it than one,
+  // as a trigger, and one that another process is adding to.
   Catalog(const std::string& file, const std::string& settings);
   ~Catalog();  // without commit()
   Catalog(const Catalog&) = delete;
@@ -54,22 +55,34 @@ class Catalog {
   std::unique_ptr<Impl> impl_;
 };
 
-// The answer to a query: column names, and rows of NULLs, numbers and texts.
-struct QueryResult {
-  struct Value {
-    enum class Type { kNull, kInteger, kReal, kText, kBlob };
-    Type type = Type::kNull;
-    std::int64_t integer = 0;
-    double real = 0;
-    std::string text;  // of a blob in hexadecimal digits
-  };
-  std::vector<std::string> columns;
-  std::vector<std::vector<Value>> rows;
+// A cell of an answer.
+struct QueryValue {
+  enum class Type { kNull, kInteger, kReal, kText, kBlob };
+  Type type = Type::kNull;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;  // of a blob in hexadecimal digits
 };
 
-// Runs one statement that only reads.  Nothing else of this machine can be read or changed by it: other
-// databases cannot be attached, and no extension loaded.  Throws Error(kUsage) for wrong SQL and for one that
-// would write, and Error(kInput, at the file).
-QueryResult query(const std::string& file, const std::string& sql);
+// Receives an answer as it comes: the names of its columns once, then each row.
+struct QueryRows {
+  std::function<void(const std::vector<std::string>& columns)> begin;
+  std::function<void(const std::vector<QueryValue>& row)> row;
+};
+
+struct QueryLimits {
+  std::uint64_t bytes = 0;    // of memory; 0: no limit
+  std::uint64_t seconds = 0;  // of processor time; 0: no limit
+};
+
+// Keeps others from changing the database until all who have opened `file` have closed it; who would change
+// it waits, as for any reader.  Throws Error(kInput) when somebody else does not stop changing it for some
+// seconds, and when a change to it is not complete, so that reading this file alone would give wrong answers.
+void hold_for_reading(const ModelFile& file);
+
+// Runs one statement that only reads, and opens nothing for that but `file`.  No other file can be read or
+// changed by it: other databases cannot be attached, and no extension loaded.  Throws Error(kUsage) for wrong
+// SQL and for one that would write, Error(kInput, at the file), and std::bad_alloc.
+void query(const ModelFile& file, const std::string& sql, const QueryLimits& limits, const QueryRows& rows);
 
 }  // namespace fxtrace::catalog

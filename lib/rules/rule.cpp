@@ -15,6 +15,9 @@ namespace {
 
 using Relation = Requirement::Relation;
 
+constexpr std::size_t kMaxRules = 10'000;
+constexpr std::size_t kMaxOperators = 100'000;
+
 struct Word {
   std::string_view text;
   std::size_t at = 0;  // in the whole
@@ -206,13 +209,13 @@ Rule ops_rule(std::string_view text, const std::string& name) {
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty()) continue;
+    if (rule.operators.size() == kMaxOperators)
+      throw usage_error("it has more than " + std::to_string(kMaxOperators) + " operators").at(name);
     try {
-      if (line.find_first_of(" \t") != std::string_view::npos)
-        throw usage_error("'" + std::string(line) + "': expected one operator or glob");
+      if (line.find_first_of(" \t") != std::string_view::npos) throw usage_error("several words");
       rule.operators.emplace_back(line);
-    } catch (Error& error) {
-      error.at(name + ":" + std::to_string(number));
-      throw;
+    } catch (const Error&) {  // which shows the line, and the file may be any
+      throw usage_error("expected one operator or glob").at(name + ":" + std::to_string(number));
     }
   }
   if (rule.operators.empty()) throw usage_error("it names no operator").at(name);
@@ -240,6 +243,8 @@ std::vector<Rule> security_rules() {
 }
 
 void add_rule(std::vector<Rule>& rules, Rule rule) {
+  if (rules.size() == kMaxRules)
+    throw usage_error("there are more than " + std::to_string(kMaxRules) + " rules");
   const auto other = std::ranges::find(rules, rule.name, &Rule::name);
   if (other == rules.end()) {
     rules.push_back(std::move(rule));

@@ -1,7 +1,9 @@
 #include "rules/rule_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "support/amount.h"
@@ -50,6 +52,23 @@ class RuleReader {
   }
 
  private:
+  // A file in the folder of this one or below, also by links: rules that come with a model cannot have others
+  // read.
+  std::filesystem::path beside(const JsonValue& value) const {
+    const std::filesystem::path name = read_string(value);
+    const bool leads_out = name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end();
+    const std::filesystem::path folder = std::filesystem::path(file_).parent_path();
+    std::error_code failed;
+    const auto real_folder = std::filesystem::canonical(folder.empty() ? "." : folder, failed);
+    const auto real = std::filesystem::canonical(folder / name, failed);  // what is not there is told later
+    const bool is_below =
+        failed || std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end()).first ==
+                      real_folder.end();
+    if (leads_out || !is_below) value.fail("expected a file in the folder of this one, or in a folder there");
+    if (!failed && !std::filesystem::is_regular_file(real, failed)) value.fail("expected a regular file");
+    return folder / name;
+  }
+
   std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
     if (kind == "no_failed" || kind == "security") {
       if (!read_boolean(value)) value.fail("expected true; leave the rule out where it is not wanted");
@@ -71,7 +90,7 @@ class RuleReader {
       });
       rules.push_back(ops_rule(lines, std::filesystem::path(file_).filename().string()));
     } else if (kind == "ops_file") {
-      const auto path = std::filesystem::path(file_).parent_path() / read_string(value);
+      const std::filesystem::path path = beside(value);
       rules.push_back(ops_rule(read_file_(path.string()), path.filename().string()));
     } else {
       for (const RuleKind limit :

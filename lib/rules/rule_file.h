@@ -11,8 +11,8 @@
 namespace fxtrace {
 
 // Appends the rules of the text to `rules`.  `file` is its path, for errors; read_file(PATH) gives the
-// content of a file that a rule names, relative to the folder of `file`.  Throws Error(kUsage), with line and
-// column.
+// content of a file that a rule names, which is in the folder of `file` or below.  Throws Error(kUsage), with
+// line and column.
 void read_rules(std::string_view text, const std::string& file,
                 const std::function<std::string(const std::string& path)>& read_file,
                 std::vector<Rule>& rules);

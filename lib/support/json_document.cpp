@@ -135,6 +135,12 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
     const std::size_t dash = message.find(" - ");
     // It quotes the whole of a string that does not end.
     if (dash != std::string::npos) message = message.substr(dash + 3, kMaxMessage);
+    // The text that it read last may be of any file.
+    if (const std::size_t last = message.find("; last read: "); last != std::string::npos) {
+      const std::size_t expected = message.rfind("; expected ");
+      message.erase(last,
+                    expected != std::string::npos && expected > last ? expected - last : std::string::npos);
+    }
     std::replace_if(
         message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     return message;

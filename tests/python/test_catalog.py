@@ -253,6 +253,178 @@ def test_query_formats(program, made):
     assert stdout(program, "query", made, sql, "--csv") == 'a,a,b,c,d,e\r\n1,,2.5,"x""y",00ff,1e+300\r\n'
 
 
+# --- databases from strangers ---
+
+FOREVER = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
+
+
+@pytest.fixture
+def database(tmp_path):
+    """Makes a database of some statements; nothing else is in its folder."""
+
+    def make(*statements: str) -> str:
+        file = str(tmp_path / "folder" / "models.sqlite")
+        os.mkdir(os.path.dirname(file))
+        with sqlite3.connect(file, isolation_level=None) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+        return file
+
+    return make
+
+
+def fails(done: subprocess.CompletedProcess, file: str, says: str) -> None:
+    first, *hints = done.stderr.splitlines()
+    assert done.returncode == 3 and first.startswith(f"fxtrace: error: {file}: ") and says in first, done
+    assert all(hint.startswith("hint: ") for hint in hints)
+
+
+@pytest.mark.parametrize("isolation", [[], ["--no-isolation"]])
+def test_views_that_never_end(program, database, isolation):
+    file = database(f"CREATE VIEW models AS {FOREVER} SELECT x AS path FROM c WHERE x < 0")
+    began = time.monotonic()
+    done = run(program, "query", file, "SELECT * FROM models", "--max-time", "1", *isolation)
+    fails(done, file, "it needed more than 1 s of processor time")
+    assert "--max-time SECONDS allows more" in done.stderr and time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "view, says",
+    [
+        ("SELECT hex(zeroblob(400000000)) AS path FROM c", "a value or a row is larger than 64 MiB"),
+        ("SELECT count(*) AS path FROM (SELECT x, randomblob(1000000) AS b FROM c LIMIT 1000000) ORDER BY 1", "1 s of processor time"),
+        ("SELECT x AS path, randomblob(1000000) FROM c LIMIT 1000000 OFFSET 1", "its output is larger than 100 MiB"),
+        ("SELECT x AS path FROM (SELECT x, randomblob(100000) AS b FROM c LIMIT 100000) ORDER BY b", "more than 100 MiB of memory"),
+    ],
+)
+def test_views_without_measure(program, database, view, says):
+    file = database(f"CREATE VIEW models AS {FOREVER} {view}")
+    for form in ([], ["--json"]):
+        seconds = "1" if "processor" in says else "100"
+        done = run(program, "query", file, "SELECT * FROM models", "--max-time", seconds, "--max-memory", "100", *form)
+        fails(done, file, says)
+        assert done.stdout == ""
+
+
+def test_rows_are_written_as_they_come(program, database):
+    """The memory does not grow with the answer, whose values alone would take more."""
+    file = database()
+    sql = f"{FOREVER} SELECT x, 'abcdefgh' || x AS text FROM c LIMIT 1000000"
+    for form in ("--csv", "--json"):
+        text = stdout(program, "query", file, sql, form, "--max-memory", "50")
+        assert len(text) > 20_000_000 and "abcdefgh1000000" in text[-60:]
+    lines = stdout(program, "query", file, sql, "--max-memory", "150").splitlines()
+    assert lines[0].split() == ["x", "text"] and len(lines) == 1_000_001
+    assert {len(line.split()) for line in lines} == {2} and lines[-1].endswith("abcdefgh1000000")
+    assert lines[1].split()[0] == "1" and lines[1].startswith(" ")
+
+
+def test_a_query_leaves_nothing(program, database, tmp_path):
+    """Whatever mode the database is in, and also where nothing can be written."""
+    file = database("PRAGMA journal_mode = WAL", "CREATE TABLE models (path)", "INSERT INTO models VALUES ('a.pt')")
+    assert os.listdir(os.path.dirname(file)) == ["models.sqlite"]
+    with open(file, "rb") as opened:
+        assert opened.read(20)[18:] == b"\2\2"  # which opening it makes -shm for
+    before = os.stat(file)
+    for name in (file, f"{tmp_path}/link.sqlite"):
+        if name != file:
+            os.symlink(file, name)
+        assert stdout(program, "query", name, "SELECT * FROM models", "--csv") == "path\r\na.pt\r\n"
+    assert os.listdir(os.path.dirname(file)) == ["models.sqlite"]
+    assert (os.stat(file).st_mtime_ns, os.stat(file).st_size) == (before.st_mtime_ns, before.st_size)
+    with open(file, "rb") as opened:  # from a pipe, too
+        done = subprocess.run([program.path, "query", "-", "SELECT path FROM models", "--csv"], stdin=opened, capture_output=True, check=True)
+        assert done.stdout == b"path\r\na.pt\r\n"
+
+
+def test_incomplete_databases_are_refused(program, database, tmp_path):
+    """What is in the file alone is not what its writer would say."""
+    file = database("PRAGMA journal_mode = WAL", "CREATE TABLE models (path)")
+    writer = sqlite3.connect(file, isolation_level=None)
+    writer.execute("INSERT INTO models VALUES ('a.pt')")
+    fails(run(program, "query", file, "SELECT * FROM models"), file, "still in its log")
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert "a.pt" in stdout(program, "query", file, "SELECT * FROM models")
+    writer.execute("PRAGMA journal_mode = DELETE")
+    # Killed while it wrote.
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN")
+    for _ in range(300):
+        writer.execute("INSERT INTO models VALUES (hex(randomblob(1000)))")
+    killed = tmp_path / "killed.sqlite"
+    shutil.copy(file, killed)
+    shutil.copy(file + "-journal", f"{killed}-journal")
+    writer.execute("ROLLBACK")
+    writer.close()
+    fails(run(program, "query", str(killed), "SELECT * FROM models"), str(killed), "did not finish")
+
+
+def test_a_database_that_is_being_written(program, database):
+    file = database("CREATE TABLE models (path)", "INSERT INTO models VALUES ('a.pt')")
+    writer = sqlite3.connect(file, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("INSERT INTO models VALUES ('b.pt')")
+    assert stdout(program, "query", file, "SELECT * FROM models", "--csv") == "path\r\na.pt\r\n"
+    writer.execute("COMMIT")
+    # A reader makes the writer wait, not fail.
+    slow = subprocess.Popen([program.path, "query", file, f"{FOREVER} SELECT count(*) FROM (SELECT * FROM c LIMIT 3000000)"], stdout=subprocess.PIPE)
+    writer.execute("PRAGMA busy_timeout = 60000")
+    writer.execute("INSERT INTO models VALUES ('c.pt')")
+    assert slow.wait() == 0
+    slow.stdout.close()
+    writer.close()
+
+
+def test_a_query_opens_nothing(program, database, tmp_path):
+    """All that is read of a database is read by a process that has lost its rights."""
+    if not shutil.which("strace"):
+        pytest.skip("needs strace")
+    file = database("CREATE TABLE models (path)", "INSERT INTO models VALUES ('a.pt')")
+    calls = tmp_path / "calls"
+    subprocess.run(["strace", "-f", "-y", "-o", calls, program.path, "query", file, "SELECT * FROM models"], check=True, capture_output=True)
+    lines = calls.read_text().splitlines()
+    locked = next(i for i, line in enumerate(lines) if "seccomp(SECCOMP_SET_MODE_FILTER" in line)
+    child = lines[locked].split()[0]
+    assert any("models.sqlite" in line and ("mmap" in line or "pread" in line) and line.split()[0] == child for line in lines[locked:])
+    for line in lines:
+        name = line.split(maxsplit=1)[1].split("(")[0]
+        if "models.sqlite>" in line:  # the descriptor
+            assert name not in ("write", "pwrite64", "ftruncate", "fallocate"), line
+            assert name not in ("read", "pread64", "mmap") or line.split()[0] == child, line
+        if 'models.sqlite' in line and name == "openat":
+            assert "O_RDONLY" in line and line.split()[0] != child, line
+
+
+def test_hostile_catalogs(program, made, tmp_path):
+    """What runs when rows are added is not in a catalog of ours."""
+    for number, statement in enumerate(
+        (
+            f"CREATE TRIGGER t AFTER INSERT ON models BEGIN INSERT INTO failures (model, module) {FOREVER.replace('WITH', 'SELECT 1, x FROM (WITH')} SELECT x FROM c); END",
+            "CREATE INDEX i ON models (hex(zeroblob(100000000)))",
+            "CREATE TABLE other (a)",
+            "DROP TABLE nodes",
+        )
+    ):
+        file = tmp_path / f"{number}.sqlite"
+        shutil.copy(made, file)
+        with sqlite3.connect(file) as connection:
+            if number == 1:
+                connection.execute("DELETE FROM models")
+            connection.execute(statement)
+        connection.close()
+        before = file.read_bytes()
+        done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
+        fails(done, str(file), "than a catalog of fxtrace")
+        assert file.read_bytes() == before
+    file = tmp_path / "view.sqlite"
+    shutil.copy(made, file)
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE VIEW mine AS SELECT path FROM models")
+    connection.close()
+    assert run(program, "catalog", sample(SAMPLES[0]), "-o", str(file)).returncode == 0
+
+
 def test_what_is_no_catalog_is_left_alone(program, tmp_path):
     text, other = tmp_path / "text", tmp_path / "other.sqlite"
     text.write_text("not a database, and longer than its header would be" * 30)

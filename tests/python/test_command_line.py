@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import sqlite3
 import stat
 import subprocess
 import threading
@@ -82,6 +84,47 @@ def test_the_model_is_never_overwritten(program, model, command):
     os.link(model, model.parent / "hard.json")
     check_error(shell(program, command, model.parent), 2, "would overwrite the input")
     assert model.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "command, name",
+    [
+        ("fxtrace trace model.pt --config read.json", "read.json"),
+        ("fxtrace trace model.pt --concrete x=@read.json", "read.json"),
+        ("fxtrace summary model.pt --json --config read.json", "read.json"),
+        ("fxtrace check model.pt --json --config read.json", "read.json"),
+        ("fxtrace check model.pt --json --rules rules.json", "rules.json"),
+        ("fxtrace check model.pt --json --ops ops.txt", "ops.txt"),
+        ("fxtrace check model.pt --json --rules ops.json", "ops.txt"),
+        ("fxtrace diff model.pt other.pt --json", "other.pt"),
+        ("fxtrace diff other.pt model.pt --json", "other.pt"),
+        ("fxtrace verify model.pt --json --collection collection.json", "collection.json"),
+        ("fxtrace verify model.pt --json --inputs other.pt", "other.pt"),
+        ("fxtrace render collection.json -f json", "collection.json"),
+        ("fxtrace extract collection.json --module a -f json", "collection.json"),
+        ("fxtrace query models.sqlite 'SELECT 1' --json", "models.sqlite"),
+        ("fxtrace trace model.pt --op-library ./library.so", "library.so"),
+    ],
+)
+def test_what_was_read_is_never_overwritten(program, model, command, name):
+    folder = model.parent
+    shutil.copy(model, folder / "other.pt")
+    (folder / "read.json").write_text("{}")
+    (folder / "rules.json").write_text('{"rules": [{"no_failed": true}]}')
+    (folder / "ops.json").write_text('{"rules": [{"ops_file": "ops.txt"}]}')
+    (folder / "ops.txt").write_text("**")
+    (folder / "library.so").write_text("none")
+    (folder / "collection.json").write_bytes(program.stdout("trace", str(model)))
+    with sqlite3.connect(folder / "models.sqlite") as database:
+        database.execute("CREATE TABLE models (path)")
+    database.close()
+    (folder / "soft.json").symlink_to(name)
+    (folder / "soft2.json").symlink_to("soft.json")
+    os.link(folder / name, folder / "hard.json")
+    before = (folder / name).read_bytes()
+    for output in ("-o soft.json", "-o soft2.json", "-o hard.json", f"-o ../{folder.name}/hard.json", ">> hard.json", f">> {name}"):
+        check_error(shell(program, f"{command} {output}", folder), 2, "would overwrite the input")
+        assert (folder / name).read_bytes() == before
 
 
 @pytest.mark.parametrize(

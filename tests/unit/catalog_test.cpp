@@ -73,7 +73,10 @@ TEST_CASE("catalog: of rows that are damaged none is kept, and of the others all
   const Folder folder;
   const std::string file = folder.file("", "models.sqlite");
   const auto count = [&](const std::string& table) {
-    return query(file, "SELECT count(*) FROM " + table).rows.at(0).at(0).integer;
+    std::int64_t result = -1;
+    query(ModelFile(file), "SELECT count(*) FROM " + table, {},
+          {[](const auto&) {}, [&](const std::vector<QueryValue>& row) { result = row.at(0).integer; }});
+    return result;
   };
   const std::string rows = sample_rows();
   Catalog catalog(file, "settings");

@@ -500,14 +500,13 @@ TEST_CASE("check: pickles that would run code", "[check][security]") {
   CHECK_FALSE(is_harmless_global("torch.x.ATensor"));
 }
 
-TEST_CASE("check: records that leave the archive, share a name or hold machine code", "[check][security]") {
+TEST_CASE("check: records that leave the archive or hold machine code", "[check][security]") {
   CHECK(security(findings_in(
             fuzz::stored_zip({{"a/../../b", ""}, {"/etc/x", ""}, {"C:\\x", ""}, {"a/..b", ""}}))) ==
         Lines{"path a/../../b: a path through '..': unpacked, it leaves its folder",
               "path /etc/x: an absolute path: unpacked, it leaves its folder",
               "path C:\\x: an absolute path: unpacked, it leaves its folder"});
-  CHECK(security(findings_in(fuzz::stored_zip({{"a/b", "1"}, {"a/b", "2"}}))) ==
-        Lines{"duplicate a/b: two records have this name: readers differ in which they take"});
+  CHECK_THROWS_AS(findings_in(fuzz::stored_zip({{"a/b", "1"}, {"a/b", "2"}})), Error);
   std::string elf(
       "\x7f"
       "ELF\x02\x01\x01",
@@ -524,7 +523,7 @@ TEST_CASE("check: sizes that do not fit", "[check][security]") {
   CHECK(findings_in(zip).empty());
   std::string other = zip;
   other[30] = 'z';  // the first record's own header
-  CHECK(security(findings_in(other)) == Lines{"size a/b: its own header calls it 'z/b'"});
+  CHECK_THROWS_AS(findings_in(other), Error);
 }
 
 TEST_CASE("check: operators and classes of libraries", "[check][security]") {

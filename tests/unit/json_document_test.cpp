@@ -117,7 +117,7 @@ TEST_CASE("json document: a strict one tells lines and columns", "[json]") {
   const std::pair<const char*, const char*> texts[] = {
       {"", "f.json:1:1: invalid JSON: unexpected end of input"},
       {"[1]\n 2", "f.json:2:2: invalid JSON: unexpected number literal; expected end of input"},
-      {"[NaN]", "f.json:1:2: invalid JSON: invalid literal; last read: '[N'"},
+      {"[NaN]", "f.json:1:2: invalid JSON: invalid literal"},
       {"[\"\\ud83d\"]", "f.json:1:9: invalid JSON: invalid string: surrogate"},
       {"[1e400]", "f.json:1:6: invalid JSON"},
       {"{\"\u00e9\": 1, \"a\": [{}, \"\\\"{\"],\n\t\"a\": 2}", "f.json:2:2: duplicate key 'a'"},
