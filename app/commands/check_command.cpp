@@ -19,7 +19,7 @@
 #include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
-#include "archive/security_scan.h"
+#include "security/security_scan.h"
 #include "exported/tensor_sizes.h"
 #include "rules/check.h"
 #include "rules/rule.h"

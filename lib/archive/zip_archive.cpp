@@ -296,6 +296,7 @@ ZipArchive::ZipArchive(const ZipArchive& outer, std::string_view record) {
 void ZipArchive::open() {
   const auto directory = find_directory(handle_->bytes);
   if (!directory) throw input_error("this is not a zip archive, or its end is missing");
+  directory_offset_ = directory->offset;
   const std::vector<DirectoryEntry> listed = check_directory(handle_->bytes, *directory);
   zip_error_t error;
   zip_error_init(&error);
@@ -354,6 +355,14 @@ std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) c
   if (header.size() < kLocalHeaderSize || header.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
   const auto length = static_cast<std::size_t>(little_endian(header, 26, 2));
   return header.substr(kLocalHeaderSize, length);
+}
+
+std::optional<std::uint64_t> ZipArchive::find_content(const Entry& entry) const {
+  constexpr std::size_t kLocalHeaderSize = 30;
+  if (!entry.header) return std::nullopt;
+  const std::string header = handle_->bytes.read_at(*entry.header, kLocalHeaderSize);
+  if (header.size() < kLocalHeaderSize || header.compare(0, 4, "PK\x03\x04") != 0) return std::nullopt;
+  return *entry.header + kLocalHeaderSize + little_endian(header, 26, 2) + little_endian(header, 28, 2);
 }
 
 bool ZipArchive::contains(std::string_view name) const { return index_.count(name) != 0; }

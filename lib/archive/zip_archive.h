@@ -63,6 +63,9 @@ class ZipArchive {
   // Returns the name that stands in a record's own header, whatever the directory calls it; absent where
   // there is no such header.
   std::optional<std::string> find_name_in_header(const Entry& entry) const;
+  // Returns where a record's bytes begin in this archive, behind its own header; absent as above.
+  std::optional<std::uint64_t> find_content(const Entry& entry) const;
+  std::uint64_t directory_offset() const { return directory_offset_; }
   // Returns the first `max_bytes` of the record.  Throws Error(kInput) when there is no such record, it is
   // damaged, or the limit of all reads is exceeded.
   std::string read(std::string_view name, std::size_t max_bytes) const;
@@ -74,6 +77,7 @@ class ZipArchive {
   void open();
 
   std::unique_ptr<Handle> handle_;
+  std::uint64_t directory_offset_ = 0;
   std::vector<Entry> entries_;
   std::vector<bool> stored_;                                 // by entry: neither compressed nor encrypted
   std::unordered_map<std::string_view, std::size_t> index_;  // first entry of each name; views into entries_
