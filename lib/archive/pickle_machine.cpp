@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "support/identifier.h"
 
@@ -187,6 +188,21 @@ PickleMachine::Step PickleMachine::push_line(Kind kind) {
   return Step::kDone;
 }
 
+// An integer as text: "12", "-12L"; "00" and "01" are booleans.
+PickleMachine::Step PickleMachine::push_digits() {
+  const auto text = line();
+  if (!text) return Step::kTruncated;
+  std::string_view digits = *text;
+  if (digits.ends_with('L')) digits.remove_suffix(1);
+  const bool is_bool = digits == "00" || digits == "01";
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_integer = !is_bool && problem == std::errc() && end == digits.data() + digits.size();
+  push(is_integer ? Kind::kInteger : Kind::kOther);
+  if (is_integer) values_.back().number = value;
+  return Step::kDone;
+}
+
 PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
   switch (opcode) {
     case 0x80:  // PROTO
@@ -340,11 +356,12 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
     }
     case 'P':
       if (watcher_ != nullptr) watcher_->on_persistent(kNothing);
-      [[fallthrough]];
+      return push_line(Kind::kOther);
     case 'F':
+      return push_line(Kind::kOther);
     case 'I':
     case 'L':
-      return push_line(Kind::kOther);
+      return push_digits();
     case 'S':
     case 'V':
       return push_line(Kind::kString);
@@ -387,8 +404,10 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       return push_other(std::size_t{1} << (opcode - 0x82));
     case 'G':
       return push_other(8);
-    case 0x8b:
-      return push_counted(4, Kind::kOther);
+    case 0x8b: {  // LONG4
+      if (!has(4)) return Step::kTruncated;
+      return push_integer(static_cast<std::size_t>(number(4)), true);
+    }
     case 'U':
     case 0x8c:
       return push_counted(1, Kind::kString);

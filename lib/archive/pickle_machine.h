@@ -21,7 +21,7 @@ class PickleMachine {
 
   enum class Kind {
     kOther,
-    kInteger,     // number; only integers of up to eight bytes, in the binary protocols
+    kInteger,     // number; only integers of up to eight bytes
     kString,      // text
     kGlobal,      // parts: module and name
     kTuple,       // parts
@@ -101,6 +101,7 @@ class PickleMachine {
   Step push_counted(std::size_t length_size, Kind kind);
   Step push_other(std::size_t size);
   Step push_line(Kind kind);
+  Step push_digits();
   void call(Id callable, Id arguments);
   void fill(Kind expected);
   bool has_mark() const { return marks_ > 0; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <unordered_set>
 
 #include "archive/pickle_machine.h"
@@ -129,13 +130,57 @@ class Following : PickleMachine::Watcher {
     }
     const std::string function = name(callable);
     called_.insert(function);
+    const auto parts = machine_.parts(arguments);
     // What takes a size makes so much memory, of a file of any size.
-    const bool is_sized = function.ends_with("bytearray") || element_of(function, "Storage") != nullptr ||
+    const bool is_class = element_of(function, "Storage") != nullptr ||
                           element_of(function, "Tensor") != nullptr || function == "torch.Tensor" ||
                           function == "torch.storage.UntypedStorage";
     const auto is_size = [&](Id part) { return machine_.value(part).kind == PickleKind::kInteger; };
-    if (is_sized && std::ranges::any_of(machine_.parts(arguments), is_size))
+    if ((is_class && !parts.empty()) ||
+        (function.ends_with(".bytearray") && std::ranges::any_of(parts, is_size)))
       oddities_.insert("makes memory of a size that it names: " + function);
+    // Calls its first argument with the third.
+    if (function == "torch._tensor._rebuild_from_type_v2") {
+      const bool is_rebuild = !parts.empty() && machine_.value(parts[0]).kind == PickleKind::kGlobal &&
+                              name(parts[0]).starts_with("torch._utils._rebuild_");
+      if (!is_rebuild) oddities_.insert("makes a tensor by something else than a function of torch for that");
+    }
+    // An encoding is a module of Python's.
+    if (function == "_codecs.encode") {
+      static const std::unordered_set<std::string_view> encodings =
+          words_of("ascii latin-1 latin1 utf-8 utf8");
+      if (parts.size() != 2 || !encodings.contains(machine_.value(parts[1]).text))
+        oddities_.insert("encodes a text by something else than ASCII, Latin-1 or UTF-8");
+    }
+    if (function.starts_with("torch._utils._rebuild_tensor") || function == "torch._utils._rebuild_qtensor")
+      tensor(parts);
+  }
+
+  // (storage, offset, sizes, strides, ...)
+  void tensor(std::span<const Id> parts) {
+    constexpr std::size_t kParts = 4;
+    if (parts.size() < kParts || machine_.value(parts[0]).kind != PickleKind::kPersistent) return;
+    const auto storage = machine_.parts(machine_.parts(parts[0])[0]);
+    if (storage.size() < 5 || machine_.value(storage[3]).text == "meta") return;
+    const auto element = element_size(name(storage[1]));
+    const auto sizes = machine_.parts(parts[2]), strides = machine_.parts(parts[3]);
+    std::int64_t last = machine_.value(parts[1]).number, bytes = 0;
+    bool fits = element && sizes.size() == strides.size() && last >= 0;
+    for (std::size_t i = 0; fits && i < sizes.size(); ++i) {
+      const std::int64_t size = machine_.value(sizes[i]).number, stride = machine_.value(strides[i]).number;
+      std::int64_t step = 0;
+      if (size == 0) return;
+      fits = size > 0 && stride >= 0 && !__builtin_mul_overflow(size - 1, stride, &step) &&
+             !__builtin_add_overflow(last, step, &last);
+    }
+    fits = fits && !__builtin_add_overflow(last, 1, &last) &&
+           !__builtin_mul_overflow(last, static_cast<std::int64_t>(*element), &bytes);
+    std::uint64_t has = 0;
+    if (const auto found = storages_.find(std::string(machine_.value(storage[2]).text));
+        found != storages_.end())
+      has = found->second;
+    if (!fits || static_cast<std::uint64_t>(bytes) > has)
+      oddities_.insert("makes a tensor that is larger than its storage");
   }
 
   void on_state(Id target) override {
