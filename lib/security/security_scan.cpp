@@ -374,6 +374,7 @@ class Scan {
       case Reader::kPython:
         return add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
       case Reader::kBytecode:
+        if (entry.name.ends_with(".pkl")) pickle(archive, entry, record, Unpickler::kLibTorch);
         return unknown(record, "instructions of the lite interpreter, which reads memory as they say");
       case Reader::kForCaller:
         return for_caller(archive, entry, record, head);
@@ -402,6 +403,7 @@ class Scan {
     const std::string_view name = entry.name;
     std::string folder(name.substr(0, name.rfind('.')));
     const bool is_package = archive.place.kind == ArchiveKind::kPackage;
+    if (name.ends_with("/bytecode.pkl")) folder = archive.place.folder + "constants";
     for (const auto& [key, size] : reading.storages) {
       const std::string named = is_package ? archive.place.folder + ".data/" + key : folder + "/" + key;
       const auto [place, is_new] = archive.bytes.emplace(named, size);
