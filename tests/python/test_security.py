@@ -363,6 +363,10 @@ def test_configurations_do_not_pass(program, tmp_path):
         "/data/weights/w": f"{folder}//data/weights/w", "weight_0": f"{folder}/data/weights/weight_0",
     }.items():  # fmt: skip
         files[f"pickled {path}"] = zipped({**records, config: changed(path_name=path, use_pickle=True), record: call})
+    # Of a record without a byte torch makes zeros, as many as it should have.
+    meta = next(iter(json.loads(records[config])["config"].values()))["tensor_meta"]
+    large = {**meta, "sizes": [{"as_int": 1 << 40}], "strides": [{"as_int": 1}]}
+    files["zeros"] = zipped({**records, config: changed(tensor_meta=large), f"{folder}/data/weights/weight_0": b""})
     constants = next(each for each in records if each.endswith("_constants_config.json"))
     for path in ("tensor_0", "opaque_obj_0", "custom_obj_0", "opaque_obj_0.txt"):
         entry = {"path_name": path, "is_param": False, "use_pickle": True, "tensor_meta": None}
