@@ -11,7 +11,7 @@ struct Row {
   std::string_view start, end;  // of the name; the whole name where there is no end
   Reader reader;
 };
-constexpr std::string_view kWhole = "";
+constexpr std::string_view kWhole;
 
 // The first row that fits counts.
 constexpr auto kRows = std::to_array<Row>({

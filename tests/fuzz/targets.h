@@ -32,9 +32,9 @@ void leaf_rule(std::string_view input);      // --leaf, one rule a line, decided
 void objects(std::string_view input);        // data.pkl of a TorchScript archive
 void operator_call(std::string_view input);  // shapes and costs of a call that the bytes decide on
 void pickle(std::string_view input);
-void questions(std::string_view input);  // `diff`, `extract`, `order`, `why`, `catalog` of a collection
-void script(std::string_view input);     // a code file of a TorchScript archive
-void security(std::string_view input);   // `check --security`: pickles, sizes, guards, trees, programs
+void questions(std::string_view input);   // `diff`, `extract`, `order`, `why`, `catalog` of a collection
+void script(std::string_view input);      // a code file of a TorchScript archive
+void security(std::string_view input);    // `check --security`: pickles, sizes, guards, trees, programs
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
 void trace(std::string_view input);       // a whole TorchScript archive; see trace.cpp
