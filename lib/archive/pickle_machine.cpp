@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+
+#include "support/identifier.h"
 
 namespace fxtrace {
 
@@ -59,6 +62,16 @@ void PickleMachine::push_parts(Kind kind, std::span<const Id> parts) {
   parts_.insert(parts_.end(), parts.begin(), parts.end());
 }
 
+void PickleMachine::call(Id callable, Id arguments) {
+  if (watcher_ != nullptr) watcher_->on_call(callable, arguments);
+  push_call(callable, arguments);
+}
+
+// Of the value on top.
+void PickleMachine::fill(Kind expected) {
+  if (watcher_ != nullptr) watcher_->on_fill(find_top().value_or(kNothing), expected);
+}
+
 void PickleMachine::push_call(Id callable, Id arguments) {
   if (is_global(callable, "collections", "OrderedDict") ||
       is_global(callable, "collections", "defaultdict")) {
@@ -71,7 +84,9 @@ PickleMachine::Id PickleMachine::pop() {
   if (stack_.empty()) return kNothing;
   const Id value = stack_.back();
   stack_.pop_back();
-  return value == kMark ? kNothing : value;
+  if (value != kMark) return value;
+  --marks_;
+  return kNothing;
 }
 
 // Everything above the last mark, which goes too.
@@ -79,7 +94,10 @@ std::vector<PickleMachine::Id> PickleMachine::pop_to_mark() {
   auto from = stack_.end();
   while (from != stack_.begin() && *(from - 1) != kMark) --from;
   std::vector<Id> values(from, stack_.end());
-  if (from != stack_.begin()) --from;
+  if (from != stack_.begin()) {
+    --from;
+    --marks_;
+  }
   stack_.erase(from, stack_.end());
   return values;
 }
@@ -99,16 +117,21 @@ void PickleMachine::set_items(Id target, std::span<const Id> flat) {
   for (std::size_t i = 0; i + 1 < flat.size(); i += 2) items.emplace_back(flat[i], flat[i + 1]);
 }
 
-void PickleMachine::put(std::uint64_t index) {
-  // Python counts the memo's entries, so there are no more of them than opcodes.
+PickleMachine::Step PickleMachine::put(std::uint64_t index) {
+  // No writer leaves out so many that there are more than opcodes.
   const auto top = find_top();
-  if (!top || index >= max_opcodes_) return;
-  if (memo_.size() <= index) memo_.resize(static_cast<std::size_t>(index) + 1, kNothing);
-  memo_[static_cast<std::size_t>(index)] = *top;
+  if (!top || index >= max_opcodes_) return Step::kUnknown;
+  const auto place = static_cast<std::size_t>(index);
+  if (memo_.size() <= place) memo_.resize(place + 1, kUnset);
+  if (memo_[place] == kUnset) ++memo_count_;
+  memo_[place] = *top;
+  return Step::kDone;
 }
 
-void PickleMachine::get(std::uint64_t index) {
-  stack_.push_back(index < memo_.size() ? memo_[static_cast<std::size_t>(index)] : kNothing);
+PickleMachine::Step PickleMachine::get(std::uint64_t index) {
+  if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == kUnset) return Step::kUnknown;
+  stack_.push_back(memo_[static_cast<std::size_t>(index)]);
+  return Step::kDone;
 }
 
 // --- bytes ---
@@ -165,6 +188,21 @@ PickleMachine::Step PickleMachine::push_line(Kind kind) {
   return Step::kDone;
 }
 
+// An integer as text: "12", "-12L"; "00" and "01" are booleans.
+PickleMachine::Step PickleMachine::push_digits() {
+  const auto text = line();
+  if (!text) return Step::kTruncated;
+  std::string_view digits = *text;
+  if (digits.ends_with('L')) digits.remove_suffix(1);
+  const bool is_bool = digits == "00" || digits == "01";
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_integer = !is_bool && problem == std::errc() && end == digits.data() + digits.size();
+  push(is_integer ? Kind::kInteger : Kind::kOther);
+  if (is_integer) values_.back().number = value;
+  return Step::kDone;
+}
+
 PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
   switch (opcode) {
     case 0x80:  // PROTO
@@ -176,11 +214,13 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       return Step::kDone;
     case '(':
       stack_.push_back(kMark);
+      ++marks_;
       return Step::kDone;
     case '0':  // POP
-      if (!stack_.empty()) stack_.pop_back();
+      pop();
       return Step::kDone;
     case '1':  // POP_MARK
+      if (!has_mark()) return Step::kUnknown;
       pop_to_mark();
       return Step::kDone;
     case '2':  // DUP
@@ -207,6 +247,7 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       push(Kind::kOther);
       return Step::kDone;
     case 'd': {  // DICT
+      if (!has_mark()) return Step::kUnknown;
       const auto values = pop_to_mark();
       push(Kind::kDict);
       set_items(stack_.back(), values);
@@ -214,10 +255,12 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
     }
     case 'l':
     case 0x91:  // LIST, FROZENSET
+      if (!has_mark()) return Step::kUnknown;
       pop_to_mark();
       push(opcode == 'l' ? Kind::kList : Kind::kOther);
       return Step::kDone;
     case 't':
+      if (!has_mark()) return Step::kUnknown;
       push_parts(Kind::kTuple, pop_to_mark());
       return Step::kDone;
     case 0x85:
@@ -231,43 +274,51 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
     }
     case 'a':  // APPEND
       pop();
+      fill(Kind::kList);
       return Step::kDone;
     case 'e':
     case 0x90:  // APPENDS, ADDITEMS
+      if (!has_mark()) return Step::kUnknown;
       pop_to_mark();
+      fill(opcode == 'e' ? Kind::kList : Kind::kOther);
       return Step::kDone;
     case 's': {  // SETITEM
       const Id value = pop();
       const Id key = pop();
+      fill(Kind::kDict);
       if (const auto target = find_top()) set_items(*target, std::array{key, value});
       return Step::kDone;
     }
     case 'u': {  // SETITEMS
+      if (!has_mark()) return Step::kUnknown;
       const auto values = pop_to_mark();
+      fill(Kind::kDict);
       if (const auto target = find_top()) set_items(*target, values);
       return Step::kDone;
     }
     case 'R':
     case 0x81: {  // REDUCE, NEWOBJ
       const Id arguments = pop();
-      push_call(pop(), arguments);
+      call(pop(), arguments);
       return Step::kDone;
     }
     case 0x92: {  // NEWOBJ_EX
       pop();
       const Id arguments = pop();
-      push_call(pop(), arguments);
+      call(pop(), arguments);
       return Step::kDone;
     }
     case 'b': {  // BUILD
       const Id state = pop();
       const auto target = find_top();
+      if (watcher_ != nullptr) watcher_->on_state(target.value_or(kNothing));
       if (target && values_[*target].kind == Kind::kCall) values_[*target].items = values_[state].items;
       return Step::kDone;
     }
     case 'o': {  // OBJ
+      if (!has_mark()) return Step::kUnknown;
       const auto values = pop_to_mark();
-      push_call(values.empty() ? kNothing : values.front(), kNothing);
+      call(values.empty() ? kNothing : values.front(), kNothing);
       return Step::kDone;
     }
     case 'c':
@@ -275,13 +326,14 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       const auto module = line();
       const auto name = module ? line() : std::nullopt;
       if (!name) return Step::kTruncated;
+      if (opcode == 'i' && !has_mark()) return Step::kUnknown;
       if (opcode == 'i') pop_to_mark();
       push_string(*module);
       push_string(*name);
       const Id name_id = pop();
       const Id module_id = pop();
       push_parts(Kind::kGlobal, std::array{module_id, name_id});
-      if (opcode == 'i') push_call(pop(), kNothing);
+      if (opcode == 'i') call(pop(), kNothing);
       return Step::kDone;
     }
     case 0x93: {  // STACK_GLOBAL
@@ -293,6 +345,7 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
     case 'Q': {  // BINPERSID
       // The legacy format refers to a module's class as ("module", class, file, source).
       const Id id = pop();
+      if (watcher_ != nullptr) watcher_->on_persistent(id);
       const auto id_parts = parts(id);
       if (id_parts.size() >= 2 && values_[id_parts[0]].text == "module") {
         stack_.push_back(id_parts[1]);
@@ -301,11 +354,14 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       }
       return Step::kDone;
     }
+    case 'P':
+      if (watcher_ != nullptr) watcher_->on_persistent(kNothing);
+      return push_line(Kind::kOther);
     case 'F':
+      return push_line(Kind::kOther);
     case 'I':
     case 'L':
-    case 'P':
-      return push_line(Kind::kOther);
+      return push_digits();
     case 'S':
     case 'V':
       return push_line(Kind::kString);
@@ -313,26 +369,24 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
     case 'p': {  // GET, PUT
       const auto text = line();
       if (!text) return Step::kTruncated;
+      // Python reads more forms of a number than it writes.
+      constexpr std::size_t kMaxDigits = 18;
+      if (text->empty() || text->size() > kMaxDigits || !std::ranges::all_of(*text, is_digit))
+        return Step::kUnknown;
       std::uint64_t index = 0;
-      for (const char c : text->substr(0, 18)) {
-        if (c >= '0' && c <= '9') index = index * 10 + static_cast<std::uint64_t>(c - '0');
-      }
-      opcode == 'g' ? get(index) : put(index);
-      return Step::kDone;
+      for (const char c : *text) index = index * 10 + static_cast<std::uint64_t>(c - '0');
+      return opcode == 'g' ? get(index) : put(index);
     }
     case 'q':
     case 'h':  // BINPUT, BINGET
       if (!has(1)) return Step::kTruncated;
-      opcode == 'q' ? put(number(1)) : get(number(1));
-      return Step::kDone;
+      return opcode == 'q' ? put(number(1)) : get(number(1));
     case 'r':
     case 'j':  // LONG_BINPUT, LONG_BINGET
       if (!has(4)) return Step::kTruncated;
-      opcode == 'r' ? put(number(4)) : get(number(4));
-      return Step::kDone;
+      return opcode == 'r' ? put(number(4)) : get(number(4));
     case 0x94:  // MEMOIZE
-      put(memo_.size());
-      return Step::kDone;
+      return put(memo_count_);
     case 'K':
       return push_integer(1, false);
     case 'M':
@@ -344,15 +398,16 @@ PickleMachine::Step PickleMachine::execute(unsigned char opcode) {
       return push_integer(static_cast<std::size_t>(number(1)), true);
     }
     case 0x82:
-      return push_other(1);
     case 0x83:
-      return push_other(2);
-    case 0x84:
-      return push_other(4);
+    case 0x84:  // EXT1, EXT2, EXT4
+      if (watcher_ != nullptr) watcher_->on_extension();
+      return push_other(std::size_t{1} << (opcode - 0x82));
     case 'G':
       return push_other(8);
-    case 0x8b:
-      return push_counted(4, Kind::kOther);
+    case 0x8b: {  // LONG4
+      if (!has(4)) return Step::kTruncated;
+      return push_integer(static_cast<std::size_t>(number(4)), true);
+    }
     case 'U':
     case 0x8c:
       return push_counted(1, Kind::kString);

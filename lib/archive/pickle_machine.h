@@ -21,7 +21,7 @@ class PickleMachine {
 
   enum class Kind {
     kOther,
-    kInteger,     // number; only integers of up to eight bytes, in the binary protocols
+    kInteger,     // number; only integers of up to eight bytes
     kString,      // text
     kGlobal,      // parts: module and name
     kTuple,       // parts
@@ -30,6 +30,18 @@ class PickleMachine {
     kCall,        // parts: the callable and the tuple of arguments; items: those of a dict given as state
     kPersistent,  // parts: the id of a value outside the pickle
   };
+
+  // Is told what an unpickler would do to the values on its stack beyond making them.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    virtual void on_call(Id callable, Id arguments) = 0;  // arguments: a tuple, if it has kind kTuple
+    virtual void on_state(Id target) = 0;                 // BUILD: __setstate__, or attributes
+    virtual void on_fill(Id target, Kind expected) = 0;   // APPEND, SETITEM: methods of the target
+    virtual void on_persistent(Id id) = 0;
+    virtual void on_extension() = 0;  // EXT1, ...: whatever the process has registered under a number
+  };
+
   struct Value {
     Kind kind = Kind::kOther;
     std::uint32_t first_part = 0, part_count = 0;
@@ -42,11 +54,12 @@ class PickleMachine {
     kStop,       // STOP was reached
     kTruncated,  // the bytes end before STOP
     kLimit,      // more than `max_opcodes`
-    kUnknown,    // an invalid opcode
+    kUnknown,    // an invalid opcode, or one that unpicklers refuse here
   };
 
   // `bytes` must outlive the machine.
-  explicit PickleMachine(std::string_view bytes, std::size_t start = 0) : bytes_(bytes), at_(start) {}
+  explicit PickleMachine(std::string_view bytes, std::size_t start = 0, Watcher* watcher = nullptr)
+      : bytes_(bytes), at_(start), watcher_(watcher) {}
 
   // The limit for a model's own pickles, for one that takes `stored` bytes in its file, where it may be
   // compressed; each opcode takes some sixty bytes.
@@ -74,7 +87,7 @@ class PickleMachine {
 
  private:
   enum class Step { kDone, kUnknown, kTruncated };
-  static constexpr Id kMark = UINT32_MAX;
+  static constexpr Id kMark = UINT32_MAX, kUnset = UINT32_MAX - 1;
   static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
   Id make(Kind kind);
@@ -93,8 +106,12 @@ class PickleMachine {
   Step push_counted(std::size_t length_size, Kind kind);
   Step push_other(std::size_t size);
   Step push_line(Kind kind);
-  void put(std::uint64_t index);
-  void get(std::uint64_t index);
+  Step push_digits();
+  void call(Id callable, Id arguments);
+  void fill(Kind expected);
+  bool has_mark() const { return marks_ > 0; }
+  Step put(std::uint64_t index);
+  Step get(std::uint64_t index);
   void set_items(Id target, std::span<const Id> flat);
   Step execute(unsigned char opcode);
 
@@ -106,7 +123,11 @@ class PickleMachine {
   std::vector<Id> parts_;                     // of all values, concatenated
   std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is empty and shared
   std::vector<Id> stack_;
+  std::size_t marks_ = 0;  // on the stack
+  // By index.  Python's MEMOIZE takes the number of entries as the next one.
   std::vector<Id> memo_;
+  std::size_t memo_count_ = 0;
+  Watcher* watcher_ = nullptr;
 };
 
 }  // namespace fxtrace

@@ -298,7 +298,6 @@ class DirectoryReader {
     entry.size = number(little_endian(text, 24, 4), zip64, entry.name, at);
     entry.compressed_size = number(little_endian(text, 20, 4), zip64, entry.name, at);
     record.header = number(little_endian(text, 42, 4), zip64, entry.name, at);
-    entry.header = record.header;
     entry.is_link = is_link(text);
     if ((record.flags & kIsEncrypted) != 0)
       throw misleading(at, "record " + quoted(entry.name) + " is encrypted or a patch");
@@ -516,8 +515,6 @@ void ZipArchive::open() {
 
 ZipArchive::~ZipArchive() = default;
 
-std::optional<std::string> ZipArchive::find_name_in_header(const Entry& entry) const { return entry.name; }
-
 std::optional<std::uint64_t> ZipArchive::find_stored(std::string_view name) const {
   const Entry* found = Handle::find(*this, name);
   if (found == nullptr || !handle_->bytes.is_file()) return std::nullopt;
@@ -534,8 +531,8 @@ std::uint64_t ZipArchive::size(std::string_view name) const {
 }
 
 std::uint64_t ZipArchive::stored_size(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? 0 : entries_[found->second].compressed_size;
+  const Entry* found = Handle::find(*this, name);
+  return found == nullptr ? 0 : found->compressed_size;
 }
 
 std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {

@@ -28,8 +28,7 @@ class ZipArchive {
     std::uint64_t size = 0;  // uncompressed
     std::uint32_t crc = 0;   // CRC-32 of the content, as the directory says; 0 where the writer left it out
     std::uint64_t compressed_size = 0;
-    std::optional<std::uint64_t> header = {};  // offset of the record's own header in the archive
-    bool is_link = false;                      // a symbolic link, whose target is the content
+    bool is_link = false;  // a symbolic link, whose target is the content
   };
 
   static constexpr std::uint64_t kMaxEntries = 200'000;
@@ -65,8 +64,6 @@ class ZipArchive {
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
   // compressed.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;
-  // Returns the name that stands in a record's own header, which is the one in the directory.
-  std::optional<std::string> find_name_in_header(const Entry& entry) const;
   // Returns the first `max_bytes` of the record.  Throws Error(kInput) when there is no such record, it is
   // damaged, or the limit of all reads is exceeded.
   std::string read(std::string_view name, std::size_t max_bytes) const;

@@ -14,6 +14,7 @@ namespace fxtrace {
 namespace {
 
 constexpr std::size_t kMaxName = 200;
+constexpr std::uint64_t kMaxMade = std::uint64_t{64} << 20;  // bytes of a tensor without a storage
 
 // Bytes from the beginning of the storage to the end of the last element; nothing where that is no number.
 std::optional<std::int64_t> extent(const TensorRecord& tensor) {
@@ -52,8 +53,9 @@ std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
         add("the archive has no such record, which holds " + shown);
       } else if (!bytes) {
         add(shown + " has no size that a tensor can have");
-      } else if (size > 0 && static_cast<std::uint64_t>(*bytes) > size) {
-        // A record without a byte is what torch.export writes of a tensor that had no storage.
+      } else if (static_cast<std::uint64_t>(*bytes) > (size > 0 ? size : kMaxMade)) {
+        // A record without a byte is what torch.export writes of a tensor that had no storage: it is made
+        // anew.
         add(shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
             " that are there");
       }

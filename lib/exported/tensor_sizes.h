@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "archive/file_kind.h"
-#include "archive/security_scan.h"
+#include "archive/security_finding.h"
 
 namespace fxtrace {
 

@@ -224,10 +224,11 @@ Rule ops_rule(std::string_view text, const std::string& name) {
 
 std::vector<Rule> security_rules() {
   constexpr std::array<const char*, kSecurityKinds> kTexts = {"no pickle that would run code",
-                                                              "no machine code",
+                                                              "no code that reaches beyond tensors",
                                                               "no record outside of the archive's folder",
                                                               "no two records of one name",
                                                               "sizes and places of records fit together",
+                                                              "nothing that is not recognised",
                                                               "no operators or classes that need a library"};
   std::vector<Rule> rules;
   for (std::size_t i = 0; i < kSecurityKinds; ++i) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "archive/security_scan.h"
+#include "archive/security_finding.h"
 #include "rules/pattern.h"
 #include "support/glob.h"
 

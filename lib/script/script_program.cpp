@@ -154,21 +154,21 @@ ResolveClass Program::resolver() {
 
 const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   if (qualifier.empty()) return nullptr;
-  const auto [place, is_new] = files_.try_emplace(qualifier);
-  CodeFile& file = place->second;
-  if (is_new && source_.read_code) {
-    if (auto text = source_.read_code(qualifier)) {
-      size_left_ += text->size();
-      std::string name = "code/" + qualifier + ".py";
-      std::replace(name.begin() + 5, name.end() - 3, '.', '/');
-      file.syntax =
-          std::make_unique<SyntaxFile>(std::make_unique<SourceText>(std::move(name), std::move(*text)));
-      file.parsed = parse_code(*file.syntax);
-      for (const Tree* definition : file.parsed.definitions)
-        definitions_[qualifier + "." + std::string(definition->text)] = definition;
-    }
+  const auto known = files_.find(qualifier);
+  if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
+  CodeFile file;
+  if (auto text = source_.read_code ? source_.read_code(qualifier) : std::nullopt) {
+    size_left_ += text->size();
+    std::string name = "code/" + qualifier + ".py";
+    std::replace(name.begin() + 5, name.end() - 3, '.', '/');
+    file.syntax =
+        std::make_unique<SyntaxFile>(std::make_unique<SourceText>(std::move(name), std::move(*text)));
+    file.parsed = parse_code(*file.syntax);  // throws each time, as the file is not kept before
+    for (const Tree* definition : file.parsed.definitions)
+      definitions_[qualifier + "." + std::string(definition->text)] = definition;
   }
-  return file.syntax == nullptr ? nullptr : &file;
+  const CodeFile& kept = files_.emplace(qualifier, std::move(file)).first->second;
+  return kept.syntax == nullptr ? nullptr : &kept;
 }
 
 Program::Found Program::find_definition(const std::string& name) {

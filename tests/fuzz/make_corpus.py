@@ -131,6 +131,14 @@ def write_files() -> None:
         write("pickle", pathlib.Path(name).stem, record(FIXTURES / name, "data.pkl"))
     write("pickle", "legacy", (FIXTURES / "legacy_module.pt").read_bytes())
     write("pickle", "scripted", record(SAMPLES / "structures.pt", "data.pkl"))
+    for name in ("state_dict.pt", "module.pt"):
+        write("security", pathlib.Path(name).stem, record(FIXTURES / name, "data.pkl"))
+    write("security", "legacy", (FIXTURES / "legacy_state_dict.pt").read_bytes())
+    write("security", "size", "Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Pow(Symbol('s1'), Integer(2)))")
+    write("security", "guard", "not (2 <= L['x'][0].y.size()[1] + math.floor(s0/2) % 8 == L['z'].stride()[0])")
+    write("security", "tree", r'[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}, {"type": "builtins.dict", "context": "[\"a\"]", "children_spec": [{"type": null, "context": null, "children_spec": []}]}]}]')
+    write("security", "target", "torch.ops.aten.add.Tensor")
+    write("security", "program", record(SAMPLES / "exported_several.pt2", "models/encoder.json"))
     for name in ("state_dict.pt", "checkpoint.pt", "tensor.pt"):
         write("state_dict", pathlib.Path(name).stem, record(FIXTURES / name, "data.pkl"))
     with zipfile.ZipFile(SAMPLES / "exported_old_layout.pt2") as zipped:

@@ -34,6 +34,7 @@ void operator_call(std::string_view input);  // shapes and costs of a call that 
 void pickle(std::string_view input);
 void questions(std::string_view input);   // `diff`, `extract`, `order`, `why`, `catalog` of a collection
 void script(std::string_view input);      // a code file of a TorchScript archive
+void security(std::string_view input);    // `check --security`: pickles, sizes, guards, trees, programs
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
 void trace(std::string_view input);       // a whole TorchScript archive; see trace.cpp
@@ -50,11 +51,22 @@ struct Target {
   void (*run)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {
-    {"collection", collection}, {"config", config},       {"exported", exported},
-    {"file_kind", file_kind},   {"glob", glob},           {"input_spec", input_spec},
-    {"leaf_rule", leaf_rule},   {"objects", objects},     {"operator_call", operator_call},
-    {"pickle", pickle},         {"questions", questions}, {"script", script},
-    {"state_dict", state_dict}, {"sympy", sympy},         {"trace", trace},
+    {"collection", collection},
+    {"config", config},
+    {"exported", exported},
+    {"file_kind", file_kind},
+    {"glob", glob},
+    {"input_spec", input_spec},
+    {"leaf_rule", leaf_rule},
+    {"objects", objects},
+    {"operator_call", operator_call},
+    {"pickle", pickle},
+    {"questions", questions},
+    {"script", script},
+    {"security", security},
+    {"state_dict", state_dict},
+    {"sympy", sympy},
+    {"trace", trace},
     {"tree_spec", tree_spec},
 };
 

@@ -212,7 +212,8 @@ def test_pickles_that_run_code(program, tmp_path):
     ]:
         path.write_bytes(edited(changes))
         found = report(program, path, "--security")
-        assert [offence["subject"] for offence in found["offences"]] == [subject], changes.keys()
+        # A record that torch does not write there is an offence by itself.
+        assert [offence["subject"] for offence in found["offences"] if offence["rule"] != "security-unknown"] == [subject], changes.keys()
         run(program, path, code=1)  # by default, too
     for content in (saved(Runs()), saved(Runs(), legacy=True), pickle.dumps(Runs()), pickle.dumps(Runs(), protocol=0)):
         path.write_bytes(content)
@@ -233,7 +234,7 @@ def test_what_is_not_looked_into_does_not_pass(program, tmp_path):
         archive.addfile(tarfile.TarInfo("pickle"))
     for content in (path.read_bytes(), gzip.compress(saved(Runs())), bytes([0, 200, 1, 255]) * 200):
         path.write_bytes(content)
-        assert kinds(report(program, path, "--security")) == {"pickle"}
+        assert kinds(report(program, path, "--security")) == {"unknown"}
 
 
 def test_globals_are_those_of_torch(program, tmp_path):
@@ -408,7 +409,7 @@ def test_formats(program, tmp_path):
     rules.write_text(json.dumps(document))
     done = run(program, NESTED, "--rules", rules, "--junit", code=0)
     root = ElementTree.fromstring(done.stdout)
-    assert root.get("tests") == "9" and root.get("failures") == "0"
+    assert root.get("tests") == "10" and root.get("failures") == "0"
     assert "aten.mul.Tensor is not allowed" in root.find(".//system-out").text
     sarif = json.loads(run(program, NESTED, "--rules", rules, "--sarif").stdout)
     check_sarif(sarif)

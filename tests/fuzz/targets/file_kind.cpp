@@ -3,8 +3,8 @@
 #include <string>
 
 #include "archive/compiled_model.h"
-#include "archive/security_scan.h"
 #include "archive/zip_archive.h"
+#include "security/security_scan.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/targets.h"
 

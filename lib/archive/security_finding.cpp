@@ -1,0 +1,13 @@
+#include "archive/security_finding.h"
+
+#include <array>
+
+namespace fxtrace {
+
+const char* to_string(SecurityKind kind) {
+  constexpr std::array<const char*, kSecurityKinds> kNames = {"pickle", "code",    "path",
+                                                              "size",   "unknown", "library"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace fxtrace

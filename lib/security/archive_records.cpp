@@ -1,0 +1,119 @@
+#include "security/archive_records.h"
+
+#include <algorithm>
+#include <array>
+
+namespace fxtrace::security {
+namespace {
+
+struct Row {
+  ArchiveKind kind;
+  std::string_view start, end;  // of the name; the whole name where there is no end
+  Reader reader;
+};
+constexpr std::string_view kWhole;
+
+// The first row that fits counts.
+constexpr auto kRows = std::to_array<Row>({
+    {ArchiveKind::kSaved, "data.pkl", kWhole, Reader::kPickle},
+    {ArchiveKind::kSaved, "data/", "*", Reader::kStorage},
+
+    {ArchiveKind::kScript, "data.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "data/", "*", Reader::kStorage},
+    {ArchiveKind::kScript, "constants.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "constants/", "*", Reader::kStorage},
+    {ArchiveKind::kScript, "traced_inputs.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "traced_inputs/", "*", Reader::kStorage},
+    {ArchiveKind::kScript, "code/", ".py", Reader::kScriptCode},
+    {ArchiveKind::kScript, "code/", ".debug_pkl", Reader::kScriptPickle},
+    {ArchiveKind::kScript, "bytecode.pkl", kWhole, Reader::kBytecode},
+    {ArchiveKind::kScript, "bytecode/", "*", Reader::kBytecode},
+    {ArchiveKind::kScript, "mobile_debug_handles.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "mobile_debug.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "callstack_debug_map.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "metadata.pkl", kWhole, Reader::kScriptPickle},
+    {ArchiveKind::kScript, "extra/", "*", Reader::kForCaller},
+
+    {ArchiveKind::kExported, "archive_format", kWhole, Reader::kText},
+    {ArchiveKind::kExported, "archive_version", kWhole, Reader::kText},
+    {ArchiveKind::kExported, "models/", ".json", Reader::kProgram},
+    {ArchiveKind::kExported, "data/weights/", "_weights_config.json", Reader::kPayloads},
+    {ArchiveKind::kExported, "data/weights/", ".pt", Reader::kLoaded},
+    {ArchiveKind::kExported, "data/weights/", "*", Reader::kPayload},
+    {ArchiveKind::kExported, "data/constants/", "_constants_config.json", Reader::kPayloads},
+    {ArchiveKind::kExported, "data/constants/", ".pt", Reader::kLoaded},
+    {ArchiveKind::kExported, "data/constants/", "*", Reader::kPayload},
+    {ArchiveKind::kExported, "data/sample_inputs/", ".pt", Reader::kLoaded},
+    {ArchiveKind::kExported, "data/aotinductor/", "*", Reader::kCompiled},
+    {ArchiveKind::kExported, "extra/", "*", Reader::kForCaller},
+
+    {ArchiveKind::kOldExported, "serialized_exported_program.json", kWhole, Reader::kProgram},
+    {ArchiveKind::kOldExported, "serialized_state_dict.pt", kWhole, Reader::kLoaded},
+    {ArchiveKind::kOldExported, "serialized_state_dict.json", kWhole, Reader::kLoaded},
+    {ArchiveKind::kOldExported, "serialized_constants.pt", kWhole, Reader::kLoaded},
+    {ArchiveKind::kOldExported, "serialized_constants.json", kWhole, Reader::kLoaded},
+    {ArchiveKind::kOldExported, "serialized_example_inputs.pt", kWhole, Reader::kLoaded},
+    {ArchiveKind::kOldExported, "extra_files/", "*", Reader::kForCaller},
+
+    {ArchiveKind::kPackage, ".data/extern_modules", kWhole, Reader::kText},
+    {ArchiveKind::kPackage, ".data/python_version", kWhole, Reader::kText},
+    {ArchiveKind::kPackage, ".data/ts_code/", "*", Reader::kNobody},
+    {ArchiveKind::kPackage, ".data/", ".storage", Reader::kStorage},
+    {ArchiveKind::kPackage, kWhole, ".py", Reader::kPython},
+    {ArchiveKind::kPackage, kWhole, ".pkl", Reader::kPickle},
+});
+
+// What PyTorch's writer puts into every archive.
+constexpr std::array<std::string_view, 6> kOfEvery = {"version",         "byteorder",
+                                                      ".data/version",   ".data/serialization_id",
+                                                      ".format_version", ".storage_alignment"};
+
+bool fits(const Row& row, std::string_view name) {
+  if (row.end == "*") return name.starts_with(row.start) && name.size() > row.start.size();
+  if (row.end.empty()) return name == row.start;
+  return name.starts_with(row.start) && name.ends_with(row.end) &&
+         name.size() > row.start.size() + row.end.size();
+}
+
+}  // namespace
+
+ArchivePlace find_archive_place(const ZipArchive& zip) {
+  ArchivePlace place;
+  if (zip.entries().empty()) return place;
+  const std::string& first = zip.entries().front().name;
+  place.folder = first.substr(0, first.find('/') + 1);
+  if (zip.contains("serialized_exported_program.json")) {
+    place.folder.clear();
+    place.kind = ArchiveKind::kOldExported;
+    return place;
+  }
+  const auto has = [&](std::string_view name) { return zip.contains(place.folder + std::string(name)); };
+  const auto has_folder = [&](std::string_view name) {
+    return std::ranges::any_of(zip.entries(), [&](const ZipArchive::Entry& entry) {
+      return entry.name.starts_with(place.folder + std::string(name));
+    });
+  };
+  if (has("constants.pkl") || has("bytecode.pkl")) {
+    place.kind = ArchiveKind::kScript;
+  } else if (has(".data/extern_modules")) {
+    place.kind = ArchiveKind::kPackage;
+  } else if (has("archive_format") || has("archive_version") || has_folder("models/") ||
+             has_folder("data/aotinductor/") || has_folder("data/weights/")) {
+    place.kind = ArchiveKind::kExported;
+  } else if (has("data.pkl")) {
+    place.kind = ArchiveKind::kSaved;
+  }
+  return place;
+}
+
+Reader reader_of(ArchiveKind kind, std::string_view name) {
+  if (kind == ArchiveKind::kOther) return Reader::kNobody;
+  if (std::ranges::find(kOfEvery, name) != kOfEvery.end()) return Reader::kText;
+  for (const Row& row : kRows) {
+    if (row.kind == kind && fits(row, name)) return row.reader;
+  }
+  // torch.package loads what is asked for, as text, bytes or a pickle.
+  return kind == ArchiveKind::kPackage && !name.starts_with(".data/") ? Reader::kForCaller : Reader::kNobody;
+}
+
+}  // namespace fxtrace::security

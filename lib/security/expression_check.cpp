@@ -1,0 +1,310 @@
+#include "security/expression_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+
+#include "support/error.h"
+#include "support/identifier.h"
+#include "support/json_document.h"
+#include "support/printable.h"
+#include "support/words.h"
+#include "symbolic/expression.h"
+
+namespace fxtrace::security {
+namespace {
+
+using Kind = Expression::Kind;
+
+constexpr std::size_t kMaxText = 20'000;
+constexpr double kMaxBits = 4'096;  // of a number that is written, or that numbers make
+constexpr double kMaxPower = 64;    // of a symbol
+constexpr double kMaxPowerOfSum = 8;
+
+struct Refused {
+  std::string why;
+};
+
+const std::unordered_set<std::string_view>& functions() {
+  // What sympy's srepr() and str() write, with those of torch.utils._sympy, and those of Python's guards.
+  static const std::unordered_set<std::string_view> names = words_of(
+      "Abs Add And BitwiseFn_bitwise_and BitwiseFn_bitwise_or BitwiseFn_bitwise_xor CeilDiv CeilToInt "
+      "CleanDiv Eq Equality ExprCondPair Float FloatPow FloatTrueDiv FloorDiv FloorToInt Ge GreaterThan Gt "
+      "Identity IntTrueDiv Integer IsNonOverlappingAndDenseIndicator ITE LShift Le LessThan Lt Max Min Mod "
+      "ModularIndexing Mul Ne Not OpaqueUnaryFn_acos OpaqueUnaryFn_asin OpaqueUnaryFn_atan "
+      "OpaqueUnaryFn_cos OpaqueUnaryFn_cosh OpaqueUnaryFn_exp OpaqueUnaryFn_log OpaqueUnaryFn_log2 "
+      "OpaqueUnaryFn_sin OpaqueUnaryFn_sinh OpaqueUnaryFn_sqrt OpaqueUnaryFn_tan OpaqueUnaryFn_tanh Or "
+      "Piecewise Pow PowByNatural PythonMod RShift Rational RoundDecimal RoundToInt StrictGreaterThan "
+      "StrictLessThan Symbol Dummy ToFloat TruncToFloat TruncToInt Unequality Where Xor abs bool ceiling "
+      "cast_symbool_to_symint_guardless exp float floor int len log math.ceil math.floor math.sqrt "
+      "math.trunc max min round sqrt");
+  return names;
+}
+
+// Walks an expression and refuses what is not arithmetic.
+class Reading {
+ public:
+  explicit Reading(bool is_guard) : is_guard_(is_guard) {}
+
+  // Returns the bits of the number that it is, of its whole part and sign; nothing for what depends on a
+  // symbol.
+  std::optional<double> read(const Expression& value) const {
+    switch (value.kind()) {
+      case Kind::kSize:
+        if (const auto number = value.number()) return bits(static_cast<double>(*number));
+        return std::nullopt;  // a polynomial
+      case Kind::kFloat:
+        return bits(std::strtod(value.text().c_str(), nullptr));
+      case Kind::kConstant:
+        return 1;
+      case Kind::kNegative:
+      case Kind::kNot:
+        return read(value.parts()[0]);
+      case Kind::kBinary:
+        return binary(value.name(), value.parts()[0], value.parts()[1]);
+      case Kind::kComparison:
+      case Kind::kAnd:
+      case Kind::kOr:
+      case Kind::kTuple:
+        for (const Expression& part : value.parts()) read(part);
+        return std::nullopt;
+      case Kind::kCall:
+        return call(value);
+      case Kind::kAttribute:
+      case Kind::kItem:
+        if (!is_guard_) break;
+        input(value);
+        return std::nullopt;
+      default:
+        break;
+    }
+    throw Refused{"has more than arithmetic in it"};
+  }
+
+ private:
+  static double bits(double number) { return std::log2(std::abs(number) + 1); }
+  static double limited(double bits) {
+    if (!(bits <= kMaxBits)) throw Refused{"makes a number without measure"};
+    return bits;
+  }
+
+  std::optional<double> binary(std::string_view symbol, const Expression& left,
+                               const Expression& right) const {
+    static const std::unordered_set<std::string_view> known = words_of("+ - * / // % ** << >> & | ^");
+    if (!known.contains(symbol)) throw Refused{"has more than arithmetic in it"};
+    const auto a = read(left), b = read(right);
+    if (symbol == "**") return power(left, a, b);
+    if (symbol == "<<") return shifted(a, b);
+    if (!a || !b) return std::nullopt;
+    return limited(symbol == "*" || symbol == "/" ? *a + *b : std::max(*a, *b) + 1);
+  }
+
+  static std::optional<double> power(const Expression& base, std::optional<double> a,
+                                     std::optional<double> b) {
+    if (!b) {
+      if (a) limited(*a);
+      return std::nullopt;
+    }
+    const double exponent = std::exp2(*b);  // at least as large
+    if (a) return limited(*a * exponent);
+    const bool is_symbol = base.kind() == Kind::kSize && is_identifier(base.text());
+    const bool is_named = base.kind() == Kind::kCall && base.parts()[0].text() == "Symbol";
+    if (exponent > (is_symbol || is_named ? kMaxPower : kMaxPowerOfSum) + 1)
+      throw Refused{"has a power without measure"};
+    return std::nullopt;
+  }
+
+  static std::optional<double> shifted(std::optional<double> a, std::optional<double> b) {
+    if (!b) return std::nullopt;
+    const double places = std::exp2(*b);
+    limited(a.value_or(0) + places);
+    return a ? std::optional(*a + places) : std::nullopt;
+  }
+
+  std::optional<double> call(const Expression& value) const {
+    const auto& parts = value.parts();
+    if (is_guard_ && parts[0].kind() == Kind::kAttribute && is_question(parts[0].name())) {
+      input(parts[0].parts()[0]);
+      for (std::size_t i = 1; i < parts.size(); ++i) {
+        if (!parts[i].number()) throw Refused{"asks an input for something by more than a number"};
+      }
+      return std::nullopt;
+    }
+    const std::string name = parts[0].text();
+    if (!functions().contains(name)) throw Refused{"calls " + name};
+    if (name == "Symbol" || name == "Dummy") return symbol(parts);
+    if (name == "Float" || name == "Integer" || name == "Rational") return number(parts);
+    std::optional<double> sum = 0;
+    std::vector<std::optional<double>> each;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      if (parts[i].kind() == Kind::kKeyword) {  // evaluate=False
+        if (parts[i].parts()[0].kind() != Kind::kConstant) throw Refused{"calls " + name + " with a keyword"};
+        continue;
+      }
+      each.push_back(read(parts[i]));
+      sum = sum && each.back() ? std::optional(*sum + *each.back() + 1) : std::nullopt;
+    }
+    const bool is_power = name == "Pow" || name == "PowByNatural" || name == "FloatPow";
+    if (is_power && each.size() == 2) return power(parts[1], each[0], each[1]);
+    if (name == "LShift" && each.size() == 2) return shifted(each[0], each[1]);
+    if (name == "exp" || name.ends_with("_exp")) {
+      if (!each.empty() && each[0] && *each[0] > std::log2(kMaxBits))
+        throw Refused{"makes a number without measure"};
+    }
+    if (sum) limited(*sum);
+    return sum;
+  }
+
+  // Symbol('s77', positive=True, integer=True)
+  static std::optional<double> symbol(const std::vector<Expression>& parts) {
+    if (parts.size() < 2 || parts[1].kind() != Kind::kText || !is_identifier(parts[1].name()))
+      throw Refused{"has a symbol without a name"};
+    for (std::size_t i = 2; i < parts.size(); ++i) {
+      const bool is_assumption =
+          parts[i].kind() == Kind::kKeyword &&
+          (parts[i].parts()[0].kind() == Kind::kConstant || parts[i].parts()[0].number().has_value());
+      if (!is_assumption) throw Refused{"has a symbol with something else than assumptions"};
+    }
+    return std::nullopt;
+  }
+
+  // Integer(3), Rational(1, 2), Float('1.5', precision=53)
+  std::optional<double> number(const std::vector<Expression>& parts) const {
+    double largest = 0;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const Expression& part = parts[i].kind() == Kind::kKeyword ? parts[i].parts()[0] : parts[i];
+      const Expression digits = part.kind() == Kind::kText ? Expression::parse(part.name()) : part;
+      const bool is_number = digits.number() || digits.kind() == Kind::kFloat ||
+                             (digits.kind() == Kind::kNegative && digits.parts()[0].kind() == Kind::kFloat);
+      if (!is_number) throw Refused{"has a number of more than digits"};
+      largest = std::max(largest, read(digits).value_or(0));
+    }
+    return limited(largest);
+  }
+
+  static bool is_question(std::string_view name) {
+    return name == "size" || name == "stride" || name == "storage_offset" || name == "dim" ||
+           name == "numel" || name == "item";
+  }
+
+  // L['x'], L['args'][0]['y'].z: what the caller has given.  An attribute of a module or tensor may be asked
+  // for, not one that Python keeps for itself.
+  void input(const Expression& value) const {
+    const Expression* at = &value;
+    for (; at->kind() != Kind::kSize; at = &at->parts()[0]) {
+      if (at->kind() == Kind::kItem) {
+        const Expression& key = at->parts()[1];
+        if (key.kind() != Kind::kText && !key.number()) throw Refused{"has an index that is computed"};
+        // torch puts the guard between quotes for its message, in the code that it runs.
+        if (key.kind() == Kind::kText && key.name().find_first_of("\"'\\") != std::string::npos)
+          throw Refused{"has quotes in a key"};
+      } else if (at->kind() == Kind::kAttribute) {
+        if (at->name().starts_with('_')) throw Refused{"asks for ." + at->name()};
+      } else if (at->kind() == Kind::kCall) {
+        read(*at);
+        return;
+      } else {
+        throw Refused{"has more than arithmetic in it"};
+      }
+    }
+    if (at->text() != "L") throw Refused{"asks something else than its inputs"};
+  }
+
+  bool is_guard_;
+};
+
+std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
+  const auto shown = [&](const std::string& why) { return "'" + short_line(text) + "' " + why; };
+  if (text.size() > kMaxText) return shown("is too long to look through");
+  const Expression value = Expression::parse(text);
+  try {
+    if (value.kind() == Kind::kVerbatim && !is_identifier(text)) throw Refused{"is no expression of numbers"};
+    if (value.kind() != Kind::kVerbatim) Reading(is_guard).read(value);
+  } catch (const Refused& refused) {
+    return shown(refused.why);
+  }
+  return std::nullopt;
+}
+
+// Contexts of pytree types: pytree imports what an enum's key, or a defaultdict's, names.
+std::optional<std::string> problem_of_context(const JsonValue& value) {
+  static const std::unordered_set<std::string_view> factories =
+      words_of("bool bytes dict float frozenset int list set str tuple");
+  if (value.is_array()) {
+    for (const JsonValue item : value.items()) {
+      if (auto problem = problem_of_context(item)) return problem;
+    }
+  }
+  if (!value.is_object()) return std::nullopt;
+  const auto module = value.find("default_factory_module"), name = value.find("default_factory_name");
+  const bool is_plain = module && name && module->is_string() && name->is_string() &&
+                        module->string() == "builtins" && factories.contains(name->string());
+  for (const JsonValue field : value.fields()) {
+    if (field.key() == "__enum__") return "it imports the module of an enum";
+    if (field.key().starts_with("default_factory") && !field.is_null() && !is_plain)
+      return "it imports the factory of a defaultdict";
+    if (auto problem = problem_of_context(field)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> problem_of_node(const JsonValue& node) {
+  if (!node.is_object()) return "it is no tree";
+  for (const JsonValue field : node.fields()) {
+    if (field.key() == "children_spec") {
+      for (const JsonValue child : field.items()) {
+        if (auto problem = problem_of_node(child)) return problem;
+      }
+    } else if (field.key() == "context" && field.is_string()) {
+      const std::string_view text = field.string();
+      // A text that is no JSON is a name, of a named tuple for instance.
+      if (text.find_first_of("[{") == std::string_view::npos) continue;
+      const JsonDocument context(text, "context", {.max_depth = 100});
+      if (auto problem = problem_of_context(context.root())) return problem;
+    } else if (auto problem = problem_of_context(field)) {
+      return problem;
+    }
+  }
+  return std::nullopt;
+}
+
+// Of the tree of (args, kwargs): the second child's context has the names.
+bool has_plain_keywords(const JsonValue& tree) {
+  const auto children = tree.find("children_spec");
+  if (!children) return true;
+  std::size_t place = 0;
+  for (const JsonValue child : children->items()) {
+    const auto context = ++place == 2 && child.is_object() ? child.find("context") : std::nullopt;
+    if (!context || !context->is_string()) continue;
+    const JsonDocument keys(context->string(), "context", {.max_depth = 100});
+    if (!keys.root().is_array()) continue;
+    for (const JsonValue key : keys.root().items()) {
+      if (!key.is_string() || !is_identifier(key.string())) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> problem_of_size(std::string_view text) { return problem_of(text, false); }
+std::optional<std::string> problem_of_guard(std::string_view text) { return problem_of(text, true); }
+
+std::optional<std::string> problem_of_tree(std::string_view text, bool arguments) {
+  constexpr std::size_t kMaxDepth = 500;
+  try {
+    const JsonDocument document(text, "tree", {.max_depth = kMaxDepth});
+    for (const JsonValue part : document.root().items()) {
+      if (!part.is_object()) continue;
+      if (auto problem = problem_of_node(part)) return problem;
+      if (arguments && !has_plain_keywords(part))
+        return "a keyword argument has a name that is none of Python's";
+    }
+  } catch (const Error& error) {
+    return std::string("it cannot be read: ") + error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace fxtrace::security

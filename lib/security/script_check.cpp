@@ -1,0 +1,326 @@
+#include "security/script_check.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "operators/operator_reach.h"
+#include "operators/operators.h"
+#include "script/function.h"
+#include "script/ir.h"
+#include "script/operator_table.h"
+#include "script/parser.h"
+#include "script/script_program.h"
+#include "script/type_parser.h"
+#include "support/error.h"
+#include "support/identifier.h"
+#include "support/printable.h"
+#include "support/words.h"
+#include "torchscript/provided_operators.h"
+#include "torchscript/torchscript_archive.h"
+
+namespace fxtrace::security {
+namespace {
+
+using script::ClassType;
+using script::Function;
+using script::IrBlock;
+using script::IrGraph;
+using script::IrNode;
+using script::Symbol;
+using script::Syntax;
+using script::Tree;
+using script::TypePtr;
+using torchscript::TorchScriptArchive;
+
+constexpr std::size_t kMaxShown = 200;
+
+// "aten::add.Tensor"
+std::string name_of(const IrNode& node) {
+  const auto* schema = node.operator_schema();
+  if (schema != nullptr && schema->row != nullptr) return std::string(schema->row->name);
+  return std::string(script::to_text(node.kind()));
+}
+
+// What may run while an archive is loaded: it takes apart the state, and packs weights.
+bool may_run_on_load(std::string_view name) {
+  static const std::unordered_set<std::string_view> known = words_of(
+      "aten::Float aten::Int aten::Bool aten::FloatImplicit aten::IntImplicit aten::ScalarImplicit "
+      "aten::__contains__ aten::__getitem__ aten::__is__ aten::__isnot__ aten::__not__ aten::add aten::append "
+      "aten::eq aten::format aten::ge aten::gt aten::le aten::len aten::lt aten::ne aten::percentFormat "
+      "aten::str aten::sub prim::dtype prim::unchecked_cast prim::unchecked_unwrap_optional");
+  const std::string_view base = name.substr(0, name.find('.'));
+  if (known.contains(base)) return true;
+  if (base.starts_with("prim::")) {
+    static const std::unordered_set<std::string_view> language = words_of(
+        "prim::CallFunction prim::CallMethod prim::Constant prim::CreateObject prim::DictConstruct "
+        "prim::GetAttr prim::If prim::ListConstruct prim::ListUnpack prim::RaiseException prim::Return "
+        "prim::SetAttr prim::TupleConstruct prim::TupleIndex prim::TupleUnpack prim::Uninitialized "
+        "prim::isinstance");
+    return language.contains(base);
+  }
+  const bool packs = base.find("prepack") != std::string_view::npos ||
+                     base.starts_with("quantized::make_quantized_cell_params");
+  return packs && (base.starts_with("quantized::") || base.starts_with("_quantized::") ||
+                   base.starts_with("sparse::") || base.starts_with("prepacked::") ||
+                   base.starts_with("mkldnn_prepacked::"));
+}
+
+// Whose result is larger than its arguments: thirty of them can fill a memory.
+bool grows(std::string_view name) {
+  static const std::unordered_set<std::string_view> known =
+      words_of("aten::add aten::append aten::format aten::percentFormat aten::str");
+  return known.contains(name.substr(0, name.find('.')));
+}
+
+class CodeCheck {
+ public:
+  CodeCheck(TorchScriptArchive& archive, const TellOfCode& tell) : archive_(archive), tell_(tell) {}
+
+  void run() {
+    const torchscript::CodeFiles files = archive_.code();
+    for (const auto& [record, text] : files) {
+      record_ = record;
+      libraries(text);
+      guarded([&] { find_definitions(record); });
+    }
+    for (const auto& [record, text] : files) {
+      record_ = record;
+      guarded([&] { file(record); });
+    }
+  }
+
+ private:
+  template <class F>
+  void guarded(const F& f) {
+    try {
+      f();
+    } catch (const Error& error) {
+      unknown(error.what());
+    }
+  }
+  void unknown(const std::string& why) {
+    tell_(record_, SecurityKind::kUnknown, "", "its code cannot be followed: " + short_line(why));
+  }
+
+  static std::string qualifier_of(const std::string& record) {
+    std::string qualifier = record.substr(5, record.size() - 8);  // "code/", ".py"
+    std::ranges::replace(qualifier, '/', '.');
+    return qualifier;
+  }
+
+  // The compiler drops what has no use; here everything that is written counts.
+  void find_definitions(const std::string& record) {
+    const std::string qualifier = qualifier_of(record);
+    const script::Program::CodeFile* file = archive_.program().find_file(qualifier);
+    if (file == nullptr) return unknown("it has no name that code can be found by");
+    for (const Tree* tree : file->parsed.definitions) {
+      const std::string name = qualifier + "." + std::string(tree->text);
+      definitions_[name] = tree;
+      names(*tree);
+      if (!tree->is(Syntax::kClass)) continue;
+      for (const Tree* statement : tree->part(1).all()) {
+        if (statement->is(Syntax::kDefinition))
+          definitions_[name + "." + std::string(statement->text)] = statement;
+      }
+    }
+  }
+
+  void file(const std::string& record) {
+    const std::string qualifier = qualifier_of(record);
+    script::Program& program = archive_.program();
+    const script::Program::CodeFile* file = program.find_file(qualifier);
+    if (file == nullptr) return;
+    for (const Tree* tree : file->parsed.definitions) {
+      guarded([&] {
+        const std::string name = qualifier + "." + std::string(tree->text);
+        if (!tree->is(Syntax::kClass)) {
+          if (Function* function = program.find_function(name)) code(*function);
+          return;
+        }
+        const TypePtr type = program.find_type(name);
+        const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
+        if (as_class == nullptr) return;  // an interface, a tuple or an enum: it has no code
+        for (Function* method : as_class->methods()) guarded([&] { code(*method); });
+        for (const auto* hooks : {&as_class->forward_hooks(), &as_class->forward_pre_hooks()}) {
+          for (const auto& hook : *hooks) guarded([&] { code(*hook.function); });
+        }
+        if (Function* method = as_class->find_method("__setstate__")) {
+          growths_ = 0;
+          guarded([&] { on_load(*method, 0); });
+        }
+      });
+    }
+  }
+
+  void code(const Function& function) {
+    // What calls an operator of a library may have no graph without it: then its names are all there is.
+    if (function.has_code() && archive_.find_not_followed(function) == nullptr)
+      block(*function.graph().block());
+  }
+
+  void block(const IrBlock& block) {
+    for (const IrNode* node : block.nodes()) {
+      const std::string name = name_of(*node);
+      const auto* schema = node->operator_schema();
+      // What the language itself is made of has no schema.
+      const std::string_view reach = schema == nullptr ? std::string_view() : operator_reach(name);
+      if (!reach.empty()) {
+        const std::string shown = name.substr(0, name.find('.'));
+        tell_(record_, SecurityKind::kCode, shown,
+              "it calls " + shown + ", which touches " + std::string(reach));
+      }
+      for (const IrBlock* inner : node->blocks()) this->block(*inner);
+      for (const auto& attribute : node->attributes()) {
+        if (const auto* graph = std::get_if<std::shared_ptr<IrGraph>>(&attribute.value))
+          this->block(*(*graph)->block());
+      }
+    }
+  }
+
+  // Names in the code that are those of operators that reach further.
+  void names(const Tree& tree) {
+    if (tree.is(Syntax::kAttribute)) {
+      const std::string name = operator_named(tree);
+      const std::string_view reach = operator_reach(name);
+      if (!reach.empty())
+        tell_(record_, SecurityKind::kCode, name,
+              "it calls " + name + ", which touches " + std::string(reach));
+    }
+    for (const Tree* part : tree.all()) names(*part);
+  }
+
+  // "aten::save" of torch.save and ops.aten.save; of x.save, too, unless modules have methods of that name.
+  static std::string operator_named(const Tree& attribute) {
+    constexpr std::string_view kTorch = "torch.", kOperators = "ops.";
+    const std::string dotted = script::dotted_name(attribute);
+    const std::string last(attribute.text);
+    if (dotted.starts_with(kOperators)) {
+      const std::size_t dot = dotted.find('.', kOperators.size());
+      if (dot == std::string::npos) return {};
+      return dotted.substr(kOperators.size(), dot - kOperators.size()) + "::" + dotted.substr(dot + 1);
+    }
+    if (dotted.starts_with(kTorch) || last != "save") return "aten::" + last;
+    return {};
+  }
+
+  // What runs when an object of the class is unpickled.
+  void on_load(const Function& function, int depth) {
+    constexpr int kMaxCalls = 20;
+    if (archive_.find_not_followed(function) != nullptr || !function.has_code()) return;
+    if (depth > kMaxCalls) return refuse("calls itself, perhaps without an end");
+    const auto definition = definitions_.find(function.qualified_name());
+    if (definition != definitions_.end()) on_load(*definition->second);
+    on_load(*function.graph().block(), depth);
+  }
+  // As it is written: whatever of it the compiler drops.
+  void on_load(const Tree& tree) {
+    if (++steps_ > kMaxSteps) return refuse("is too long to look through");
+    if (tree.is(Syntax::kWhile) || tree.is(Syntax::kFor) || tree.is(Syntax::kListComprehension) ||
+        tree.is(Syntax::kDictComprehension))
+      refuse("has a loop");
+    if (tree.is(Syntax::kCall) && tree.part(0).is(Syntax::kAttribute)) {
+      const std::string dotted = script::dotted_name(tree.part(0));
+      const std::string name = operator_named(tree.part(0));
+      const bool is_operator = dotted.starts_with("torch.") || dotted.starts_with("ops.");
+      if (grows(name) && ++growths_ > kMaxGrowths) refuse("makes values larger and larger");
+      if (is_operator && !may_run_on_load(name) &&
+          !may_run_on_load("prim::" + std::string(tree.part(0).text)))
+        refuse("calls " + name);
+    }
+    for (const Tree* part : tree.all()) on_load(*part);
+  }
+  void on_load(const IrBlock& block, int depth) {
+    for (const IrNode* node : block.nodes()) {
+      const std::string name = name_of(*node);
+      if (++steps_ > kMaxSteps) return refuse("is too long to look through");
+      if (node->is(Symbol::kPrimCallMethod)) {
+        const auto* type = node->input()->type()->as<ClassType>();
+        if (type == nullptr) {
+          refuse("calls a method of an interface");
+        } else if (type->is_torchbind()) {
+          refuse("calls a method of " + type->name());
+        } else if (const Function* method = type->find_method(node->text())) {
+          on_load(*method, depth + 1);
+        }
+      } else if (node->is(Symbol::kPrimCallFunction)) {
+        const auto* target = node->input()->node()->constant();
+        const auto* function =
+            target == nullptr ? nullptr : target->get_if<script::Constant::FunctionValue>();
+        if (function == nullptr) {
+          refuse("calls a function that is computed");
+        } else {
+          on_load(*function->function, depth + 1);
+        }
+      } else if (grows(name) && ++growths_ > kMaxGrowths) {
+        refuse("makes values larger and larger");
+      } else if (!may_run_on_load(name)) {
+        refuse(name == "prim::Loop" ? "has a loop" : "calls " + name.substr(0, name.find('.')));
+      }
+      for (const IrBlock* inner : node->blocks()) on_load(*inner, depth);
+    }
+  }
+  void refuse(const std::string& why) {
+    if (!refused_.insert(record_ + why).second) return;
+    tell_(record_, SecurityKind::kCode, "__setstate__",
+          "__setstate__, which runs when the archive is loaded, " + why);
+  }
+
+  // Names of operators and classes of libraries.
+  void libraries(std::string_view text) {
+    const auto search = [&](std::string_view what, const auto& found) {
+      for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
+        if (at == 0 || !(is_word(text[at - 1]) || text[at - 1] == '.')) found(at);
+      }
+    };
+    constexpr std::string_view kOperators = "ops.";
+    search(kOperators, [&](std::size_t at) {
+      // Namespace and name; of an overload nothing is said.
+      const std::string_view name = dotted_name(text, at + kOperators.size());
+      const std::size_t dot = name.find('.');
+      if (dot != std::string_view::npos) library(std::string(name.substr(0, name.find('.', dot + 1))));
+    });
+    search(script::kTorchBindPrefix, [&](std::size_t at) { library(std::string(dotted_name(text, at))); });
+  }
+  void library(const std::string& name) {
+    tell_(record_, SecurityKind::kLibrary, name, "it needs " + name);
+    // Classes of LibTorch that do more than keep packed weights.
+    constexpr std::array<std::string_view, 4> kReaching = {"_nnapi.", "c10d.", "dist_c10d.", "dist_rpc."};
+    if (!name.starts_with(script::kTorchBindPrefix)) return;
+    const std::string_view rest = std::string_view(name).substr(script::kTorchBindPrefix.size());
+    if (std::ranges::any_of(kReaching, [&](std::string_view space) { return rest.starts_with(space); }))
+      tell_(record_, SecurityKind::kCode, name,
+            "it makes objects of " + name + ", which reach beyond tensors");
+  }
+  static std::string_view dotted_name(std::string_view text, std::size_t at) {
+    std::size_t end = at;
+    while (end < text.size() && (is_word(text[end]) || text[end] == '.')) ++end;
+    std::string_view name = text.substr(at, std::min(end - at, kMaxShown));
+    while (name.ends_with('.')) name.remove_suffix(1);
+    return name;
+  }
+
+  static constexpr std::size_t kMaxSteps = 1'000'000, kMaxGrowths = 12;
+
+  TorchScriptArchive& archive_;
+  const TellOfCode& tell_;
+  std::string record_;
+  std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
+  std::size_t steps_ = 0, growths_ = 0;
+  std::unordered_set<std::string> refused_;
+};
+
+}  // namespace
+
+void check_script(const FileInfo& info, const TellOfCode& tell) {
+  TorchScriptArchive archive(info);
+  torchscript::provide_operators(archive, {});
+  archive.load();  // its constants have types, by which the code is compiled
+  CodeCheck(archive, tell).run();
+}
+
+}  // namespace fxtrace::security

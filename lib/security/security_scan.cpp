@@ -1,0 +1,533 @@
+#include "security/security_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "archive/compiled_model.h"
+#include "archive/little_endian.h"
+#include "archive/zip_archive.h"
+#include "security/archive_records.h"
+#include "security/pickle_check.h"
+#include "security/program_check.h"
+#include "security/script_check.h"
+#include "support/error.h"
+#include "support/identifier.h"
+#include "support/json_document.h"
+#include "support/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+using security::ArchiveKind;
+using security::Payload;
+using security::Reader;
+using security::Unpickler;
+
+constexpr std::size_t kHead = 1'024;         // of a record: tells machine code
+constexpr std::size_t kMaxWord = 1'000'000;  // of a record that is a short text
+constexpr std::size_t kMaxForCaller = 64'000'000;
+constexpr std::size_t kMaxChecked = 256'000'000;  // of a compressed record that is unpacked to see its size
+constexpr std::size_t kMaxName = 200;             // of what a message repeats
+constexpr std::size_t kMaxFindings = 10'000;
+constexpr int kMaxArchives = 3;                            // of archives in archives
+constexpr std::size_t kMaxNested = 1'000;                  // of those, in all
+constexpr std::uint64_t kMuchLarger = 100;                 // times what is stored
+constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;  // bytes that may grow from little
+
+bool starts_as_pickle(std::string_view bytes) {
+  return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 0 && bytes[1] <= 5;
+}
+bool starts_as_zip(std::string_view bytes) { return bytes.starts_with("PK\x03\x04"); }
+
+// By the checksum in its first header, as Python's tarfile has it; that a name comes first tells nothing.
+bool is_tar(std::string_view head) {
+  constexpr std::size_t kBlock = 512, kSum = 148, kDigits = 8;
+  if (head.size() < kBlock) return false;
+  std::int64_t as_unsigned = 0, as_signed = 0, said = 0;
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    const char c = i >= kSum && i < kSum + kDigits ? ' ' : head[i];
+    as_unsigned += static_cast<unsigned char>(c);
+    as_signed += static_cast<signed char>(c);
+  }
+  bool has_digits = false;
+  for (const char c : head.substr(kSum, kDigits)) {
+    if (c < '0' || c > '7') {
+      if (has_digits) break;
+      continue;
+    }
+    said = said * 8 + (c - '0');
+    has_digits = true;
+  }
+  return has_digits && (said == as_unsigned || said == as_signed);
+}
+
+bool is_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Utf8Character character = first_character(bytes);
+    const auto c = static_cast<unsigned char>(bytes.front());
+    const bool is_control = c == 0x7f || (c < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f');
+    if (!character.valid || is_control) return false;
+    bytes.remove_prefix(character.length);
+  }
+  return true;
+}
+
+// A version, an order of bytes, a number: one word; or the names of modules, one a line.
+bool is_words(std::string_view text, bool lines) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const bool is_word_of_it =
+        std::ranges::all_of(line, [](char c) { return is_word(c) || c == '.' || c == '+'; });
+    const bool is_fine = line.empty() ? lines : is_word_of_it && (is_word(line.back()));
+    if (!is_fine || (++count > 1 && !lines)) return false;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return true;
+}
+
+// A header of JSON that names tensors, and their bytes: {"w": {"dtype": "F32", "shape": [..],
+// "data_offsets": [0, 16]}, "__metadata__": {..}}.
+bool is_safetensors(std::string_view bytes, std::uint64_t size) {
+  constexpr std::size_t kLength = 8;
+  if (bytes.size() < kLength + 2 || bytes[kLength] != '{') return false;
+  const std::uint64_t header = little_endian(bytes, 0, kLength);
+  if (header > bytes.size() - kLength) return false;
+  try {
+    const JsonDocument document(bytes.substr(kLength, static_cast<std::size_t>(header)), "header");
+    std::uint64_t end = 0;
+    for (const JsonValue tensor : document.root().fields()) {
+      if (tensor.key() == "__metadata__") continue;
+      for (const JsonValue offset : tensor.at("data_offsets").items())
+        end = std::max(end, static_cast<std::uint64_t>(offset.integer()));
+    }
+    return end == size - kLength - header;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_json(std::string_view text) {
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos || (text[start] != '{' && text[start] != '[')) return false;
+  try {
+    const JsonDocument document(text, "text");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Offences that are kept until it is known whether they are any.
+class Told {
+ public:
+  security::Tell teller() {
+    return [this](SecurityKind kind, const std::string& subject, const std::string& message) {
+      kept_.push_back({kind, "", subject, message});
+    };
+  }
+  void tell(const security::Tell& to) const {
+    for (const SecurityFinding& each : kept_) to(each.kind, each.subject, each.message);
+  }
+
+ private:
+  std::vector<SecurityFinding> kept_;
+};
+
+class Scan {
+ public:
+  void zip(const std::shared_ptr<const ZipArchive>& archive, const std::string& prefix, int nesting) {
+    names(*archive, prefix);
+    Archive scanned{archive, security::find_archive_place(*archive), prefix, nesting, {}, {}};
+    payloads(scanned);
+    for (const ZipArchive::Entry& entry : archive->entries()) {
+      if (findings_.size() >= kMaxFindings) return;
+      guarded(prefix + entry.name, [&] { record(scanned, entry); });
+    }
+    storages(scanned);
+    if (scanned.place.kind == ArchiveKind::kScript) script(scanned);
+  }
+
+  // A file that is no zip archive.  `what`: says what it is, with an article.
+  void file(std::string_view bytes, std::uint64_t size, const std::string& record, const std::string& what) {
+    const auto tell = teller(record);
+    if (bytes.empty()) return;
+    if (const std::string code = describe_machine_code(bytes); !code.empty())
+      return add(SecurityKind::kCode, record, code, "machine code: " + code);
+    // torch.load unpickles whatever begins neither as a zip nor as a tar archive.
+    if (is_tar(bytes)) {
+      return add(SecurityKind::kUnknown, record, "",
+                 "it is a tar archive, of which torch.load unpickles what is in it: it was not looked into");
+    }
+    if (starts_as_pickle(bytes)) return security::check_pickle_file(bytes, size, tell);
+    Told told;
+    if (security::check_as_pickle(bytes, size, true, told.teller()))
+      return security::check_pickle_file(bytes, size, tell);
+    told.tell(tell);
+    if (bytes.size() == size && is_json(bytes)) return;
+    if (is_safetensors(bytes, size)) return;
+    if (bytes.size() == size && is_text(bytes) &&
+        bytes.starts_with("version https://git-lfs.github.com/spec/"))
+      return;
+    add(SecurityKind::kUnknown, record, "",
+        "it is " + what + ": fxtrace cannot tell what its reader does with it");
+  }
+
+  void add(SecurityKind kind, const std::string& record, std::string subject, std::string message) {
+    if (findings_.size() >= kMaxFindings) return;
+    if (!seen_
+             .insert(std::to_string(static_cast<int>(kind)) + "\n" +
+                     (kind == SecurityKind::kLibrary ? "" : record) + "\n" + subject + "\n" +
+                     (kind == SecurityKind::kLibrary ? "" : message))
+             .second)
+      return;
+    findings_.push_back({kind, record, std::move(subject), std::move(message)});
+  }
+
+  std::vector<SecurityFinding> take() { return std::move(findings_); }
+
+ private:
+  struct Archive {
+    std::shared_ptr<const ZipArchive> zip;
+    security::ArchivePlace place;
+    std::string prefix;  // of its records in findings
+    int nesting = 0;
+    std::map<std::string, Payload, std::less<>> payloads;     // by record, with the folder
+    std::map<std::string, std::uint64_t, std::less<>> bytes;  // of storages, by record
+  };
+
+  security::Tell teller(const std::string& record) {
+    return [this, record](SecurityKind kind, const std::string& subject, const std::string& message) {
+      add(kind, record, subject, message);
+    };
+  }
+
+  template <class F>
+  void guarded(const std::string& record, const F& f) {
+    try {
+      f();
+    } catch (const Error& error) {
+      add(SecurityKind::kSize, record, "", error.what());
+    }
+  }
+
+  void names(const ZipArchive& archive, const std::string& prefix) {
+    for (const ZipArchive::Entry& entry : archive.entries()) {
+      const std::string record = prefix + entry.name;
+      if (entry.is_link)
+        add(SecurityKind::kPath, record, "", "a symbolic link, which may lead anywhere when it is unpacked");
+      if (const char* problem = problem_of_path(entry.name)) add(SecurityKind::kPath, record, "", problem);
+    }
+  }
+
+  static const char* problem_of_path(std::string_view name) {
+    const bool has_drive = name.size() > 1 && name[1] == ':' && is_word(name[0]);
+    if (name.starts_with('/') || name.starts_with('\\') || has_drive)
+      return "an absolute path: unpacked, it leaves its folder";
+    std::string text(name);
+    std::ranges::replace(text, '\\', '/');
+    text = "/" + text + "/";
+    if (text.find("/../") != std::string::npos) return "a path through '..': unpacked, it leaves its folder";
+    if (name.find("//") != std::string_view::npos)
+      return "a path with an empty part: a reader may take what is behind it for an absolute path";
+    return nullptr;
+  }
+
+  // Weights and constants of exported programs, by the records that torch.export.load asks for: of a name
+  // that begins with a slash nothing is left of the folder, as os.path.join() has it.
+  void payloads(Archive& archive) {
+    if (archive.place.kind != ArchiveKind::kExported) return;
+    for (const ZipArchive::Entry& entry : archive.zip->entries()) {
+      if (reader_of(archive, entry) != Reader::kPayloads) continue;
+      const std::string record = archive.prefix + entry.name;
+      guarded(record, [&] {
+        const JsonDocument document(JsonText{archive.zip->read(entry, security::kMaxPickle)}, entry.name);
+        const std::string folder = entry.name.substr(0, entry.name.rfind('/') + 1);
+        for (const auto& [path, payload] : security::read_payloads(document.root(), teller(record))) {
+          const bool leads_away = path.find('/') != std::string::npos || path.find('\\') != std::string::npos;
+          if (leads_away)
+            add(SecurityKind::kPath, record, path.substr(0, kMaxName),
+                "it has its tensor in '" + path.substr(0, kMaxName) + "', outside of its folder");
+          const std::string named = path.starts_with('/') ? archive.place.folder + path : folder + path;
+          Payload& known = archive.payloads.emplace(named, payload).first->second;
+          known.is_pickled |= payload.is_pickled;
+          known.is_tensor &= payload.is_tensor;
+        }
+      });
+    }
+  }
+
+  static std::string_view name_in(const Archive& archive, const ZipArchive::Entry& entry) {
+    std::string_view name = entry.name;
+    if (!name.starts_with(archive.place.folder)) return {};
+    name.remove_prefix(archive.place.folder.size());
+    return name;
+  }
+  static Reader reader_of(const Archive& archive, const ZipArchive::Entry& entry) {
+    const std::string_view name = name_in(archive, entry);
+    return name.empty() ? Reader::kNobody : security::reader_of(archive.place.kind, name);
+  }
+
+  void record(Archive& archive, const ZipArchive::Entry& entry) {
+    const std::string record = archive.prefix + entry.name;
+    if (entry.name.ends_with('/') && entry.size == 0) return;  // a folder
+    sizes(*archive.zip, entry, record);
+    const std::string head = archive.zip->read(entry, kHead);
+    if (const std::string code = describe_machine_code(head); !code.empty())
+      return add(SecurityKind::kCode, record, code, "machine code: " + code);
+    const auto whole = [&](std::size_t most) { return archive.zip->read(entry, most); };
+    const auto payload = archive.payloads.find(entry.name);
+    Reader reader = reader_of(archive, entry);
+    if (payload != archive.payloads.end()) {
+      reader = Reader::kPayload;
+    } else if (reader == Reader::kPayload) {
+      // Weights beside a compiled model have no configuration there.
+      reader = starts_as_zip(head) ? Reader::kLoaded : Reader::kNobody;
+    }
+    if (is_finder_note(entry, head)) return;
+    switch (reader) {
+      case Reader::kText:
+        if (entry.size > kMaxWord || !is_words(whole(kMaxWord), entry.name.ends_with("extern_modules")))
+          unknown(record, "it should be a number or a word");
+        return;
+      case Reader::kPickle:
+      case Reader::kScriptPickle:
+        return pickle(archive, entry, record,
+                      reader == Reader::kPickle && !is_object_ ? Unpickler::kTorch : Unpickler::kLibTorch);
+      case Reader::kStorage:
+      case Reader::kScriptCode:
+        return;  // as a whole, later
+      case Reader::kProgram: {
+        const JsonDocument document(JsonText{whole(JsonDocument::kMaxText + 1)}, entry.name);
+        return security::check_program(document.root(), teller(record));
+      }
+      case Reader::kPayloads:
+        return;  // before
+      case Reader::kPayload:
+        return this->payload(archive, entry, payload->second, record, head);
+      case Reader::kLoaded:
+        return loaded(archive, entry, record, head);
+      case Reader::kCompiled: {  // of all records of a model one offence
+        constexpr std::string_view kFolder = "data/aotinductor/";
+        const std::size_t start = archive.prefix.size() + archive.place.folder.size() + kFolder.size();
+        return add(SecurityKind::kCode, record.substr(0, record.find('/', start) + 1), "",
+                   "a compiled model, which torch compiles, loads and runs");
+      }
+      case Reader::kPython:
+        return add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
+      case Reader::kBytecode:
+        if (entry.name.ends_with(".pkl")) pickle(archive, entry, record, Unpickler::kLibTorch);
+        return unknown(record, "instructions of the lite interpreter, which reads memory as they say");
+      case Reader::kForCaller:
+        return for_caller(archive, entry, record, head);
+      case Reader::kNobody:
+        return nobody(archive, entry, record, head);
+    }
+  }
+
+  // What macOS puts beside a file when it packs a folder; nothing of torch reads it.
+  static bool is_finder_note(const ZipArchive::Entry& entry, std::string_view head) {
+    constexpr std::string_view kMagic("\0\x05\x16\x07", 4);
+    return entry.name.starts_with("__MACOSX/") && head.starts_with(kMagic) && entry.size < kMaxWord;
+  }
+
+  void unknown(const std::string& record, const std::string& what) {
+    add(SecurityKind::kUnknown, record, "", "cannot tell what a reader does with it: " + what);
+  }
+
+  void pickle(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
+              Unpickler unpickler) {
+    const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+    const auto reading = security::check_pickle(bytes, 0, unpickler, teller(record));
+    if (reading.is_whole && reading.end != bytes.size())
+      unknown(record, std::to_string(bytes.size() - reading.end) + " bytes stand behind its pickle");
+    // data.pkl has its storages in data/; those of a package are together.
+    const std::string_view name = entry.name;
+    std::string folder(name.substr(0, name.rfind('.')));
+    const bool is_package = archive.place.kind == ArchiveKind::kPackage;
+    if (name.ends_with("/bytecode.pkl")) folder = archive.place.folder + "constants";
+    for (const auto& [key, size] : reading.storages) {
+      const std::string named = is_package ? archive.place.folder + ".data/" + key : folder + "/" + key;
+      const auto [place, is_new] = archive.bytes.emplace(named, size);
+      if (!is_new && place->second != size)
+        add(SecurityKind::kSize, record, key.substr(0, kMaxName), "its pickles give a storage two sizes");
+    }
+  }
+
+  void storages(const Archive& archive) {
+    for (const ZipArchive::Entry& entry : archive.zip->entries()) {
+      if (reader_of(archive, entry) != Reader::kStorage) continue;
+      const std::string record = archive.prefix + entry.name;
+      const auto found = archive.bytes.find(entry.name);
+      if (found == archive.bytes.end()) {
+        unknown(record, "no pickle of the archive refers to it");
+      } else if (entry.size == 0 && name_in(archive, entry).starts_with("traced_inputs/")) {
+        continue;  // LibTorch keeps their sizes alone
+      } else if (found->second != entry.size) {
+        add(SecurityKind::kSize, record, "",
+            "it has " + std::to_string(entry.size) + " bytes, and its pickle says " +
+                std::to_string(found->second));
+      }
+    }
+  }
+
+  void payload(Archive& archive, const ZipArchive::Entry& entry, const Payload& payload,
+               const std::string& record, const std::string& head) {
+    const std::string_view last = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
+    const bool is_constant = entry.name.starts_with(archive.place.folder + "data/constants/");
+    if (is_constant && last.starts_with("opaque_obj_")) {
+      const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+      return security::check_pickle_file(bytes, entry.size, teller(record));
+    }
+    if (is_constant && last.starts_with("custom_obj_"))
+      return nested(archive, entry, record, true);  // LibTorch's unpickler reads it
+    if (payload.is_pickled) return loaded(archive, entry, record, head);
+    if (!payload.is_tensor) unknown(record, "its configuration does not say what it is");
+    // Else it is a tensor, whose sizes find_cut_tensors() compares.
+  }
+
+  // What torch.load gets.
+  void loaded(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
+              const std::string& head) {
+    if (starts_as_zip(head)) return nested(archive, entry, record, false);
+    if (entry.size == 0) return;
+    const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+    if (is_tar(bytes)) return file(bytes, entry.size, record, "a tar archive");
+    security::check_pickle_file(bytes, entry.size, teller(record));
+  }
+
+  // Text is text to whoever gets it; other bytes may be anything.
+  void for_caller(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
+                  const std::string& head) {
+    if (starts_as_zip(head)) return nested(archive, entry, record, false);
+    const std::string bytes = archive.zip->read(entry, kMaxForCaller + 1);
+    if (starts_as_pickle(bytes)) return security::check_pickle_file(bytes, entry.size, teller(record));
+    Told told;
+    const bool is_pickle = security::check_as_pickle(bytes, entry.size, false, told.teller());
+    if (is_pickle && archive.place.kind == ArchiveKind::kPackage)
+      return security::check_pickle_file(bytes, entry.size, teller(record));
+    told.tell(teller(record));
+    if (bytes.size() > kMaxForCaller || !is_text(bytes))
+      unknown(record, "it is given to whoever asks for it, and is no text");
+  }
+
+  void nobody(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
+              const std::string& head) {
+    if (starts_as_zip(head)) {
+      nested(archive, entry, record, false);
+      if (archive.place.kind == ArchiveKind::kOther) return;
+    } else {
+      const std::string bytes = archive.zip->read(entry, kMaxForCaller);
+      if (archive.place.kind == ArchiveKind::kOther) return in_folder(entry, bytes, record);
+      // Says more than that it is not recognised.
+      if (starts_as_pickle(bytes))
+        security::check_pickle_file(bytes, entry.size, teller(record));
+      else
+        security::check_as_pickle(bytes, entry.size, false, teller(record));
+    }
+    unknown(record, name_in(archive, entry).empty()
+                        ? "it is not in the folder of the archive's first record"
+                        : "torch writes no record of this name into such an archive");
+  }
+
+  // Of a zip archive that is no model: texts to read, models, and what else there is.
+  void in_folder(const ZipArchive::Entry& entry, std::string_view bytes, const std::string& record) {
+    const std::string_view name = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
+    constexpr std::array<std::string_view, 7> kTexts = {".txt",  ".md",  ".rst", ".csv",
+                                                        ".yaml", ".yml", ".json"};
+    const bool may_be_text =
+        name.find('.') == std::string_view::npos ||
+        std::ranges::any_of(kTexts, [&](std::string_view end) { return name.ends_with(end); });
+    if (may_be_text && bytes.size() == entry.size && is_text(bytes)) {
+      security::check_as_pickle(bytes, entry.size, false, teller(record));
+      return;
+    }
+    file(bytes, entry.size, record, "of no kind that is recognised");
+  }
+
+  void sizes(const ZipArchive& archive, const ZipArchive::Entry& entry, const std::string& record) {
+    if (entry.size == entry.compressed_size) return;
+    if (entry.size > kLarge && entry.size / kMuchLarger > entry.compressed_size) {
+      return add(SecurityKind::kSize, record, "",
+                 "it grows from " + std::to_string(entry.compressed_size) + " to " +
+                     std::to_string(entry.size) + " bytes when it is unpacked");
+    }
+    // Reads it to its end, which has to be where it says.
+    if (entry.size <= kMaxChecked) (void)archive.read(entry, static_cast<std::size_t>(entry.size) + 1);
+  }
+
+  // `is_object`: of a C++ class, which LibTorch unpickles.
+  void nested(const Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
+              bool is_object) {
+    if (archive.nesting == kMaxArchives || ++nested_ > kMaxNested)
+      return add(SecurityKind::kSize, record, "",
+                 "too many archives within archives: it was not looked into");
+    const auto inner = std::make_shared<const ZipArchive>(*archive.zip, entry.name);
+    const bool was_object = std::exchange(is_object_, is_object);
+    zip(inner, record + "/", archive.nesting + 1);
+    is_object_ = was_object;
+  }
+
+  void script(const Archive& archive) {
+    FileInfo info;
+    info.kind = FileKind::kTorchScript;
+    info.zip = archive.zip;
+    info.root =
+        archive.place.folder.substr(0, archive.place.folder.size() - (archive.place.folder.empty() ? 0 : 1));
+    const std::string folder = archive.prefix + archive.place.folder;
+    try {
+      security::check_script(
+          info, [&](const std::string& record, SecurityKind kind, const std::string& subject,
+                    const std::string& message) { add(kind, folder + record, subject, message); });
+    } catch (const Error& error) {
+      unknown(folder + "code/", error.what());
+    }
+  }
+
+  std::vector<SecurityFinding> findings_;
+  std::unordered_set<std::string> seen_;
+  std::size_t nested_ = 0;
+  bool is_object_ = false;
+};
+
+}  // namespace
+
+std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info) {
+  Scan scan;
+  const auto first_bytes = [&](std::size_t most) {
+    return file.read_at(0, static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), most)));
+  };
+  const std::string head = first_bytes(kHead);
+  const auto most_of = [](std::string_view start) {
+    const bool is_read_whole = starts_as_pickle(start) || start.starts_with('{') || start.starts_with('[');
+    return is_read_whole ? security::kMaxPickle : kMaxForCaller;
+  };
+  const bool has_end = info.zip != nullptr || ZipArchive::has_end_record(file);
+  if (has_end) {
+    const auto zip = info.zip != nullptr ? info.zip : std::make_shared<const ZipArchive>(file);
+    // What begins otherwise is another file to torch.load.
+    constexpr std::uint64_t kEmptyZip = 22;
+    if (!starts_as_zip(head) && !(head.starts_with("PK\x05\x06") && file.size() == kEmptyZip))
+      scan.file(first_bytes(most_of(head)), file.size(), "", "a zip archive with other bytes in front");
+    scan.zip(zip, "", 0);
+    const auto place = security::find_archive_place(*zip);
+    const std::string root = info.root.empty() ? "" : info.root + "/";
+    if (is_traceable(info.kind) && place.folder != root)
+      scan.add(SecurityKind::kUnknown, "", "",
+               "readers differ in which folder of the archive holds the model: '" + root + "' or '" +
+                   place.folder + "'");
+  } else {
+    scan.file(first_bytes(most_of(head)), file.size(), "", info.what);
+  }
+  return scan.take();
+}
+
+}  // namespace fxtrace
