@@ -128,7 +128,6 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     return strict_code(traced, collection, input, console,
                        verification.verdict() == verify::Verdict::kEqual ? kDone : kNotEqual);
   };
-  if (const auto known = verify::verdict_without_run(collection)) return finish(*known);
   console.note("the model runs now, as its file says it");
   isolated.begins(Stage::kRunModel);
 
@@ -145,6 +144,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   try {
     return finish(verify_graph(engine, collection, traced.options, load, arguments.options, inputs));
   } catch (const verify::MissingInput& missing) {
+    if (const auto known = verify::not_verified(collection)) return finish(*known);
     std::vector<std::string> hints;
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
     hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");

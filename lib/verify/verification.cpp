@@ -73,6 +73,10 @@ class Verifier {
         options_(options),
         maker_(engine, collection, trace_options, options.seed, given) {
     note_own_modules(collection, done_);
+    if (const auto known = not_verified(collection)) {
+      done_.calls_whole_model = true;
+      done_.why = known->why;
+    }
   }
 
   Verification run() {
@@ -448,17 +452,17 @@ const char* to_string(Verdict verdict) {
 
 Verdict Verification::verdict() const {
   if (fault) return Verdict::kNotEqual;
-  if (!is_run) return Verdict::kNotVerified;
+  if (calls_whole_model) return Verdict::kNotVerified;
   return why.empty() ? Verdict::kEqual : Verdict::kCannotTell;
 }
 
-std::optional<Verification> verdict_without_run(const GraphCollection& collection) {
+std::optional<Verification> not_verified(const GraphCollection& collection) {
   Verification done;
   note_own_modules(collection, done);
   if (std::ranges::find(done.own_modules, "") == done.own_modules.end()) return std::nullopt;
   const auto root = std::ranges::find(collection.modules, "", &ModuleRecord::path);
   const bool has_failed = root != collection.modules.end() && root->failure;
-  done.is_run = false;
+  done.calls_whole_model = true;
   done.why = (has_failed ? "the root failed to trace: " + root->failure->message : "the root is a leaf") +
              "; its graph is a call of it, and there is nothing to compare";
   return done;

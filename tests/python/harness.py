@@ -27,8 +27,8 @@ from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 
 __all__ = ["make_inputs"]
 
-# Namespaces of operators that are the tests' own, or those of torch's tests.
-LIBRARIES = ("_TorchScriptTesting", "fxtrace_test", "fxtrace_test_own")
+# Namespaces of operators that are the tests' own, those of torch's tests, and those of models of the zoo.
+LIBRARIES = ("_TorchScriptTesting", "fxtrace_test", "fxtrace_test_own", "transformers")
 RULES = {"default": [], "no-default-leaves": ["--no-default-leaves"], "max-depth-1": ["--max-depth", "1"]}
 
 
