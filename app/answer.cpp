@@ -11,6 +11,7 @@
 #include "app/option_checks.h"
 #include "app/passes.h"
 #include "graph/collection_summary.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 
 namespace fxtrace::cli {
@@ -44,9 +45,9 @@ std::size_t AnswerArguments::format() const {
     suffixes.emplace_back(formats_[i].suffix);
     if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
   }
-  throw usage_error(
-      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " + listed(suffixes, " and "),
-      {listed(options, " or ") + " writes that format into a file of any name"});
+  throw usage_error("-o " + shell_word(output_) + ": no format has the suffix '" + suffix + "', only " +
+                        listed(suffixes, " and "),
+                    {listed(options, " or ") + " writes that format into a file of any name"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -12,6 +12,7 @@
 #include "app/graphviz.h"
 #include "app/option_checks.h"
 #include "support/error.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 #include "writers/dot_writer.h"
 #include "writers/fx_writer.h"
@@ -103,7 +104,7 @@ const Format& FormatArguments::chosen() const {
     return *found;
   }
   throw usage_error(
-      "-o " + output_ + ": no format has the suffix '" + suffix + "', only " +
+      "-o " + shell_word(output_) + ": no format has the suffix '" + suffix + "', only " +
           column(&Format::suffix, ", ", " and "),
       {column(&Format::name, ", ", " or ") + " behind -f writes that format into a file of any name"});
 }

@@ -177,7 +177,7 @@ void write_modules(const Inspection& inspection, std::ostream& out) {
   write_table(out, rows, {false, false, true, true, true, false});
   if (hidden != 0) {
     out << "... and " << hidden << (hidden == 1 ? " module" : " modules") << " below --max-depth "
-        << *inspection.max_depth << "\n";
+        << std::to_string(*inspection.max_depth) << "\n";
   }
 }
 

@@ -20,6 +20,7 @@
 #include "app/passes.h"
 #include "app/trace_options.h"
 #include "exported/exported_program.h"
+#include "verify/functions.h"
 #include "verify/given_inputs.h"
 #include "verify/inputs.h"
 #include "verify/report.h"
@@ -119,10 +120,19 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     throw input.with_display(input_error("there is no graph to run"));
   GraphCollection& collection = given ? *given : result.collection;
   if (!given) run_passes(traced.passes, collection, console);
+  const auto finish = [&](const verify::Verification& verification) {
+    if (input.file().has_changed())
+      throw input.with_display(input_error(
+          "the file changed meanwhile, so the graph and the model that ran may be of different files"));
+    write(verification, {input.base_name(), arguments.options}, arguments, collection, layout, output);
+    return strict_code(traced, collection, input, console,
+                       verification.verdict() == verify::Verdict::kEqual ? kDone : kNotEqual);
+  };
   console.note("the model runs now, as its file says it");
   isolated.begins(Stage::kRunModel);
 
   const verify::Engine engine(api);
+  verify::keep_callable_operators(engine);
   const verify::ModelSource source{engine, input.file(), info.root, collection, traced.options};
   const auto* program = dynamic_cast<const ExportedProgram*>(result.program.get());
   const verify::Load load = [&] {
@@ -132,11 +142,9 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   const verify::GivenInputs inputs =
       given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);
   try {
-    const verify::Verification verification =
-        verify_graph(engine, collection, traced.options, load, arguments.options, inputs);
-    write(verification, {input.base_name(), arguments.options}, arguments, collection, layout, output);
-    return verification.fault ? kNotEqual : kDone;
+    return finish(verify_graph(engine, collection, traced.options, load, arguments.options, inputs));
   } catch (const verify::MissingInput& missing) {
+    if (const auto known = verify::not_verified(collection)) return finish(*known);
     std::vector<std::string> hints;
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
     hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");

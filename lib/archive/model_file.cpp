@@ -50,6 +50,11 @@ Descriptor open_file(const std::string& path) {
   return descriptor;
 }
 
+// Of the content, which a program may set, and of all that is known of the file, which none can.
+std::array<std::int64_t, 4> times_of(const struct stat& status) {
+  return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+}
+
 }  // namespace
 
 ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
@@ -58,6 +63,7 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
     struct stat status{};
     if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
     size_ = static_cast<std::uint64_t>(status.st_size);
+    times_ = times_of(status);
   } catch (Error& error) {
     error.at(path_);
     throw;
@@ -82,6 +88,12 @@ std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
   std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
   bytes.resize(read_at(offset, bytes.size(), bytes.data()));
   return bytes;
+}
+
+bool ModelFile::has_changed() const {
+  struct stat status{};
+  if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
+  return static_cast<std::uint64_t>(status.st_size) != size_ || times_of(status) != times_;
 }
 
 std::string ModelFile::read_whole() const {

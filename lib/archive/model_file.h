@@ -1,6 +1,7 @@
 // A regular file opened for reading.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,12 +25,15 @@ class ModelFile {
   std::string read_at(std::uint64_t offset, std::size_t size) const;
   // Does the same into `to`; returns the number of bytes.
   std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const;
+  // Returns whether someone has written to the file since it was opened.
+  bool has_changed() const;
   // Returns the whole content.  Throws Error(kInput, at the path).
   std::string read_whole() const;
 
  private:
   std::string path_;
   std::uint64_t size_ = 0;
+  std::array<std::int64_t, 4> times_{};  // of its last change
   std::shared_ptr<const Descriptor> descriptor_;
 };
 

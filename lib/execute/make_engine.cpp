@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -5,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/operator.h>
 #include <torch/csrc/jit/runtime/print_handler.h>
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
@@ -64,6 +66,8 @@ bool prepare() {
     c10::GradMode::set_enabled(false);
     torch::jit::setPrintHandler([](const std::string& /*text*/) {});  // stdout has the answer alone
     torch::jit::setGraphExecutorOptimize(false);
+    // An index beyond the sizes is memory that is not the tensor's.
+    at::globalContext().setCheckSparseTensorInvariants(true);
     at::manual_seed(0);
     const at::Tensor x = at::randn({1, 4, 8, 8});
     at::conv2d(x, at::randn({4, 4, 3, 3}));
@@ -71,6 +75,19 @@ bool prepare() {
     at::linalg_qr(at::randn({4, 4}));
     at::quantize_per_tensor(x, 0.1, 0, at::kQUInt8).dequantize();
     at::globalContext().qEngine();
+    return true;
+  });
+}
+
+bool keep_operators(bool (*is_kept)(const char* name)) {
+  return guarded(false, [&] {
+    const auto is_refused = [&](const auto& known) { return !is_kept(known->schema().name().c_str()); };
+    for (const auto& known : torch::jit::getAllOperators()) {
+      if (is_refused(known)) torch::jit::deregisterOperator(known->schema());
+    }
+    const auto left = torch::jit::getAllOperators();
+    const auto found = std::find_if(left.begin(), left.end(), is_refused);
+    TORCH_CHECK(found == left.end(), "LibTorch does not let go of ", (*found)->schema().name());
     return true;
   });
 }
@@ -148,6 +165,7 @@ FxtraceKind kind_of(const c10::IValue& value) {
   if (value.isList()) return kFxtraceList;
   if (value.isTuple()) return kFxtraceTuple;
   if (value.isGenericDict()) return kFxtraceDict;
+  if (value.isDevice()) return kFxtraceDevice;
   if (value.isObject()) return kFxtraceObject;
   return kFxtraceOther;
 }
@@ -187,6 +205,7 @@ FxtraceEngine make_engine() {
   FxtraceEngine engine{};
   engine.failure = [] { return failure_text().c_str(); };
   engine.prepare = prepare;
+  engine.keep_operators = keep_operators;
   engine.seed = [](uint64_t seed) { at::manual_seed(seed); };
   engine.set_grad = [](bool on) { c10::GradMode::set_enabled(on); };
   engine.release = [](FxtraceValue* value) { delete value; };

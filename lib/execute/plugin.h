@@ -31,6 +31,7 @@ enum FxtraceKind {
   kFxtraceList,
   kFxtraceTuple,
   kFxtraceDict,
+  kFxtraceDevice,
   kFxtraceObject,  // an instance of a class, modules included
   kFxtraceOther
 };
@@ -144,6 +145,11 @@ struct FxtraceEngine {
   // --- Calls a function that torch implements in Python only: "torch.amp.autocast_mode._enter_autocast".
   FxtraceValue* (*call_python)(const char* name, const FxtraceArguments* arguments);
   void (*leave_modes)();  // leaves all modes that were entered
+
+  // --- which operators there are ---
+  // Forgets those that `is_kept` ("aten::add") says no to: neither call() nor the code of an archive finds
+  // them.
+  bool (*keep_operators)(bool (*is_kept)(const char* name));
 
   // --- objects of C++ classes ---
   FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // as torch.export.save writes one

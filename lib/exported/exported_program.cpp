@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -24,7 +25,7 @@ std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {
     if (text.size() > 400) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + name;
+    text += (text.empty() ? "" : ", ") + shell_word(name);
   }
   return text;
 }
@@ -33,15 +34,17 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
   const auto& models = archive.models();
   if (!wanted) {
     if (models.size() == 1) return models.front();
-    throw usage_error("the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
-                      {"choose one with --model NAME"});
+    throw usage_error(
+        "the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
+        {"choose one with --model NAME"});
   }
   if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
   if (archive.has_compiled(*wanted)) {
     throw usage_error("'" + *wanted + "' was compiled by AOTInductor: machine code, which holds no graph",
                       {"the archive's exported programs are " + joined(models)});
   }
-  throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
+  throw usage_error("no model named '" + *wanted + "' in the archive, which holds " +
+                    joined(models));
 }
 
 constexpr std::string_view kTokenRole = "token";

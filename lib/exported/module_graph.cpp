@@ -23,6 +23,7 @@
 #include "graph/text_form.h"
 #include "support/error.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 #include "trace/guard_expression.h"
 #include "trace/input_choice.h"
 
@@ -755,7 +756,7 @@ class ModuleGraphBuilder {
       const auto& entry = program_.signature().inputs[i];
       if (entry.target || inputs.size() > 400) continue;
       const Meta& meta = bound_.graph().values[bound_.graph().inputs[i].value.index].meta;
-      inputs += (inputs.empty() ? "" : ", ") + entry.name;
+      inputs += (inputs.empty() ? "" : ", ") + shell_word(entry.name);
       inputs += entry.value ? " (fixed)" : ": " + meta.type.value_or("Tensor");
     }
     throw usage_error(what, {inputs.empty() ? "the program has no inputs" : "the inputs are " + inputs});

@@ -11,6 +11,7 @@
 
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/shell_word.h"
 #include "symbolic/sym_int.h"
 #include "trace/input_spec.h"
 
@@ -110,7 +111,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
                                const GraphSignature& signature) {
   if (!options.dimensions.empty()) add_names(graph);
   for (const DimensionRange& range : options.dimensions) {
-    narrow(range.name, {range.low, range.high}, "--dim " + range.name + "=" + range_text(range));
+    narrow(range.name, {range.low, range.high}, "--dim " + shell_word(range.name + "=" + range_text(range)));
   }
   for (const ConcreteArg& concrete : options.concrete) {
     const auto* number = concrete.value.get_if<std::int64_t>();
@@ -119,7 +120,7 @@ void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& 
       const Meta& meta = graph.values[graph.inputs[i].value.index].meta;
       if (signature.inputs[i].target || signature.inputs[i].name != concrete.name) continue;
       if (!meta.value || meta.value->number() || meta.kind() != ValueKind::kInt) continue;
-      fix(*meta.value, *number, "--concrete " + concrete.name + "=" + std::to_string(*number));
+      fix(*meta.value, *number, "--concrete " + shell_word(concrete.name + "=" + std::to_string(*number)));
     }
   }
 }
@@ -154,7 +155,7 @@ std::string ProgramDimensions::list() const {
   for (const auto& name : names_) {
     if (text.size() > kLongest) return text + ", ...";
     const Range range = known_.range(name);
-    text += (text.empty() ? "" : ", ") + name;
+    text += (text.empty() ? "" : ", ") + shell_word(name);
     if (range.low || range.high) text += " (" + text_of(range) + ")";
   }
   return text;

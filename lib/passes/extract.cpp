@@ -21,6 +21,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -31,9 +32,9 @@ bool is_within(std::string_view path, std::string_view module) {
 
 Error no_such(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
   const std::string nearest = find_nearest(name, names);
-  return usage_error(
-      "there is no " + what + " '" + name + "'",
-      nearest.empty() ? std::vector<std::string>() : std::vector{"did you mean " + nearest + "?"});
+  return usage_error("there is no " + what + " '" + name + "'",
+                     nearest.empty() ? std::vector<std::string>()
+                                     : std::vector{"did you mean " + shell_word(nearest) + "?"});
 }
 
 using Made = std::unordered_map<std::uint32_t, NodeId>;  // by the old id
@@ -176,7 +177,7 @@ class Finder {
       if (path == module.path || !is_within(path, module.path)) continue;
       if (module.status == ModuleStatus::kLeaf) {
         return usage_error(path + " is in " + path_text(module.path) + ", which is a leaf",
-                           {"--no-leaf '@" + module.path + "' traces into a leaf"});
+                           {"--no-leaf " + shell_quoted("@" + module.path) + " traces into a leaf"});
       }
       if (module.status == ModuleStatus::kFailed && part_.graph.empty()) {
         return usage_error(path + " is in " + path_text(module.path) + ", which failed to trace",

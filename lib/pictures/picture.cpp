@@ -9,6 +9,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -60,18 +61,19 @@ class Maker {
     if (record != outline.modules.end()) {
       const ModuleStatus status = record->second->status;
       const bool is_leaf = status == ModuleStatus::kLeaf;
-      throw usage_error("--focus " + path + ": nothing of the module is in a graph: it " +
+      throw usage_error("--focus " + shell_word(path) + ": nothing of the module is in a graph: it " +
                             (is_leaf                           ? "is a leaf"
                              : status == ModuleStatus::kFailed ? "failed to trace"
                                                                : "is not called"),
-                        {is_leaf ? "trace with --no-leaf @" + path + " to look inside"
+                        {is_leaf ? "trace with --no-leaf " + shell_word("@" + path) + " to look inside"
                                  : "fxtrace inspect lists the modules"});
     }
     std::vector<std::string> known;
     for (const ModuleRecord& module : collection_.modules) known.push_back(module.path);
     const std::string near = find_nearest(path, known);
-    throw usage_error("--focus " + path + ": the model has no such module",
-                      {near.empty() ? "fxtrace inspect lists the modules" : "did you mean " + near + "?"});
+    throw usage_error(
+        "--focus " + shell_word(path) + ": the model has no such module",
+        {near.empty() ? "fxtrace inspect lists the modules" : "did you mean " + shell_word(near) + "?"});
   }
 
   bool is_in_any(Index index, const std::vector<Index>& boxes) const {

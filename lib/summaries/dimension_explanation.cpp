@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/identifier.h"
 #include "support/nearest.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -177,7 +178,7 @@ class DimensionExplainer {
   Error unknown() const {
     if (names_.empty()) {
       const bool is_script = collection_.model.is_torchscript();
-      return usage_error("--dim " + name_ + ": the model has no named dimensions",
+      return usage_error("--dim " + shell_word(name_) + ": the model has no named dimensions",
                          {is_script ? "--input gives its inputs sizes by name: --input 'x=float32[batch,3]'"
                                     : "all of its sizes are numbers"});
     }
@@ -185,8 +186,9 @@ class DimensionExplainer {
     constexpr std::size_t kMost = 20;
     const std::vector<std::string> shown(
         names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMost)));
-    return usage_error("--dim " + name_ + ": the model has no such dimension" + did_you_mean(name_, names),
-                       {"the dimensions are " + joined(shown) + (names.size() > kMost ? ", ..." : "")});
+    return usage_error(
+        "--dim " + shell_word(name_) + ": the model has no such dimension" + did_you_mean(name_, names),
+        {"the dimensions are " + joined(shown, shell_word) + (names.size() > kMost ? ", ..." : "")});
   }
 
   const GraphCollection& collection_;

@@ -14,6 +14,7 @@
 #include "support/nearest.h"
 #include "support/number_in.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -341,7 +342,8 @@ std::vector<GuardExplanation> find_guards(const GraphCollection& collection, con
     details.push_back("there are " + std::to_string(all.size()) + ", from 1");
   } else {
     const std::string nearest = find_nearest(asked, all);
-    details.push_back(nearest.empty() ? "fxtrace trace writes them" : "did you mean '" + nearest + "'?");
+    details.push_back(nearest.empty() ? "fxtrace trace writes them"
+                                      : "did you mean " + shell_quoted(nearest) + "?");
   }
   throw usage_error("--guard: no guard '" + asked + "'", std::move(details));
 }
@@ -378,7 +380,7 @@ std::vector<std::string> find_modules(const GraphCollection& collection, const s
   const std::string nearest = find_nearest(pattern, paths);
   throw usage_error("the model has no module '" + pattern + "'",
                     nearest.empty() ? std::vector<std::string>{}
-                                    : std::vector<std::string>{"did you mean " + nearest + "?"});
+                                    : std::vector<std::string>{"did you mean " + shell_word(nearest) + "?"});
 }
 
 }  // namespace fxtrace

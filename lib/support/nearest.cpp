@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstddef>
 
+#include "support/shell_word.h"
+
 namespace fxtrace {
 namespace {
 
@@ -44,7 +46,7 @@ std::string find_nearest(std::string_view text, const std::vector<std::string>& 
 
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
   const std::string nearest = find_nearest(text, candidates);
-  return nearest.empty() ? "" : ", did you mean '" + nearest + "'?";
+  return nearest.empty() ? "" : ", did you mean " + shell_quoted(nearest) + "?";
 }
 
 }  // namespace fxtrace

@@ -6,14 +6,19 @@
 
 namespace fxtrace {
 
-// Returns the text as one word of a POSIX shell.
+// Returns the text as one word of a POSIX shell, in quotes.
+inline std::string shell_quoted(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// Does the same, without quotes where none are needed.
 inline std::string shell_word(std::string_view text) {
   constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.,:/+@%";
   if (!text.empty() && text.find_first_not_of(kSafe) == std::string_view::npos) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
+  return shell_quoted(text);
 }
 
 }  // namespace fxtrace

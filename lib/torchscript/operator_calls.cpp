@@ -8,6 +8,7 @@
 #include "operators/operators.h"
 #include "script/plain_operators.h"
 #include "script/tensor_elements.h"
+#include "support/shell_word.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/run.h"
@@ -213,8 +214,9 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
       if (const Proxy* dict = values.empty() ? nullptr : recording_.find_recorded(values[0]);
           dict != nullptr && dict->static_type->kind() == TypeKind::kDict) {
         const std::string input = recording_.describe(values[0]);
-        frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input '" + input +
-                           ".KEY=float32[...]', once for each key, says which it has",
+        frames_.refuse(schema.name + " of a dict whose keys are not known: " + input + "; --input " +
+                           shell_quoted(input + ".KEY=float32[...]") +
+                           ", once for each key, says which it has",
                        node);
       }
       frames_.refuse(schema.name + " of a value that depends on an input", node);

@@ -9,6 +9,7 @@
 #include "script/builtin_functions.h"
 #include "support/error.h"
 #include "support/identifier.h"
+#include "support/shell_word.h"
 #include "torchscript/convert.h"
 
 namespace fxtrace::torchscript {
@@ -62,7 +63,7 @@ std::vector<std::string> provide_operators(TorchScriptArchive& archive, const Tr
       table.declare(schema, resolve);
     } catch (const Error& e) {
       throw usage_error(
-          "--op-schema: invalid operator schema '" + schema + "': " + readable_message(e.what()),
+          "--op-schema: invalid operator schema " + shell_quoted(schema) + ": " + readable_message(e.what()),
           {"a schema looks like 'pkg::op(Tensor x, int n=1, *, bool flag=False) -> Tensor'"});
     }
   }
@@ -84,15 +85,14 @@ std::vector<std::string> provide_operators(TorchScriptArchive& archive, const Tr
       } else {
         archive.program().declare_method(inferred.class_name, inferred.schema);
       }
-      warnings.push_back(what + " is unknown; declared from its calls as '" + inferred.schema + "'");
+      warnings.push_back(what + " is unknown; declared from its calls as " + shell_quoted(inferred.schema));
       continue;
     }
     const std::string why = what + " is unknown, and its calls do not tell what it gives";
-    warnings.push_back(
-        why + ": modules that call it fail" +
-        (inferred.class_name.empty()
-             ? "; --op-schema '" + inferred.schema + "' with its types or --op-library LIB makes it known"
-             : ""));
+    warnings.push_back(why + ": modules that call it fail" +
+                       (inferred.class_name.empty() ? "; --op-schema " + shell_quoted(inferred.schema) +
+                                                          " with its types or --op-library LIB makes it known"
+                                                    : ""));
     for (const auto& [function, call] : inferred.callers)
       archive.add_not_followed(
           function, {inferred.name, inferred.class_name.empty() ? inferred.schema : "", why, call});

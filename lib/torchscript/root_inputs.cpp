@@ -12,6 +12,7 @@
 #include "script/value_text.h"
 #include "support/error.h"
 #include "support/number_in.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 #include "symbolic/expression.h"
 #include "torchscript/abstract.h"
@@ -146,7 +147,7 @@ void RootInputs::fail(const std::string& what) const {
   std::string inputs;
   for (std::size_t i = 1; i < schema_.arguments.size(); ++i) {
     const auto& formal = schema_.arguments[i];
-    inputs += (inputs.empty() ? "" : ", ") + formal.name + ": " + type_name(*formal.type);
+    inputs += (inputs.empty() ? "" : ", ") + shell_word(formal.name) + ": " + type_name(*formal.type);
     if (formal.default_value)
       inputs += " = " + python_text(archive_.value_of(*formal.default_value), &archive_);
   }
@@ -199,7 +200,7 @@ Argument RootInputs::structure(const TypePtr& type, const std::string& path) con
   }
   const auto list = type->as<ListType>();
   if (!list && !tuple)
-    fail("--input " + path + "." + keys[0] + ": '" + path + "' is " + type_name(*type) +
+    fail("--input " + shell_word(path + "." + keys[0]) + ": '" + path + "' is " + type_name(*type) +
          ", which has no parts");
   const std::size_t count = tuple ? tuple->items().size() : keys.size();
   Argument::List items;
@@ -229,7 +230,8 @@ AbstractValue RootInputs::known(TypePtr& type, const Place& place) {
   type = wanted;
   if (!spec.dtype) {
     if (spec.value.is_number()) {
-      fail("'" + place.path + "' is a constant; use --concrete " + place.path + "=" + spec.value.text());
+      fail("'" + place.path + "' is a constant; use --concrete " +
+           shell_word(place.path + "=" + spec.value.text()));
     }
     return {spec.value};
   }
@@ -256,7 +258,7 @@ std::vector<BoundInput> RootInputs::bind() {
     bound.push_back(bind_input(schema_.arguments[i], choice.decide(schema_.arguments[i].name)));
   }
   for (const Dummy& dummy : dummies_) {
-    if (!dummy.used) fail("--input " + dummy.path + ": no such part remains of the input");
+    if (!dummy.used) fail("--input " + shell_word(dummy.path) + ": no such part remains of the input");
   }
   return bound;
 }

@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "support/number_in.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 #include "torchscript/bound_torchscript_program.h"
 #include "torchscript/convert.h"
@@ -269,9 +270,10 @@ std::string TorchScriptProgram::method_to_trace(const std::string& asked) const 
     if (!function->name().starts_with("__")) methods.emplace_back(function->name());
   }
   if (asked == "forward" && methods.size() == 1) return methods.front();
-  throw usage_error("the root module has no method '" + asked + "'",
-                    {methods.empty() ? "it has no methods at all"
-                                     : "--method NAME traces one of its methods: " + joined(methods)});
+  throw usage_error(
+      "the root module has no method '" + asked + "'",
+      {methods.empty() ? "it has no methods at all"
+                       : "--method NAME traces one of its methods: " + joined(methods, shell_word)});
 }
 
 bool TorchScriptProgram::has_method(const std::string& name) const {

@@ -10,6 +10,7 @@
 #include "support/identifier.h"
 #include "support/nearest.h"
 #include "support/number_in.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -46,8 +47,6 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
   return text;
 }
-
-std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 std::string_view without_prefix(std::string_view text, std::string_view prefix) {
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
@@ -102,7 +101,7 @@ class SpecReader {
       return parsed;
     }
     const std::size_t close = text.rfind(']');
-    if (close == std::string_view::npos || close < open) fail("missing ']' in " + in_quotes(text));
+    if (close == std::string_view::npos || close < open) fail("missing ']' in " + shell_quoted(text));
     parsed.dtype = dtype(trimmed(text.substr(0, open)));
     const auto sizes = split_sizes(text.substr(open + 1, close - open - 1));
     for (std::size_t i = 0; i < sizes.size(); ++i) parsed.shape.push_back(size(sizes[i], i));
@@ -112,7 +111,7 @@ class SpecReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw usage_error("--input " + spec_.name + ": " + what, {kSpecHint});
+    throw usage_error("--input " + shell_word(spec_.name) + ": " + what, {kSpecHint});
   }
 
   SymInt integer(std::string_view text) const {
@@ -120,16 +119,17 @@ class SpecReader {
     // "+short" is no other dimension than "short".
     const std::string name = value ? value->text() : std::string(text);
     if (find_dtype(name)) {
-      fail(in_quotes(name) + " is a dtype; a tensor also needs its sizes: " + name + "[...]");
+      fail(shell_quoted(name) + " is a dtype; a tensor also needs its sizes: " + name + "[...]");
     }
     if (value) return *value;
-    fail(in_quotes(text) + " is neither a tensor nor an integer expression");
+    fail(shell_quoted(text) + " is neither a tensor nor an integer expression");
   }
 
   std::string dtype(std::string_view name) const {
     if (name.empty()) fail("missing dtype before the sizes");
     if (auto known = find_dtype(name)) return *known;
-    fail(in_quotes(name) + " is not a dtype" + did_you_mean(without_prefix(name, "torch."), dtype_names()));
+    fail(shell_quoted(name) + " is not a dtype" +
+         did_you_mean(without_prefix(name, "torch."), dtype_names()));
   }
 
   SymInt size(std::string_view text, std::size_t index) const {
@@ -137,7 +137,7 @@ class SpecReader {
     if (text.empty()) fail(which + " is empty");
     const auto value = SymInt::parse(text);
     if (!value) {
-      fail(which + " is " + in_quotes(text) + "; expected a number, a name or an expression of names");
+      fail(which + " is " + shell_quoted(text) + "; expected a number, a name or an expression of names");
     }
     if (value->number() && *value->number() < 0) fail(which + " is negative: " + std::string(text));
     return *value;
@@ -145,7 +145,7 @@ class SpecReader {
 
   std::optional<std::string> device(std::string_view text) const {
     if (text.empty()) return std::nullopt;
-    if (!text.starts_with("@")) fail("unexpected " + in_quotes(text) + " after the sizes");
+    if (!text.starts_with("@")) fail("unexpected " + shell_quoted(text) + " after the sizes");
     const std::string_view name = text.substr(1);
     const std::string_view type = name.substr(0, name.find(':'));
     const bool has_index = type.size() < name.size();
@@ -154,7 +154,7 @@ class SpecReader {
         !index.empty() && index.size() <= 3 &&
         std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (std::find(kDevices.begin(), kDevices.end(), type) == kDevices.end() || !is_number) {
-      fail(in_quotes(name) + " is not a device");
+      fail(shell_quoted(name) + " is not a device");
     }
     if (type == "cpu") return std::nullopt;
     return std::string(name);
@@ -183,7 +183,7 @@ InputSpec make_input_spec(std::string_view name, std::string_view text) {
                        name.find("..") == std::string_view::npos &&
                        name.find_first_of("[](),= \t") == std::string_view::npos;
   if (!is_path) {
-    throw usage_error("--input: " + in_quotes(name) + " is not the name of an input",
+    throw usage_error("--input: " + shell_quoted(name) + " is not the name of an input",
                       {"inputs are named by path or position: --input 'past.0.k=float32[1,8]' --input "
                        "'0=float32[1,8]'"});
   }
@@ -200,16 +200,16 @@ InputSpec read_input_spec(std::string_view text, std::size_t position) {
 
 DimensionRange make_dimension_range(std::string_view name, std::string_view text) {
   const auto fail = [&](const std::string& what) -> Error {
-    return usage_error("--dim " + std::string(name) + ": " + what, {kDimHint});
+    return usage_error("--dim " + shell_word(name) + ": " + what, {kDimHint});
   };
   if (!is_identifier(name)) {
-    throw usage_error("--dim: " + in_quotes(name) + " is not a valid name for a dimension", {kDimHint});
+    throw usage_error("--dim: " + shell_quoted(name) + " is not a valid name for a dimension", {kDimHint});
   }
   const auto bound = [&](std::string_view word) -> std::optional<std::int64_t> {
     word = trimmed(word);
     if (word.empty()) return std::nullopt;
     const auto number = read_bound(word);
-    if (!number) throw fail(in_quotes(word) + " is not a non-negative integer");
+    if (!number) throw fail(shell_quoted(word) + " is not a non-negative integer");
     return number;
   };
   DimensionRange range{std::string(name), std::nullopt, std::nullopt};
@@ -231,7 +231,7 @@ DimensionRange make_dimension_range(std::string_view name, std::string_view text
 DimensionRange read_dimension_range(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    throw usage_error("--dim takes NAME=LO..HI, not " + in_quotes(text), {kDimHint});
+    throw usage_error("--dim takes NAME=LO..HI, not " + shell_quoted(text), {kDimHint});
   }
   return make_dimension_range(trimmed(text.substr(0, equals)), text.substr(equals + 1));
 }
@@ -260,10 +260,10 @@ std::vector<std::string> named_dimensions(const std::vector<InputSpec>& specs) {
 void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vector<std::string>& known) {
   for (const DimensionRange& range : ranges) {
     if (std::find(known.begin(), known.end(), range.name) != known.end()) continue;
-    throw usage_error(
-        "--dim: no dimension named " + in_quotes(range.name),
-        {known.empty() ? "no dimension has a name; --input 'x=float32[" + range.name + ",3]' gives it one"
-                       : "named dimensions: " + joined(known)});
+    throw usage_error("--dim: no dimension named " + shell_quoted(range.name),
+                      {known.empty() ? "no dimension has a name; --input " +
+                                           shell_quoted("x=float32[" + range.name + ",3]") + " gives it one"
+                                     : "named dimensions: " + joined(known, shell_word)});
   }
 }
 
@@ -273,7 +273,7 @@ ShapeEnv make_dimensions(const TraceOptions& options) {
   for (const auto& name : named_dimensions(options.inputs)) dimensions.narrow(name, {0, std::nullopt});
   for (const DimensionRange& range : options.dimensions) {
     if (dimensions.narrow(range.name, {range.low.value_or(0), range.high})) continue;
-    throw usage_error("--dim: the ranges of " + in_quotes(range.name) + " do not overlap: " +
+    throw usage_error("--dim: the ranges of " + shell_quoted(range.name) + " do not overlap: " +
                       to_string(dimensions.range(range.name)) + " and " + range_text(range));
   }
   return dimensions;

@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
+#include "support/shell_word.h"
 #include "support/words.h"
 #include "trace/graph_tracer.h"
 
@@ -295,7 +296,8 @@ class Candidates {
 };
 
 std::string unmatched_message(const std::string& rule, const std::string& would) {
-  return "rule '" + rule + "' matched nothing" + (would.empty() ? "" : "; '" + would + "' would match");
+  return "rule " + shell_quoted(rule) + " matched nothing" +
+         (would.empty() ? "" : "; " + shell_quoted(would) + " would match");
 }
 
 // The rule that was most likely meant: of the same name in any package or at any path, a path for a type or

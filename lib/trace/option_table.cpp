@@ -10,6 +10,7 @@
 
 #include "support/error.h"
 #include "support/glob.h"
+#include "support/shell_word.h"
 #include "trace/config_values.h"
 #include "trace/input_spec.h"
 #include "trace/leaf_rules.h"
@@ -223,7 +224,7 @@ ConcreteArg read_concrete(const std::string& text, const OptionSource& source) {
   ConcreteArg concrete{text.substr(0, equals), {}};
   std::string value = text.substr(equals + 1);
   if (value.starts_with("@")) value = source.read_file(value.substr(1));
-  concrete.value = parse_concrete(value, "--concrete " + concrete.name);
+  concrete.value = parse_concrete(value, "--concrete " + shell_word(concrete.name));
   return concrete;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "families/python_spelling.h"
+#include "operators/callable_operators.h"
 
 namespace fxtrace::verify {
 
@@ -35,6 +36,11 @@ const Names& attributes() {
   return names;
 }
 
+// What is in no namespace of LibTorch's own is of a library that --op-library names.
+bool may_call(std::string_view space, std::string_view name) {
+  return is_callable_operator(space, name) || !is_torch_operator_space(space);
+}
+
 std::string found_in(const Names& names, std::string_view name) {
   const auto found = names.find(name);
   return found == names.end() ? std::string() : std::string(found->second);
@@ -45,6 +51,8 @@ RunValue read_attribute(const Engine& engine, const RunArguments& arguments) {
   const std::string name = engine.text_of(arguments.positional.at(1));
   if (engine.kind(holder) == kFxtraceObject) return engine.attribute(holder, name);
   const std::string known = found_in(attributes(), name);
+  if (known.empty() && !is_callable_operator("prim", name))
+    throw RunError("a tensor has no attribute " + name);
   return engine.call(known.empty() ? "prim::" + name : known, std::nullopt, {{holder}, {}});
 }
 
@@ -240,6 +248,20 @@ class HigherOrder {
 
 }  // namespace
 
+void keep_callable_operators(const Engine& engine) {
+  engine.check(engine.api().keep_operators([](const char* name) {
+    const std::string_view text = name;
+    const std::size_t colons = text.find("::");
+    const std::string_view space = text.substr(0, colons);
+    const std::string_view rest =
+        colons == std::string_view::npos ? std::string_view() : text.substr(colons + 2);
+    // What TorchScript's own code is made of, and what measures a part of it.
+    if (space == "prim") return !rest.starts_with("rpc_");
+    if (space == "profiler") return rest == "_record_function_enter_new" || rest == "_record_function_exit";
+    return may_call(space, rest);
+  }));
+}
+
 RunValue run_function(const Engine& engine, const FunctionCall& call) {
   const TargetParts parts = parse_target(call.target);
   if (parts.kind == TargetKind::kHigherOrder) return HigherOrder(engine, call).run(parts.name);
@@ -252,6 +274,8 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   }
   if (call.slice) return slice_of(engine, arguments.positional.at(0), *call.slice);
   if (parts.kind == TargetKind::kPython) return run_python(engine, call.target, arguments);
+  if (!may_call(parts.space, parts.name))
+    throw CannotRun(call.target + " is refused: it is not known to only compute");
   const std::string overload = parts.overload == "default" ? "" : std::string(parts.overload);
   return engine.call(std::string(parts.space) + "::" + std::string(parts.name), overload, arguments);
 }

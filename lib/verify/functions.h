@@ -27,7 +27,12 @@ struct FunctionCall {
 // which change how operators run, and tolist.
 bool is_torch_function(const std::string& target);
 
-// Throws RunError when LibTorch fails, and CannotRun for a function that LibTorch does not have.
+// Leaves LibTorch those of its operators that only compute (operators/callable_operators.h), and all that
+// libraries have registered.  For the code of archives too, so before one is loaded.
+void keep_callable_operators(const Engine& engine);
+
+// Throws RunError when LibTorch fails, and CannotRun for a function that LibTorch does not have or that does
+// more than compute.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 
 }  // namespace fxtrace::verify

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/shell_word.h"
 #include "verify/functions.h"
 
 namespace fxtrace::verify {
@@ -96,7 +97,7 @@ class GraphRun {
     if (node.is_recorded && !node.program->nodes.empty()) return call_module(node);
     if (node.is_recorded) {
       throw CannotRun("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
-                      *node.target + " traces into it");
+                      shell_word(*node.target) + " traces into it");
     }
     const TargetParts target = target_parts(node);
     const bool may_be_the_models =

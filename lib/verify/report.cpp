@@ -8,6 +8,8 @@
 
 #include "support/json_emitter.h"
 #include "support/printable.h"
+#include "support/qualified_name.h"
+#include "support/words.h"
 
 namespace fxtrace::verify {
 namespace {
@@ -80,6 +82,22 @@ void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary
   });
 }
 
+// "; 2 modules ran as themselves"
+std::string own_text(const Verification& verification) {
+  if (verification.own_modules.empty()) return {};
+  const auto count = static_cast<std::int64_t>(verification.own_modules.size());
+  return "; " + counted(count, "module ran as itself", "modules ran as themselves");
+}
+
+std::string failed_text(const Verification& verification) {
+  constexpr std::size_t kMost = 10;
+  std::vector<std::string> paths = verification.failed_modules;
+  const std::size_t more = paths.size() > kMost ? paths.size() - kMost : 0;
+  paths.resize(paths.size() - more);
+  const std::string rest = more == 0 ? "" : ", and " + std::to_string(more) + " more";
+  return "  failed to trace, so nothing inside was compared: " + joined(paths, path_text) + rest;
+}
+
 // "; 2 runs (batch=3) (batch=5)", and where their inputs are from.
 std::string runs_text(const Verification& verification,
                       const std::function<std::string(std::size_t)>& with_sizes) {
@@ -100,12 +118,20 @@ void write_text(const Verification& verification, const Subject& subject, std::o
     const std::string& sizes = verification.sizes.at(run);
     return sizes.empty() ? std::string() : " (" + sizes + ")";
   };
-  if (!verification.fault) {
-    std::string text = "equal, " + tolerance(subject.options) + ": " +
-                       counted(verification.nodes, "node", "nodes") + ", " +
-                       counted(verification.tensors, "tensor", "tensors") + " as the graph says";
+  const Verdict verdict = verification.verdict();
+  if (verdict == Verdict::kNotVerified) return line("not verified: " + verification.why);
+  if (verdict != Verdict::kNotEqual) {
+    if (verdict == Verdict::kCannotTell) {
+      line("cannot tell whether they are equal:");
+      line("  " + verification.why);
+    }
+    std::string text = (verdict == Verdict::kEqual ? "equal, " : "  what is compared is equal, ") +
+                       tolerance(subject.options) + ": " + counted(verification.nodes, "node", "nodes") +
+                       ", " + counted(verification.tensors, "tensor", "tensors") + " as the graph says";
     if (verification.guards != 0) text += ", " + counted(verification.guards, "guard holds", "guards hold");
-    return line(text + runs_text(verification, with_sizes));
+    line(text + own_text(verification) + runs_text(verification, with_sizes));
+    if (!verification.failed_modules.empty()) line(failed_text(verification));
+    return;
   }
   const Fault& fault = *verification.fault;
   std::string where;
@@ -130,7 +156,9 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.field("format", "fxtrace.verification");
     json.field("version", 1);
     json.field("model", subject.model);
-    json.field("equal", !verification.fault);
+    json.field("equal", verification.verdict() == Verdict::kEqual);
+    json.field("verdict", to_string(verification.verdict()));
+    json.text_or_null("why", verification.why);
     json.field("runs", static_cast<std::int64_t>(verification.sizes.size()));
     json.field("seed", static_cast<std::int64_t>(subject.options.seed));
     json.field("atol", subject.options.absolute);
@@ -141,6 +169,8 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.field("nodes", verification.nodes);
     json.field("tensors", verification.tensors);
     json.field("guards", verification.guards);
+    json.field("own_modules", verification.own_modules);
+    json.field("failed_modules", verification.failed_modules);
     json.key("fault");
     if (verification.fault) {
       json.object_lines([&] { write_fault(json, *verification.fault); });

@@ -1,6 +1,7 @@
 #include "verify/verification.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -32,6 +33,28 @@ bool keeps_state(const ModuleGraph& graph) {
   });
 }
 
+// Calls f(node) for each call of a module, in the bodies of control flow too.
+template <class F>
+void for_each_module_call(const ModuleGraph& graph, const F& f) {
+  for (const NodeId id : graph.graph.order()) {
+    const Node& node = graph.graph.node(id);
+    if (node.op == Opcode::kCallModule) f(node);
+  }
+  for (const Subgraph& body : graph.subgraphs) for_each_module_call(body.graph, f);
+}
+
+void note_own_modules(const GraphCollection& collection, Verification& done) {
+  std::unordered_set<std::string_view> failed, seen;
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.status == ModuleStatus::kFailed) failed.insert(module.path);
+  }
+  for_each_module_call(collection.graphs.front(), [&](const Node& node) {
+    if (!seen.insert(*node.target).second) return;
+    done.own_modules.push_back(*node.target);
+    if (failed.contains(*node.target)) done.failed_modules.push_back(*node.target);
+  });
+}
+
 // What one run gave, and where its changes went.
 struct Outcome {
   RunValue result;
@@ -48,7 +71,13 @@ class Verifier {
         is_torchscript_(collection.model.is_torchscript()),
         load_(load),
         options_(options),
-        maker_(engine, collection, trace_options, options.seed, given) {}
+        maker_(engine, collection, trace_options, options.seed, given) {
+    note_own_modules(collection, done_);
+    if (const auto known = not_verified(collection)) {
+      done_.calls_whole_model = true;
+      done_.why = known->why;
+    }
+  }
 
   Verification run() {
     // What a call leaves behind, the next one reads.
@@ -288,7 +317,10 @@ class Verifier {
       }
       return;
     }
-    if (kind == kFxtraceObject || kind == kFxtraceOther) return;
+    if (kind == kFxtraceObject || kind == kFxtraceOther) {
+      if (done_.why.empty()) done_.why = place + " is of a kind that is not compared: " + short_text(ours);
+      return;
+    }
     if (engine_.text_of(ours) != engine_.text_of(theirs))
       differ(place, "it is " + short_text(ours) + ", and the model's is " + short_text(theirs));
   }
@@ -403,6 +435,38 @@ class Verifier {
 };
 
 }  // namespace
+
+const char* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kEqual:
+      return "equal";
+    case Verdict::kNotEqual:
+      return "not equal";
+    case Verdict::kCannotTell:
+      return "cannot tell";
+    case Verdict::kNotVerified:
+      return "not verified";
+  }
+  return "";
+}
+
+Verdict Verification::verdict() const {
+  if (fault) return Verdict::kNotEqual;
+  if (calls_whole_model) return Verdict::kNotVerified;
+  return why.empty() ? Verdict::kEqual : Verdict::kCannotTell;
+}
+
+std::optional<Verification> not_verified(const GraphCollection& collection) {
+  Verification done;
+  note_own_modules(collection, done);
+  if (std::ranges::find(done.own_modules, "") == done.own_modules.end()) return std::nullopt;
+  const auto root = std::ranges::find(collection.modules, "", &ModuleRecord::path);
+  const bool has_failed = root != collection.modules.end() && root->failure;
+  done.calls_whole_model = true;
+  done.why = (has_failed ? "the root failed to trace: " + root->failure->message : "the root is a leaf") +
+             "; its graph is a call of it, and there is nothing to compare";
+  return done;
+}
 
 const char* to_string(Fault::Kind kind) {
   switch (kind) {

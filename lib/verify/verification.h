@@ -42,14 +42,33 @@ struct Fault {
 };
 const char* to_string(Fault::Kind kind);  // "value"
 
+enum class Verdict {
+  kEqual,
+  kNotEqual,
+  kCannotTell,  // some result is of a kind that is not compared
+  kNotVerified  // the graph is a call of the whole model
+};
+const char* to_string(Verdict verdict);  // "not equal"
+
 struct Verification {
   std::int64_t runs = 0;                            // compared runs
   std::int64_t nodes = 0, tensors = 0, guards = 0;  // compared in one run; guards that inputs decide
   std::vector<std::string> sizes;                   // by run: "batch=3, seq=8"
   std::vector<InputOrigin> origins;                 // by run
+  // Modules that the graph calls: they ran as the model has them, so nothing inside of them was verified.
+  std::vector<std::string> own_modules;     // paths, in the order of their first calls
+  std::vector<std::string> failed_modules;  // those of them that failed to trace
   std::optional<Fault> fault;
+  std::string why;  // of kCannotTell and kNotVerified: what was not compared
+  bool calls_whole_model = false;  // the graph does
   std::optional<Profile> profile;  // of the first run's inputs, if asked for
+
+  Verdict verdict() const;
 };
+
+// Returns what there is to say of a graph that calls the model as a whole, because the root failed to trace or
+// is a leaf: it verifies nothing, whether it runs or not.  Nothing for other graphs.
+std::optional<Verification> not_verified(const GraphCollection& collection);
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 

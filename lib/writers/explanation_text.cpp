@@ -272,8 +272,9 @@ class ExplanationTextWriter {
     if (rule == "default")
       return "the built-in rule: modules of torch.nn and torch.ao.nn are leaves, Sequential is not";
     if (rule.starts_with("--")) return short_line(rule);
-    if (module.origin) return "the rule '" + short_line(rule) + "' of " + short_line(*module.origin);
-    return "--leaf '" + short_line(rule) + "'";
+    if (module.origin)
+      return "the rule " + shell_quoted(short_line(rule)) + " of " + short_line(*module.origin);
+    return "--leaf " + shell_quoted(short_line(rule));
   }
 
   void cause(const ModuleExplanation& module) {
@@ -323,7 +324,7 @@ class ExplanationTextWriter {
     const bool is_one =
         module.alike.empty() && !path.empty() && path.find_first_of("*?[") == std::string::npos;
     line("  " +
-         (is_one ? "--no-leaf '@" + short_line(path) + "' traces into it"
+         (is_one ? "--no-leaf " + shell_quoted("@" + short_line(path)) + " traces into it"
                  : std::string("--no-leaf RULE traces into it")) +
          (*module.rule == "default" ? "; --no-default-leaves drops the rule" : ""));
   }
@@ -346,8 +347,9 @@ class ExplanationTextWriter {
                              (place.empty() ? "" : " at " + place);
     if (!site.is_run) {
       line(text);
-      return line("    in the method " + short_line(site.method) + ", which was not run" +
-                  (site.module.empty() ? "; --method " + short_line(site.method) + " traces it" : ""));
+      return line(
+          "    in the method " + short_line(site.method) + ", which was not run" +
+          (site.module.empty() ? "; --method " + shell_word(short_line(site.method)) + " traces it" : ""));
     }
     line(text);
     if (std::ranges::find(module.methods, site.entered) != module.methods.end()) return;

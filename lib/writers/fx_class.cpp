@@ -9,7 +9,9 @@
 
 #include "graph/input_sizes.h"
 #include "graph/text_form.h"
+#include "operators/callable_operators.h"
 #include "operators/python_functions.h"
+#include "operators/target.h"
 #include "operators/torch_functions.h"
 #include "shapes/scalar_type.h"
 #include "support/json_document.h"
@@ -77,8 +79,13 @@ class ClassWriter {
       parameters += separator + file_.model_functions.at(function);
       separator = ", ";
     }
+    if (!libraries_here_.empty()) parameters += separator + "libraries=()";
     out += "    def __init__(" + parameters + "):\n";
     out += "        super().__init__()\n";
+    if (!libraries_here_.empty()) {
+      file_.helpers.insert("_check_libraries");
+      out += "        _check_libraries(libraries, [" + joined(libraries_here_, python_string) + "])\n";
+    }
     for (const auto& [function, attribute] : functions_here_) {
       out +=
           "        self." + attribute + " = " + file_.model_functions.at(function) + comment(function) + "\n";
@@ -796,6 +803,12 @@ class ClassWriter {
     for (const char* const module : {"math", "operator"}) {
       if (text.starts_with(module + std::string("."))) file_.imports.insert(module);
     }
+    const TargetParts parts = parse_target(target);
+    if (const std::string_view space = fx_library(target); !space.empty()) libraries_here_.emplace(space);
+    if (parts.kind != TargetKind::kHigherOrder && makes_sparse_tensor(parts.name)) {
+      file_.helpers.insert("_sparse");
+      return "_sparse(" + text + ")";
+    }
     return text;
   }
 
@@ -910,6 +923,7 @@ class ClassWriter {
   Scope scope_;                               // of the node before, without the type
   std::map<NodeId, const Scope*> calls_;      // of the callers of leaves
   std::set<std::string_view> other_methods_;  // modules with other methods that are called
+  std::set<std::string> libraries_here_;      // namespaces of operators that torch does not have itself
   bool needs_archive_ = false;
   std::optional<std::string> problem_;  // why the node at hand cannot be written
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "operators/callable_operators.h"
 #include "operators/target.h"
 #include "operators/torch_functions.h"
 #include "writers/python_text.h"
@@ -42,8 +43,6 @@ constexpr auto kBuiltins = std::to_array<std::string_view>(
      "slice",  "sorted",    "str",   "sum",  "tuple", "type",  "zip"});
 constexpr auto kNotOfOperator =
     std::to_array<std::string_view>({"attrgetter", "call", "itemgetter", "methodcaller"});
-// These write and read files wherever the graph says.
-constexpr auto kNotOfAten = std::to_array<std::string_view>({"from_file", "save"});
 // What these read of their arguments is not the graph's business.
 constexpr auto kNotOfStrings = std::to_array<std::string_view>({"format", "format_map"});
 // Attributes of tensors that are values, whatever the holder is.
@@ -58,23 +57,22 @@ constexpr auto kNotOfOps =
 constexpr auto kMagicOperators = std::to_array<std::string_view>(
     {"__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__iand__", "__ior__", "__ixor__",
      "__ilshift__", "__irshift__", "__contains__", "__getitem__", "__is__", "__isnot__", "__not__"});
-// Namespaces whose operators torch itself has.
-constexpr auto kOwnSpaces = std::to_array<std::string_view>(
-    {"_c10d_functional", "_quantized", "aten", "c10d", "export", "inductor", "mkl", "mkldnn",
-     "mkldnn_prepacked", "onednn", "prepacked", "prim", "prims", "quantized"});
 constexpr auto kLayouts = std::to_array<std::string_view>(
     {"_mkldnn", "jagged", "sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided"});
 constexpr auto kMemoryFormats = std::to_array<std::string_view>(
     {"channels_last", "channels_last_3d", "contiguous_format", "preserve_format"});
 
-// torch.classes.space.Name, which makes an object.
-bool is_registered_class(const TargetParts& target) {
+// Of torch.classes.space.Name, which makes an object, the namespace; empty for other functions.
+std::string_view class_space(const TargetParts& target) {
   constexpr std::string_view kClasses = "torch.classes.";
-  if (!target.space.starts_with(kClasses)) return false;
+  if (!target.space.starts_with(kClasses) || target.name.starts_with("__")) return {};
   const std::string_view space = target.space.substr(kClasses.size());
-  return is_python_name(space) && !space.starts_with("__") && !target.name.starts_with("__") &&
-         !is_in(kNotOfOps, space);
+  const bool is_one = is_python_name(space) && !space.starts_with("__") && !is_in(kNotOfOps, space);
+  return is_one ? space : std::string_view();
 }
+
+// What torch has itself is in the table, or it does more than compute.
+bool may_be_librarys(std::string_view space) { return !space.empty() && !is_torch_operator_space(space); }
 
 // `.name`, or getattr() where Python has no such syntax.
 std::string attribute_of(const std::string& value, std::string_view name) {
@@ -91,12 +89,13 @@ std::optional<std::string> fx_function(std::string_view target) {
   const TargetParts parts = parse_target(target);
   if (parts.kind == TargetKind::kHigherOrder) {
     if (!is_python_name(parts.name) || parts.space.size() + parts.name.size() + 1 != target.size()) return {};
+    if (!is_callable_operator(parts.space, parts.name)) return {};
     return "torch.ops." + std::string(target);
   }
   if (parts.kind == TargetKind::kOperator) {
     const auto is_fine = [](std::string_view name) { return !name.empty() && !name.starts_with("__"); };
     if (is_in(kNotOfOps, parts.space) || !is_fine(parts.space) || !is_fine(parts.overload)) return {};
-    if (parts.space == "aten" && is_in(kNotOfAten, parts.name)) return {};
+    if (!is_callable_operator(parts.space, parts.name) && !may_be_librarys(parts.space)) return {};
     if (parts.name.empty() ||
         (parts.name.starts_with("__") && parts.name.ends_with("__") && !is_in(kMagicOperators, parts.name))) {
       return {};
@@ -114,14 +113,22 @@ std::optional<std::string> fx_function(std::string_view target) {
   if (parts.space == "builtins.str") {
     return name[0] == '_' || is_in(kNotOfStrings, name) ? std::nullopt : std::optional("str." + name);
   }
-  return is_torch_function(target) || is_registered_class(parts) ? std::optional(std::string(target))
-                                                                 : std::nullopt;
+  const std::string_view classes = class_space(parts);
+  const bool is_fine =
+      is_torch_function(target) || is_callable_class_space(classes) || may_be_librarys(classes);
+  return is_fine ? std::optional(std::string(target)) : std::nullopt;
 }
 
 std::string_view torch_module_names() { return kModuleNames; }
 
 bool is_tensor_attribute(std::string_view name) { return is_in(kTensorAttributes, name); }
-bool is_torch_operator_space(std::string_view space) { return is_in(kOwnSpaces, space); }
+
+std::string_view fx_library(std::string_view target) {
+  const TargetParts parts = parse_target(target);
+  const std::string_view space = parts.kind == TargetKind::kOperator ? parts.space : class_space(parts);
+  return may_be_librarys(space) && !is_callable_operator(space, parts.name) ? space : std::string_view();
+}
+
 bool is_torch_layout(std::string_view name) { return is_in(kLayouts, name); }
 bool is_torch_memory_format(std::string_view name) { return is_in(kMemoryFormats, name); }
 

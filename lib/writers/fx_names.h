@@ -19,8 +19,9 @@ std::string_view torch_module_names();
 // Returns whether the name is a tensor attribute without side effects: "shape".
 bool is_tensor_attribute(std::string_view name);
 
-// Returns whether torch itself registers operators in the namespace.
-bool is_torch_operator_space(std::string_view space);
+// Returns the namespace of an operator or class that fx_function() has a text for and that only whoever runs
+// the source can vouch for: a library registers it.  Empty for others.
+std::string_view fx_library(std::string_view target);
 
 // Returns whether the name is a layout or memory format that is an attribute of torch: "strided",
 // "channels_last".

@@ -25,7 +25,30 @@ struct Helper {
   const char* text;
 };
 // Functions and classes that only some files need.
-constexpr std::array<Helper, 11> kHelpers{{
+constexpr std::array<Helper, 13> kHelpers{{
+    {"_check_libraries",
+     {},
+     R"py(
+def _check_libraries(given, needed):
+    """Operators that torch does not have itself may do anything: who makes the graph says that they may run."""
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise NotImplementedError(
+            f"the graph calls operators of {', '.join(missing)}, which may do anything: libraries={missing!r} if you trust them"
+        )
+)py"},
+    {"_sparse",
+     {},
+     R"py(
+def _sparse(function):
+    """One that makes a sparse tensor: torch holds the indices against the sizes only when it is told to."""
+
+    def make(*args, **kwargs):
+        with torch.sparse.check_sparse_tensor_invariants():
+            return function(*args, **kwargs)
+
+    return make
+)py"},
     {"_given",
      {},
      R"py(
@@ -182,7 +205,7 @@ class FileWriter {
     for (auto& [names, name] : file_.named_tuples)
       name = file_.names.create("_" + std::string(QualifiedName(names.first).last()));
     PythonNames parameters(&file_.names);  // of __init__
-    for (const char* name : {"self", "model", "archive"}) parameters.reserve(name);
+    for (const char* name : {"self", "model", "archive", "libraries"}) parameters.reserve(name);
     for (auto& [target, name] : file_.model_functions) {
       name = parameters.create(function_parts(target).name);
     }
@@ -209,7 +232,9 @@ class FileWriter {
     }
     for (const auto& [target, name] : file_.missing) {
       out_ << "\n\ndef " << name << "(*args, **kwargs):\n    raise NotImplementedError("
-           << python_string(target + " is no function that torch.fx finds: put the model's own in its place")
+           << python_string(target +
+                            " is no function that torch.fx finds, or none that is known to only compute: put "
+                            "the model's own in its place")
            << ")\n";
     }
     for (const auto& [names, name] : file_.named_tuples) {
@@ -276,10 +301,7 @@ class FileWriter {
     found->second = *text;
     const std::string first = text->substr(0, text->find_first_of(".("));
     if (first != "getattr") file_.names.reserve(first);
-    const TargetParts parts = parse_target(target);
-    if (parts.kind == TargetKind::kOperator && !is_torch_operator_space(parts.space)) {
-      spaces_.emplace(parts.space);
-    }
+    if (const std::string_view space = fx_library(target); !space.empty()) spaces_.emplace(space);
   }
 
   void header(const std::vector<std::string>& classes) {
@@ -291,6 +313,7 @@ class FileWriter {
     if (!classes.empty()) {
       std::string arguments = needs_archive ? "model, archive" : "model";
       for (const auto& [target, name] : file_.model_functions) arguments += ", " + name + "=...";
+      if (file_.helpers.contains("_check_libraries")) arguments += ", libraries=...";
       out_ << "    " << classes[0] << '(' << arguments << ")(...)\n\n";
     }
     out_ << (file_.model.is_torchscript() ? kFromArchive : kFromProgram);
@@ -349,7 +372,8 @@ The first class is the model's graph; the others are those of modules inside of 
 of them take the whole model.
 )py";
   static constexpr const char* kSpaces = R"py(
-Import what registers the operators named below first.
+Import what registers the operators named below first. They are a library's, which may do anything: who trusts it gives
+its name in `libraries`.
 )py";
 
   const GraphCollection& collection_;

@@ -40,6 +40,7 @@ from ._errors import (
     ProgramNotFound,
     RebuildError,
     UsageError,
+    ViewError,
 )
 from ._program import Message, find_program
 from ._trace import PH, ModulesFailed, trace
@@ -142,6 +143,7 @@ __all__ = [
     "UsedModule",
     "UsedParameter",
     "Verification",
+    "ViewError",
     "check",
     "diff",
     "extract",

@@ -135,7 +135,7 @@ class Builder:
         if node.model_function:
             return self.functions.resolve(node.target, is_recorded=node.recorded and len(node.args) > 1)
         try:
-            return resolve_function(node.target)
+            return resolve_function(node.target, self.functions.libraries)
         except RebuildError:
             if (given := self.functions.find(node.target)) is not None:  # a collection without the mark
                 return given
@@ -168,7 +168,7 @@ class Builder:
             body = self.build_body(value.name, self.graph.subgraphs[value.name])
             return self._new.create_node("get_attr", self._keep(value.name, value.name, body))
         if isinstance(value, FunctionRef):
-            return resolve_function(value.target)
+            return resolve_function(value.target, self.functions.libraries)
         if isinstance(value, (Dtype, Device, Layout, MemoryFormat)):
             return value.to_torch()
         return value

@@ -42,6 +42,7 @@ class Graph(GraphData):
         check: bool = True,
         functions: Functions | None = None,
         arguments: Mapping[str, Sequence[str]] | None = None,
+        libraries: Sequence[str] = (),
     ) -> GraphModule:
         """As `Collection.graph_module`, for this graph."""
         try:
@@ -50,7 +51,7 @@ class Graph(GraphData):
             raise ImportError(f"graph_module needs torch: pip install torch ({error})", name="torch") from None
         from ._graph_module import graph_module
 
-        return graph_module(self, model, archive, check, functions, arguments or {})
+        return graph_module(self, model, archive, check, functions, arguments or {}, libraries)
 
     def to_networkx(self) -> networkx.MultiDiGraph[str]:
         """A MultiDiGraph: nodes by name with their fields, and an edge for each use of a node by another; `place` and
@@ -121,6 +122,7 @@ class Collection(CollectionData[Graph]):
         check: bool = True,
         functions: Functions | None = None,
         arguments: Mapping[str, Sequence[str]] | None = None,
+        libraries: Sequence[str] = (),
     ) -> GraphModule:
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
@@ -136,9 +138,12 @@ class Collection(CollectionData[Graph]):
         `arguments`: of modules of an exported program that stay calls, by path: how the parameters of forward are called that
         the arguments of the node are for, one after the other. Needed with a `model` of yours where the node says "in order
         of use": the file does not tell. The module is compared with the file's operations on random values.
+
+        `libraries`: namespaces of torch.ops whose operators the graph may call ("torchaudio"). Without being asked it calls
+        those of torch and torchvision that only compute; another of theirs is given by its own name ("aten.from_file").
         """
         return self.graph(module).graph_module(
-            model, archive=archive, check=check, functions=functions, arguments=arguments
+            model, archive=archive, check=check, functions=functions, arguments=arguments, libraries=libraries
         )
 
     def to_pandas(self, table: str = "nodes") -> pandas.DataFrame:

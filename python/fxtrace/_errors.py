@@ -54,6 +54,10 @@ class GuardError(Error, ValueError):
     """The inputs are not what the graph was traced for; the message has the guard that does not hold."""
 
 
+class ViewError(Error, ValueError):
+    """A view of the graph would reach outside of the memory of its tensor."""
+
+
 class StructureError(GuardError, TypeError):
     """An input has not the parts that the graph takes of it."""
 

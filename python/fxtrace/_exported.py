@@ -8,7 +8,7 @@ import io
 import logging
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from . import _builder
 from ._builder import Builder, ModelBuilder
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError, not_loaded
-from ._functions import ModelFunctions
+from ._functions import ModelFunctions, check_callable, operator_name
 from ._leaf import RESULTS_KEY, Leaf, RootLeaf, State
 from ._tree import add_state, resolve_attribute, tensor_of_constant
 from ._values import NodeRef
@@ -133,6 +133,16 @@ def without_tokens(source: fx.GraphModule) -> fx.GraphModule:
     return result
 
 
+def _with_bodies(source: fx.GraphModule, nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
+    """The nodes of `source`, and those of graphs that they run."""
+    for node in nodes:
+        yield node
+        for used in node.all_input_nodes:
+            body = getattr(source, str(used.target), None) if used.op == "get_attr" else None
+            if isinstance(body, fx.GraphModule):
+                yield from _with_bodies(body, body.graph.nodes)
+
+
 class ProgramBuilder(Builder):
     """Parameters and buffers are the program's own; inputs the leaves of the program's inputs, one after the other."""
 
@@ -201,10 +211,19 @@ class ProgramBuilder(Builder):
 
     def _leaf(self, node: Node) -> torch.nn.Module:
         if node.target == "" and not node.program_nodes and not self._is_body:
+            self._check_operators(self._source.graph.nodes)
             return RootLeaf(self._program)
         if not node.program_inputs and not node.program_results and node.args:
             raise RebuildError("the collection was written by an earlier fxtrace: trace the model again")
-        return Leaf(node, self._source, self._state, self._unwritten_mutations()).build()
+        leaf = Leaf(node, self._source, self._state, self._unwritten_mutations())
+        self._check_operators(leaf.nodes)
+        return leaf.build()
+
+    def _check_operators(self, nodes: Iterable[fx.Node]) -> None:
+        """What the program has inside of a leaf is the file's word as much as a node of the graph."""
+        for node in _with_bodies(self._source, nodes):
+            if isinstance(node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
+                check_callable(operator_name(node.target), self.functions.libraries)
 
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""

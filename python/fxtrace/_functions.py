@@ -12,6 +12,8 @@ from typing import Any, Union
 import torch
 from torch.jit._script import RecursiveScriptClass
 
+from ._callable_operators import OPERATORS
+from ._checked import checked
 from ._errors import RebuildError
 from ._torch_functions import FUNCTIONS
 
@@ -22,8 +24,6 @@ _BUILTINS = frozenset(
 )
 _NOT_OF_OPERATOR = frozenset(("attrgetter", "call", "itemgetter", "methodcaller"))
 _NOT_OF_STRINGS = frozenset(("format", "format_map"))
-# These write and read files wherever the graph says.
-_NOT_OF_ATEN = frozenset(("from_file", "save"))
 # Of tensors: values, whatever they are read from.
 _TENSOR_ATTRIBUTES = frozenset(
     "H T data device dtype grad imag is_cuda is_leaf is_meta is_nested is_quantized is_sparse itemsize layout mH mT "
@@ -34,35 +34,67 @@ Functions = Union[Mapping[str, Callable[..., Any]], Iterable[Union[Callable[...,
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops.HigherOrderOperator)
 
 
-def resolve_function(target: str) -> Callable[..., Any]:
+def is_callable(target: str, libraries: Iterable[str] = ()) -> bool:
+    """Whether an operator, or a class of torch.classes, is one of those that only compute, or of what the caller trusts:
+    a namespace that has none of those, or an operator by namespace and name."""
+    parts = target.split(".")
+    space, _, name = ("torch.classes", "", parts[2]) if parts[:2] == ["torch", "classes"] else (parts[0], "", ".".join(parts[1:2]))
+    if name in OPERATORS.get(space, ()):
+        return True
+    trusted = name if space == "torch.classes" else space
+    return (trusted in libraries and trusted not in OPERATORS) or f"{space}.{name}" in libraries
+
+
+def operator_name(function: torch._ops.OpOverload | torch._ops.HigherOrderOperator) -> str:
+    """As targets of nodes have it: "aten.add.Tensor", "higher_order.cond"."""
+    return f"higher_order.{function.name()}" if isinstance(function, torch._ops.HigherOrderOperator) else str(function)
+
+
+def check_callable(target: str, libraries: Iterable[str] = ()) -> None:
+    if is_callable(target, libraries):
+        return
+    parts = target.split(".")
+    space = parts[2] if parts[:2] == ["torch", "classes"] else parts[0]
+    needed = ".".join(parts[:2]) if space in OPERATORS else space
+    raise RebuildError(
+        f"{target} is refused: it is not known to only compute, and what it does to files, memory or this process is up to "
+        f"the graph; if you trust it, graph_module(libraries=[{needed!r}])"
+    )
+
+
+def resolve_function(target: str, libraries: Iterable[str] = ()) -> Callable[..., Any]:
     """What `target` of a call_function names: an operator under torch.ops, else a Python name."""
     head, *rest = target.split(".")
     if head in ("operator", "builtins", "math"):
         value = _of_python(head, rest)
     elif head == "torch":
-        value = _of_torch(target)
-    elif head == "aten" and rest[:1] and rest[0] in _NOT_OF_ATEN:
-        value = None
+        value = _of_torch(target, libraries)
     else:
         value = torch.ops
         for part in (head, *rest):
             value = getattr(value, part, None)
         if not isinstance(value, _OPERATORS):
             value = None
+        else:
+            check_callable(target, libraries)
     if value is None:
         raise RebuildError(f"no such function: {target}")
     if not callable(value):
         raise RebuildError(f"not a function: {target}")
     if isinstance(value, types.MethodDescriptorType) and not hasattr(value, "__module__"):
         return _named_function(value)
-    function: Callable[..., Any] = value
-    return function
+    return checked(target, value)
 
 
 class ModelFunctions:
-    """Functions of the model's own Python that the caller has given: nothing is imported for a name in a collection."""
+    """Functions of the model's own Python that the caller has given: nothing is imported for a name in a collection.
+    `libraries`: whose operators the caller trusts."""
 
-    def __init__(self, functions: Functions | None):
+    def __init__(self, functions: Functions | None, libraries: Iterable[str] = ()):
+        self.libraries = frozenset([libraries] if isinstance(libraries, str) else libraries)
+        for name in self.libraries:
+            if not isinstance(name, str):
+                raise TypeError(f"libraries: a namespace of torch.ops is a str, not of {type(name).__name__}")
         self._named: dict[str, Callable[..., Any]] = {}  # as the caller names them
         self._by_name: dict[str, Callable[..., Any]] = {}
         self._modules: dict[str, types.ModuleType] = {}
@@ -102,9 +134,10 @@ class ModelFunctions:
             )
         if function is None:
             space = target.rpartition(".")[0] or "__main__"
+            is_module = all(name.isidentifier() for name in space.split("."))
             raise RebuildError(
-                f"{target} is a function of the model's own: give it to graph_module, functions={{{target!r}: ...}}, "
-                f"or the module that defines it, functions=[{space}]"
+                f"{target} is a function of the model's own: give it to graph_module, functions={{{target!r}: ...}}"
+                + (f", or the module that defines it, functions=[{space}]" if is_module else "")
             )
         return function
 
@@ -152,11 +185,14 @@ def _of_python(module: str, names: list[str]) -> Any:
     return value
 
 
-def _of_torch(target: str) -> Any:
+def _of_torch(target: str, libraries: Iterable[str]) -> Any:
     """A function of the table, or a class that LibTorch or a library of operators has registered."""
     space, _, name = target.rpartition(".")
     if space.startswith("torch.classes.") and space.count(".") == 2:
-        return _of_classes(space.rpartition(".")[2], name)
+        made_by = _of_classes(space.rpartition(".")[2], name)
+        if made_by is not None:
+            check_callable(target, libraries)
+        return made_by
     if name not in FUNCTIONS.get(space, ()):
         return None
     if space == "torch.Tensor" or space.startswith("torch._C"):  # no modules that Python finds
@@ -179,7 +215,7 @@ def _of_classes(space: str, name: str) -> Any:
 
 def by_position(function: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The same call of an operator without names that Python has no syntax for: uniform_(x, from=0) is uniform_(x, 0)."""
-    schema = getattr(function, "_schema", None)
+    schema = getattr(function, "_schema", None)  # of an operator with a check none has such names
     if schema is None or not any(keyword.iskeyword(name) for name in kwargs):
         return args, kwargs
     last = max(i for i, argument in enumerate(schema.arguments) if argument.name in kwargs and keyword.iskeyword(argument.name))

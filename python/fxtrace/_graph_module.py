@@ -26,9 +26,10 @@ def graph_module(
     check: bool,
     functions: Functions | None,
     arguments: Mapping[str, Sequence[str]],
+    libraries: Sequence[str],
 ) -> fx.GraphModule:
     """See Collection.graph_module."""
-    module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions), arguments, check)
+    module, in_spec = _rebuilt(graph, model, archive, ModelFunctions(functions, libraries), arguments, check)
     if check and (guards := GuardCheck(graph, in_spec)):
         module.register_forward_pre_hook(guards, with_kwargs=True)
     return module

@@ -73,22 +73,40 @@ def find_program() -> str:
     )
 
 
+def _folders_of_scripts() -> set[str]:
+    """Where Python looks first for modules, and anyone may have put some: beside the script, and the current folder."""
+    import site
+
+    main = sys.modules.get("__main__")
+    folders = {os.path.abspath(os.curdir)} if os.path.isdir(os.curdir) else set()
+    if isinstance(file := getattr(main, "__file__", None), str):
+        folders.add(os.path.dirname(os.path.abspath(file)))
+    if getattr(main, "__spec__", None) is not None and sys.path:  # python -m: the folder that was current then
+        folders.add(sys.path[0])
+    own = [*site.getsitepackages(), site.getusersitepackages()] if hasattr(site, "getsitepackages") else []
+    return {os.path.realpath(folder) for folder in folders} - {os.path.realpath(folder) for folder in own}
+
+
+def _own_torch() -> str | None:
+    """The lib folder of the torch package that this Python has installed."""
+    from importlib.machinery import PathFinder
+
+    scripts = _folders_of_scripts()
+    path = [folder for folder in sys.path if os.path.realpath(folder) not in scripts]
+    imported = getattr(sys.modules.get("torch"), "__spec__", None)
+    for spec in (imported, PathFinder.find_spec("torch", path)):
+        for folder in (spec.submodule_search_locations if spec is not None and spec.origin else None) or ():
+            library = os.path.join(folder, "lib")
+            if os.path.realpath(os.path.dirname(folder)) not in scripts and os.path.isdir(library):
+                return library
+    return None
+
+
 def environment() -> dict[str, str]:
     """The program's: for --op-library, FXTRACE_LIBTORCH names the torch that this Python has, unless it is set."""
-    from importlib.util import find_spec
-
     variables = dict(os.environ)
-    if not variables.get("FXTRACE_LIBTORCH"):
-        torch = sys.modules.get("torch")
-        try:
-            spec = torch.__spec__ if torch is not None else find_spec("torch")
-        except (ImportError, ValueError):
-            spec = None
-        for folder in (spec.submodule_search_locations if spec is not None else None) or ():
-            library = os.path.join(folder, "lib")
-            if os.path.isdir(library):
-                variables["FXTRACE_LIBTORCH"] = library
-                break
+    if not variables.get("FXTRACE_LIBTORCH") and (library := _own_torch()) is not None:
+        variables["FXTRACE_LIBTORCH"] = library
     return variables
 
 

@@ -72,19 +72,19 @@ FUNCTIONS = {
         repeat_interleave reshape resize_as_ resize_as_sparse_ resolve_conj resolve_neg result_type rms_norm
         rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell roll rot90 round round_ row_indices_copy row_stack
         rrelu rrelu_ rsqrt rsqrt_ rsub saddmm scalar_tensor scatter scatter_add scatter_reduce searchsorted
-        segment_reduce select select_copy select_scatter selu selu_ sgn sigmoid sigmoid_ sign signbit sin
-        sin_ sinc sinc_ sinh sinh_ slice_copy slice_inverse slice_scatter slogdet smm softmax sort
-        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor
-        sparse_csr_tensor split split_copy split_with_sizes split_with_sizes_copy spmm sqrt sqrt_ square
-        square_ squeeze squeeze_copy sspaddmm stack std std_mean stft sub subtract sum svd swapaxes swapdims
-        sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max
-        sym_min sym_not sym_sqrt sym_sum t t_copy take take_along_dim tan tan_ tanh tanh_ tensor
-        tensor_split tensordot threshold threshold_ tile topk trace transpose transpose_copy trapezoid trapz
-        triangular_solve tril tril_indices triplet_margin_loss triu triu_indices true_divide trunc trunc_
-        unbind unbind_copy unflatten unfold_copy unify_type_list unique unique_consecutive unravel_index
-        unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_copy values_copy vander var
-        var_mean vdot view_as_complex view_as_complex_copy view_as_real view_as_real_copy view_copy vsplit
-        vstack wait where xlogy xlogy_ zero_ zeros zeros_like
+        select select_copy select_scatter selu selu_ sgn sigmoid sigmoid_ sign signbit sin sin_ sinc sinc_
+        sinh sinh_ slice_copy slice_scatter slogdet smm softmax sort sparse_bsc_tensor sparse_bsr_tensor
+        sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor split split_copy
+        split_with_sizes split_with_sizes_copy spmm sqrt sqrt_ square square_ squeeze squeeze_copy sspaddmm
+        stack std std_mean stft sub subtract sum svd swapaxes swapdims sym_constrain_range
+        sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max sym_min sym_not
+        sym_sqrt sym_sum t t_copy take take_along_dim tan tan_ tanh tanh_ tensor tensor_split tensordot
+        threshold threshold_ tile topk trace transpose transpose_copy trapezoid trapz triangular_solve tril
+        tril_indices triplet_margin_loss triu triu_indices true_divide trunc trunc_ unbind unbind_copy
+        unflatten unfold_copy unify_type_list unique unique_consecutive unravel_index unsafe_chunk
+        unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_copy values_copy vander var var_mean vdot
+        view_as_complex view_as_complex_copy view_as_real view_as_real_copy view_copy vsplit vstack wait
+        where xlogy xlogy_ zero_ zeros zeros_like
         """.split()
     ),
     "torch.Tensor": frozenset(
@@ -123,20 +123,20 @@ FUNCTIONS = {
         new_zeros nextafter nextafter_ nonzero nonzero_static norm normal_ not_equal not_equal_ numel orgqr
         ormqr outer permute pin_memory pinverse polygamma polygamma_ positive pow pow_ prelu prod put put_
         q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qr qscheme
-        quantile rad2deg rad2deg_ random_ ravel reciprocal reciprocal_ record_stream reinforce relu relu_
-        remainder remainder_ renorm renorm_ repeat repeat_interleave requires_grad_ reshape reshape_as
-        resize resize_ resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg retain_grad roll
-        rot90 round round_ row_indices rsqrt rsqrt_ scatter scatter_ scatter_add scatter_add_ scatter_reduce
-        scatter_reduce_ select select_scatter sgn sgn_ short sigmoid sigmoid_ sign sign_ signbit sin sin_
-        sinc sinc_ sinh sinh_ size slice_inverse slice_scatter slogdet smm softmax solve sort sparse_dim
-        sparse_mask sparse_resize_ sparse_resize_and_clear_ split split_with_sizes sqrt sqrt_ square square_
-        squeeze squeeze_ sspaddmm std stft storage_offset stride sub sub_ subtract subtract_ sum sum_to_size
-        svd swapaxes swapaxes_ swapdims swapdims_ symeig t t_ take take_along_dim tan tan_ tanh tanh_
-        tensor_split tile to to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr
-        to_sparse_coo to_sparse_csc to_sparse_csr tolist topk trace transpose transpose_ triangular_solve
-        tril tril_ triu triu_ true_divide true_divide_ trunc trunc_ type type_as unbind unflatten unfold
-        uniform_ unique unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze
-        unsqueeze_ values var vdot view view_as vsplit where xlogy xlogy_ xpu zero_
+        quantile rad2deg rad2deg_ random_ ravel reciprocal reciprocal_ reinforce relu relu_ remainder
+        remainder_ renorm renorm_ repeat repeat_interleave requires_grad_ reshape reshape_as resize resize_
+        resize_as resize_as_ resize_as_sparse_ resolve_conj resolve_neg retain_grad roll rot90 round round_
+        row_indices rsqrt rsqrt_ scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_
+        select select_scatter sgn sgn_ short sigmoid sigmoid_ sign sign_ signbit sin sin_ sinc sinc_ sinh
+        sinh_ size slice_scatter slogdet smm softmax solve sort sparse_dim sparse_mask sparse_resize_
+        sparse_resize_and_clear_ split split_with_sizes sqrt sqrt_ square square_ squeeze squeeze_ sspaddmm
+        std stft storage_offset stride sub sub_ subtract subtract_ sum sum_to_size svd swapaxes swapaxes_
+        swapdims swapdims_ symeig t t_ take take_along_dim tan tan_ tanh tanh_ tensor_split tile to to_dense
+        to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
+        to_sparse_csr tolist topk trace transpose transpose_ triangular_solve tril tril_ triu triu_
+        true_divide true_divide_ trunc trunc_ type type_as unbind unflatten unfold uniform_ unique
+        unique_consecutive unsafe_chunk unsafe_split unsafe_split_with_sizes unsqueeze unsqueeze_ values var
+        vdot view view_as vsplit where xlogy xlogy_ xpu zero_
         """.split()
     ),
     "torch._C": frozenset(

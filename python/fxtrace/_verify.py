@@ -70,12 +70,16 @@ class Verification:
     """True where the graph is right."""
 
     equal: bool
+    verdict: str  # "equal", "not equal", "cannot tell" or "not verified"
+    why: str | None  # with the latter two: what was not compared
     runs: int
     sizes: tuple[str, ...]  # by run: "batch=3"
     inputs: tuple[str, ...]  # by run: "random", "sample" or "file"
     nodes: int
     tensors: int
     guards: int
+    own_modules: tuple[str, ...]  # that the graph calls: they ran as the model has them
+    failed_modules: tuple[str, ...]  # those of them that failed to trace
     fault: Fault | None
     profile: Profile | None
     messages: tuple[Message, ...]
@@ -149,12 +153,16 @@ def _verification(data: Mapping[str, Any], messages: Sequence[Message]) -> Verif
         profile = Profile(profile["runs"], tuple(ModuleProfile(**module) for module in profile["modules"]))
     return Verification(
         equal=data["equal"],
+        verdict=data["verdict"],
+        why=data["why"],
         runs=data["runs"],
         sizes=tuple(data["sizes"]),
         inputs=tuple(data["inputs"]),
         nodes=data["nodes"],
         tensors=data["tensors"],
         guards=data["guards"],
+        own_modules=tuple(data["own_modules"]),
+        failed_modules=tuple(data["failed_modules"]),
         fault=fault,
         profile=profile,
         messages=tuple(messages),

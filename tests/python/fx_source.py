@@ -45,8 +45,9 @@ def classes(module: ModuleType) -> list[type]:
 
 
 def make(graph_class: type, model: torch.nn.Module, path: str) -> torch.nn.Module:
-    wants_archive = "archive" in inspect.signature(graph_class).parameters
-    return graph_class(model, path) if wants_archive else graph_class(model)
+    parameters = inspect.signature(graph_class).parameters
+    archive = [path] if "archive" in parameters else []
+    return graph_class(model, *archive, **({"libraries": harness.LIBRARIES} if "libraries" in parameters else {}))
 
 
 def check_inputs(graph: torch.nn.Module, *args, **kwargs) -> None:

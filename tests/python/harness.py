@@ -22,11 +22,13 @@ SAMPLES = os.path.join(ROOT, "sample_models")
 sys.path[:0] = [PACKAGE, SAMPLES]
 
 import fxtrace  # noqa: E402  (stands in python)
-from fxtrace import _builder, _exported, _leaf, _torchscript  # noqa: E402
+from fxtrace import _builder, _exported, _functions, _leaf, _torchscript  # noqa: E402
 from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 
 __all__ = ["make_inputs"]
 
+# Namespaces of operators that are the tests' own, those of torch's tests, and those of models of the zoo.
+LIBRARIES = ("_TorchScriptTesting", "fxtrace_test", "fxtrace_test_own", "transformers")
 RULES = {"default": [], "no-default-leaves": ["--no-default-leaves"], "max-depth-1": ["--max-depth", "1"]}
 
 
@@ -110,18 +112,21 @@ class Program:
 
 def rebuild(path: str, graph_json: dict, model: torch.nn.Module | None = None) -> fx.GraphModule:
     """A graph of the archive at `path`, which is loaded anew unless `model` is given."""
-    return fxtrace.Graph.from_json(graph_json).graph_module(path if model is None else model, archive=path)
+    graph = fxtrace.Graph.from_json(graph_json)
+    return graph.graph_module(path if model is None else model, archive=path, libraries=LIBRARIES)
 
 
 def rebuild_exported(path: str, graph_json: dict, program: torch.export.ExportedProgram | None = None) -> fx.GraphModule:
     """The same for exported programs."""
-    return fxtrace.Graph.from_json(graph_json).graph_module(program or _exported.load(path), archive=path)
+    graph = fxtrace.Graph.from_json(graph_json)
+    return graph.graph_module(program or _exported.load(path), archive=path, libraries=LIBRARIES)
 
 
 def rebuild_eager(path: str, graph_json: dict, model: torch.nn.Module) -> fx.GraphModule:
     """The same with parameters and leaves of the model that was exported."""
     graph = fxtrace.Graph.from_json(graph_json)
-    return _builder.ModelBuilder(model, _exported.Archive(path)).build(graph)
+    functions = _functions.ModelFunctions(None, LIBRARIES)
+    return _builder.ModelBuilder(model, _exported.Archive(path), functions).build(graph)
 
 
 def check_dot(dot: bytes) -> None:

@@ -25,7 +25,8 @@ def save(path, model, args, **options):
 
 def graph_module(program, path, *options):
     collection = program.trace(path, *options)
-    return fxtrace.Collection.from_json(collection, path).graph_module(), collection["graphs"][0]
+    libraries = ["fxtrace_test", "higher_order.print"]
+    return fxtrace.Collection.from_json(collection, path).graph_module(libraries=libraries), collection["graphs"][0]
 
 
 def assert_same(actual, expected):

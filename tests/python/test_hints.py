@@ -1,5 +1,6 @@
 """After failures: the first of them with reason and line, and options that help, which were tried."""
 
+import re
 import shlex
 from typing import Dict, List, Optional, Tuple
 
@@ -349,3 +350,41 @@ def test_control_flow(program, tmp_path):
 def test_nothing_is_tried_without_failures(program, tmp_path):
     sample = next(sample for sample in harness.samples() if sample["file"] == "nested_scripted.pt")
     assert program.run("trace", harness.sample_path(sample)).stderr == b""
+
+
+NAME = "x'; touch PWN_sh; echo '"
+
+
+def test_what_is_shown_of_a_name_is_one_word_of_a_shell(program, tmp_path):
+    """A name in a file ends no quotes of a command that is shown, so that nothing else runs when it is pasted."""
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.add_module(NAME, torch.nn.Sequential(torch.nn.Linear(2, 2)))
+
+        def forward(self, x):
+            return getattr(self, NAME)(x)
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.trace(Net().eval(), torch.ones(1, 2)).save(path)
+    shown = 0
+    for words in (
+        ["render", path, "-f", "dot", "--leaf", f"@{NAME}", "--focus", f"{NAME}.0"],
+        ["render", path, "-f", "dot", "--focus", f"{NAME}.0.x"],
+        ["render", path, "-f", "dot", "--focus", NAME + "a"],
+        ["extract", path, "--module", f"{NAME}.0.a", "-f", "text"],
+        ["extract", path, "--module", f"{NAME}.00", "-f", "text"],
+        ["why", path, f"{NAME}.0"],
+        ["why", path, f"{NAME}.1"],
+        ["why", path, NAME, "--leaf", f"@{NAME}"],
+        ["trace", path, "-f", "text", "-v", "--leaf", f"@{NAME}.7"],
+    ):
+        done = program.run(*words)
+        for line in (done.stdout + done.stderr).decode().splitlines():
+            commands = re.search(r"--(?:no-)?leaf .*|did you mean .*|rule '.*", line)
+            if commands is None or "touch" not in commands[0]:
+                continue
+            assert any(NAME in word for word in shlex.split(commands[0].removesuffix("?"))), line
+            shown += 1
+    assert shown >= 4

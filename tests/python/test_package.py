@@ -865,6 +865,37 @@ def test_the_program_is_told_where_libtorch_is(tmp_path):
         assert done.stdout.strip() == expected
 
 
+@pytest.mark.parametrize("how", ["script", "-c", "-m", "imported"])
+def test_a_folder_beside_the_script_is_no_torch(tmp_path, how):
+    """Whoever unpacks a model unpacks what stands beside it."""
+    pytest.importorskip("torch")
+    import torch
+
+    (tmp_path / "torch" / "lib").mkdir(parents=True)
+    (tmp_path / "torch" / "lib" / "libtorch_cpu.so").write_bytes(b"")
+    if how != "imported":
+        (tmp_path / "torch" / "__init__.py").write_text("raise SystemExit('imported')")
+    else:
+        (tmp_path / "torch" / "__init__.py").write_text("")
+    shows = tmp_path / "shows"
+    shows.write_text('#!/bin/sh\necho "$FXTRACE_LIBTORCH" >&2\nexit 2\n')
+    shows.chmod(0o755)
+    code = "import fxtrace._program as p\nprint(p.environment().get('FXTRACE_LIBTORCH'))\n"
+    if how == "imported":
+        code = "import torch\n" + code
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    words = {"script": [str(script)], "imported": [str(script)], "-c": ["-c", code], "-m": ["-m", "fxtrace"]}[how]
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=tmp_path if how in ("-c", "-m") else None,
+        env={**os.environ, "PYTHONPATH": harness.PACKAGE, "FXTRACE": str(shows), "FXTRACE_LIBTORCH": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout + done.stderr).strip() == os.path.join(os.path.dirname(torch.__file__), "lib")
+
+
 # Types
 
 

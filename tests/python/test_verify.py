@@ -57,9 +57,14 @@ def test_samples(program, sample):
         if sample["file"] in REFUSED:
             assert result.returncode == 3
             assert REFUSED[sample["file"]] in result.stderr
-        else:
-            assert result.returncode == 0, (options, result.stdout, result.stderr)
-            assert result.stdout.startswith("equal, bit for bit: ")
+            continue
+        if "" in sample["failed"]:
+            assert (result.returncode, result.stdout.partition(": ")[0]) == (1, "not verified")
+            continue
+        assert result.returncode == 0, (options, result.stdout, result.stderr)
+        assert result.stdout.startswith("equal, bit for bit: ")
+        if sample["failed"]:
+            assert "failed to trace, so nothing inside was compared" in result.stdout
 
 
 # --- planted faults ---
@@ -177,6 +182,228 @@ def test_an_input_that_nothing_tells(program):
 def test_it_says_that_the_model_runs(program):
     result = verify(program, os.path.join(harness.ROOT, "sample_models", "nested_exported.pt2"))
     assert result.stderr == "fxtrace: the model runs now, as its file says it\n"
+
+
+# --- what is not verified ---
+
+
+@pytest.fixture(scope="module")
+def partly(tmp_path_factory):
+    """Models of which something, or everything, is not followed."""
+    import torch
+    from torch import nn
+
+    class Decides(nn.Module):
+        def forward(self, x):
+            if bool(x.sum() > 1):
+                return x + 5
+            return -x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.decides = Decides()
+
+        def forward(self, x):
+            return self.decides(self.linear(x)) + self.linear(x)
+
+    class Device(nn.Module):
+        def forward(self, x):
+            return x + 1, x.device
+
+    folder = tmp_path_factory.mktemp("partly")
+    for model in (Decides(), Net(), Device()):
+        torch.jit.script(model.eval()).save(str(folder / f"{type(model).__name__.lower()}.pt"))
+    linear = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    torch.export.save(torch.export.export(linear, (torch.rand(2, 3),)), str(folder / "linear.pt2"))
+    return folder
+
+
+def answer_of(result) -> dict:
+    answer = json.loads(result.stdout)
+    with open(SCHEMA, encoding="utf-8") as file:
+        jsonschema_rs.validate(json.load(file), answer)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "model, options, why",
+    [
+        ("decides.pt", [], "the root failed to trace: an `if` depends on an input: "),
+        ("decides.pt", ["--input", "x=float32[2,3]"], "the root failed to trace: an `if` depends on an input: "),
+        ("net.pt", ["--leaf", "**"], "the root is a leaf"),
+        ("linear.pt2", ["--leaf", "**"], "the root is a leaf"),
+        ("net.pt", ["--max-depth", "0"], "the root is a leaf"),
+    ],
+)
+def test_a_graph_that_calls_the_whole_model_verifies_nothing(program, partly, tmp_path, model, options, why):
+    path = str(partly / model)
+    result = verify(program, path, *options)
+    if options == ["--max-depth", "0"] and result.returncode == 0:
+        return  # the root is no leaf of such a rule
+    assert (result.returncode, result.stdout.startswith(f"not verified: {why}")) == (1, True), result.stdout
+    answer = answer_of(verify(program, path, *options, "--json"))
+    assert (answer["verdict"], answer["equal"], answer["fault"], answer["own_modules"]) == ("not verified", False, None, [""])
+    assert answer["failed_modules"] == ([""] if "failed" in why else [])
+    saved = tmp_path / "graph.json"
+    saved.write_bytes(program.stdout("trace", path, *options))
+    result = verify(program, path, "--collection", str(saved))
+    assert (result.returncode, result.stdout.startswith(f"not verified: {why}")) == (1, True), result.stdout
+
+
+def test_modules_that_run_as_themselves_are_told(program, partly):
+    path, x = str(partly / "net.pt"), ["--input", "x=float32[2,3]"]
+    result = verify(program, path, *x)
+    equal, failed = result.stdout.splitlines()
+    assert result.returncode == 0 and "; 2 modules ran as themselves; 1 run" in equal
+    assert failed == "  failed to trace, so nothing inside was compared: decides"
+    answer = answer_of(verify(program, path, *x, "--json"))
+    assert (answer["verdict"], answer["own_modules"], answer["failed_modules"]) == ("equal", ["linear", "decides"], ["decides"])
+    answer = answer_of(verify(program, path, *x, "--control-flow", "subgraph", "--no-default-leaves", "--json"))
+    assert (answer["equal"], answer["own_modules"], answer["failed_modules"]) == (True, [], [])
+
+
+def test_strict_holds(program, partly):
+    for model in ("net.pt", "decides.pt"):
+        done = program.run("verify", str(partly / model), "--input", "x=float32[2,3]", "--strict")
+        assert done.returncode == 4 and done.stdout, done.stderr
+    done = program.run("verify", str(partly / "net.pt"), "--input", "x=float32[2,3]", "--strict", "--control-flow", "subgraph")
+    assert done.returncode == 0, done.stderr
+
+
+SCRIPT_CLASS = """import torch
+
+
+@torch.jit.script
+class Box:
+    def __init__(self, x: torch.Tensor):
+        self.x = x
+
+
+class Boxes(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return Box(x * 2)
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.boxes = Boxes()
+
+    def forward(self, x: torch.Tensor):
+        return x + 1, self.boxes(x)
+"""
+
+
+def test_results_that_are_not_compared(program, partly, tmp_path, monkeypatch):
+    """An object of a class has no text and no elements: nobody knows whether it is the same."""
+    import importlib
+
+    import torch
+
+    (tmp_path / "script_class_of_test.py").write_text(SCRIPT_CLASS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = str(tmp_path / "box.pt")
+    torch.jit.script(importlib.import_module("script_class_of_test").Net()).save(path)
+    class Packs(torch.nn.Module):
+        def forward(self, x):
+            return x + 1, torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(x, 0.1, 0, torch.qint8), None)
+
+    packs = str(tmp_path / "packs.pt")
+    torch.jit.script(Packs()).save(packs)
+    for path, options in ((path, ["--input", "x=float32[2]", "--leaf", "**.Boxes"]), (packs, ["--input", "x=float32[2,2]"])):
+        result = verify(program, path, *options)
+        first, why, compared = result.stdout.splitlines()
+        assert (result.returncode, first) == (1, "cannot tell whether they are equal:")
+        assert why.startswith("  result[1] is of a kind that is not compared: __torch__.") and compared.startswith("  what is compared is equal, ")
+        answer = answer_of(verify(program, path, *options, "--json"))
+        assert (answer["verdict"], answer["equal"]) == ("cannot tell", False)
+    result = verify(program, str(partly / "device.pt"), "--input", "x=float32[2]")
+    assert result.returncode == 0 and result.stdout.startswith("equal"), result.stdout
+
+
+def test_a_file_that_changes_between_the_trace_and_the_run(program, tmp_path):
+    """The graph would be of other bytes than the model that runs."""
+    import torch
+
+    class Long(torch.nn.Module):
+        def forward(self, x):
+            while bool(x.sum() < 20_000):
+                x = x + 1
+            return x
+
+    path = tmp_path / "model.pt"
+    torch.jit.script(Long()).save(str(path))
+    command = [program.path, "verify", str(path), "--input", "x=float32[1]", "--control-flow", "subgraph"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert "the model runs now" in process.stderr.readline()
+        with open(path, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(last)
+        out, messages = process.communicate(timeout=120)
+    assert (process.returncode, out) == (3, "")
+    assert f"{path}: the file changed meanwhile, so the graph and the model that ran may be of different files" in messages
+
+
+# --- operators that do more than compute ---
+
+
+@pytest.mark.parametrize("how", ["collection", "archive", "program", "called in a leaf", "__setstate__"])
+def test_only_operators_that_compute_run(program, archives, tmp_path, how):
+    """As graph_module() has them: what reads and writes memory where it is told to could write the answer."""
+    import torch
+
+    class Reads(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.inductor._reinterpret_tensor(x, [2], [1], 0) + 1
+
+    class Around(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.reads = Reads()
+
+        def forward(self, x):
+            return self.reads(x) * 2
+
+    class Restores(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.x = torch.ones(4)
+
+        def forward(self, x):
+            return x + 1
+
+        @torch.jit.export
+        def __getstate__(self):
+            return self.x, self.training
+
+        @torch.jit.export
+        def __setstate__(self, state: tuple[torch.Tensor, bool]):
+            self.x = torch.ops.inductor._reinterpret_tensor(state[0], [2], [1], 0)
+            self.training = state[1]
+
+    options = ["--input", "x=float32[4]"]
+    if how == "collection":
+        path = archives / "net.pt2"
+        graph = json.loads(program.stdout("trace", str(path), "--no-default-leaves"))
+        node(graph["graphs"][0], "add").update(target="inductor._reinterpret_tensor.default", args=[{"node": "x"}, [2048], [1], -1024])
+        saved = tmp_path / "graph.json"
+        saved.write_text(json.dumps(graph))
+        options = ["--collection", str(saved)]
+    elif how == "program":
+        path, options = tmp_path / "model.pt2", []
+        torch.export.save(torch.export.export(Reads(), (torch.ones(4),)), str(path))
+    else:
+        path = tmp_path / "model.pt"
+        torch.jit.script(Restores() if how == "__setstate__" else Around()).save(str(path))
+        if how == "called in a leaf":
+            options += ["--leaf", "reads"]
+    result = verify(program, str(path), *options)
+    assert (result.returncode, result.stdout) == (3, ""), result.stdout
+    assert "inductor" in result.stderr and ("refused" in result.stderr or "Unknown" in result.stderr), result.stderr
 
 
 # --- inputs that somebody has ---

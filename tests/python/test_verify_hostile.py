@@ -77,14 +77,14 @@ SCRIPTED = [
     (Case("growing", body_case("y = [x]\nfor i in range(60):\n  _0 = torch.extend(y, y)\nreturn torch.cat(y)"), "any", X), MEMORY),
     (Case("division", body_case(f"n = torch.sub(torch.size(x, 0), 5)\nreturn torch.add(x, torch.floordiv({LEAST}, n))"), "any", X), "SIGFPE"),
     (Case("recursion", code_case(FORWARD + "    return (self).forward(x, )\n"), "any", X), "recursive"),
-    (Case("writes", body_case(f'ops.aten.save(x, "{MADE}")\nreturn x'), "any", X), "LibTorch has nothing that does what torch.save does"),
+    (Case("writes", body_case(f'ops.aten.save(x, "{MADE}")\nreturn x'), "any", X), "Unknown builtin op: aten::save"),
     (Case("reads", body_case('return torch.from_file("/etc/passwd", False, 4, dtype=0)'), "any", X), "the model cannot be run"),
     (Case("setstate", lambda: hostile.set_state("while True:\n  y = torch.add(state, 1)"), "any", X), TIME),
 ]
 EXPORTED = [
     (graph_case("while_loop", while_loop()), TIME),
     (graph_case("huge", node("torch.ops.aten.new_zeros.default", {"self": value("x"), "size": SIZES}, "zeros")), MEMORY),
-    (graph_case("reads", node("torch.ops.aten.from_file.default", {"filename": {"as_string": "/etc/passwd"}, "shared": {"as_bool": False}, "size": {"as_int": 4}}, "y")), "Operation not permitted"),
+    (graph_case("reads", node("torch.ops.aten.from_file.default", {"filename": {"as_string": "/etc/passwd"}, "shared": {"as_bool": False}, "size": {"as_int": 4}}, "y")), "aten.from_file.default is refused"),
     (graph_case("unpack", node("torch.ops.prim.TupleUnpack.default", {"self": value("x")}, "y")), "cannot be run"),
     (record_case("cut", {"data/weights/weight_0": b"\0" * 60}), "it reaches beyond its storage"),
     (record_case("missing", {"data/weights/weight_0": None}), "weight_0"),

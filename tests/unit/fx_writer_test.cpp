@@ -324,7 +324,7 @@ TEST_CASE("names in hostile graphs are no code", "[fx_writer]") {
       %i = call_function[builtins.eval]("1")
       %j = call_function[os.system]("true")
       %k = call_function[load_library.a.default]("true")
-      %l = call_function[aten.a")+x(".default](1)
+      %l = call_function[pkg.a")+x(".default](1)
       %m = call_function[torch._import_dotted_name]("os.system")
       %n = call_function[torch.serialization.os.system]("true")
       %o = call_function[aten.__class__.mro]()
@@ -352,7 +352,7 @@ raise NotImplementedError("node h: \"load\" is no dtype of torch")
 i = builtins_eval("1")
 j = os_system("true")
 k = load_library_a_default("true")
-l = getattr(torch.ops.aten, "a\")+x(\"").default(1)
+l = getattr(torch.ops.pkg, "a\")+x(\"").default(1)
 m = torch__import_dotted_name("os.system")
 n = torch_serialization_os_system("true")
 o = aten___class___mro()
@@ -373,6 +373,28 @@ raise NotImplementedError("node output: \"higher_order.a b\" is no function that
   CHECK(contains(
       source,
       "\ndef builtins_eval_x(*args, **kwargs):\n    raise NotImplementedError(\"builtins.eval\\\\x is no "));
+}
+
+TEST_CASE("operators that do more than compute need a word, or raise", "[fx_writer]") {
+  const auto source = source_of(collection_of(module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %a = call_function[pkg.nms.default](%x)
+      %b = call_function[inductor._reinterpret_tensor.default](%a, [2], [1], -8)
+      %c = call_function[aten.from_file.default]("f")
+      %d = call_function[higher_order.print]("{0}", %b)
+      %e = call_function[torch.classes.pkg.Queue]()
+      %f = call_function[torch.classes._nnapi.Compilation]()
+      %g = call_function[aten.sparse_coo_tensor.indices_size](%x, %x, [2])
+      %output = output[output](%g))")));
+  CHECK(contains(source, "    def __init__(self, model, *, libraries=()):\n        super().__init__()\n"
+                         "        _check_libraries(libraries, [\"pkg\"])\n"));
+  CHECK(contains(source, "        a = torch.ops.pkg.nms.default(x)\n"));
+  CHECK(contains(source, "        b = inductor__reinterpret_tensor_default(a, [2], [1], -8)\n"));
+  CHECK(contains(source, "        c = aten_from_file_default(\"f\")\n"));
+  CHECK(contains(source, "        d = higher_order_print(\"{0}\", b)\n"));
+  CHECK(contains(source, "        e = torch.classes.pkg.Queue()\n"));
+  CHECK(contains(source, "        f = torch_classes__nnapi_Compilation()\n"));
+  CHECK(contains(source, "        g = _sparse(torch.ops.aten.sparse_coo_tensor.indices_size)(x, x, [2])\n"));
 }
 
 TEST_CASE("no more is nested than Python reads", "[fx_writer]") {
