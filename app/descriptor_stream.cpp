@@ -7,7 +7,9 @@
 
 namespace fxtrace::cli {
 
-void DescriptorStream::Buffer::write_all(const char* text, std::size_t size) const {
+void DescriptorStream::Buffer::write_all(const char* text, std::size_t size) {
+  if (size > left_) throw std::system_error(EFBIG, std::generic_category());
+  left_ -= size;
   while (size > 0) {
     const ssize_t written = ::write(descriptor_, text, size);
     if (written < 0 && errno == EINTR) continue;

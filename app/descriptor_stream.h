@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ostream>
 #include <streambuf>
@@ -9,10 +10,12 @@
 namespace fxtrace::cli {
 
 // Writes to an open descriptor, which it does not own.  A failed write throws std::system_error from the
-// function that wrote to the stream; unwritten data is dropped.
+// function that wrote to the stream; unwritten data is dropped.  More than `most` bytes are such a failure,
+// with EFBIG.
 class DescriptorStream : public std::ostream {
  public:
-  explicit DescriptorStream(int descriptor) : std::ostream(nullptr), buffer_(descriptor) {
+  explicit DescriptorStream(int descriptor, std::uint64_t most = UINT64_MAX)
+      : std::ostream(nullptr), buffer_(descriptor, most) {
     rdbuf(&buffer_);
     exceptions(std::ios::badbit);
   }
@@ -22,7 +25,7 @@ class DescriptorStream : public std::ostream {
  private:
   class Buffer : public std::streambuf {
    public:
-    explicit Buffer(int descriptor) : descriptor_(descriptor) { clear(); }
+    Buffer(int descriptor, std::uint64_t most) : descriptor_(descriptor), left_(most) { clear(); }
     int descriptor() const { return descriptor_; }
 
    protected:
@@ -32,12 +35,13 @@ class DescriptorStream : public std::ostream {
 
    private:
     void clear() { setp(bytes_.get(), bytes_.get() + kSize); }
-    void write_all(const char* text, std::size_t size) const;
+    void write_all(const char* text, std::size_t size);
     void flush();
 
     static constexpr std::size_t kSize = 1 << 16;
 
     int descriptor_;
+    std::uint64_t left_;  // bytes that may still be written
     std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kSize);
   };
 

@@ -1,5 +1,6 @@
 #include "app/output.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -23,6 +24,12 @@ namespace fxtrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What may be written of a file: nobody wants more of a small one, whose code may make it.
+std::uint64_t most_output(std::uint64_t file_size) {
+  constexpr std::uint64_t kBytes = std::uint64_t{64} << 20, kOfFile = 10'000;
+  return kBytes + kBytes / kOfFile * std::min(file_size, std::uint64_t{1} << 40);
+}
 
 constexpr int kMaxLinks = 40;  // as Linux has it
 constexpr mode_t kPermissions = 0777;
@@ -140,7 +147,7 @@ void write_stdout(Console& console, const WriteFunction& write) {
 }
 
 Output::Output(std::string name, const InputFile& model, Console& console)
-    : name_(std::move(name)), console_(console) {
+    : name_(std::move(name)), most_(most_output(model.file().size())), console_(console) {
   if (name_.empty()) throw usage_error("-o: expected a file name", {"-o - writes to stdout"});
   if (name_ == "-") {
     if (const auto* out = dynamic_cast<const DescriptorStream*>(&console.out()))
@@ -224,11 +231,16 @@ int Output::prepare() {
 
 void Output::write(const WriteFunction& write) {
   try {
-    DescriptorStream stream(aside_->descriptor());
+    DescriptorStream stream(aside_->descriptor(), most_);
     write(stream);
     stream.flush();
     is_written_ = true;
   } catch (const std::system_error& error) {
+    if (error.code().value() == EFBIG) {
+      throw input_error(
+          "its output is larger than " + std::to_string(most_ >> 20) + " MB, too much for a file of its size",
+          {"--max-nodes N and --leaf GLOB keep graphs smaller"});
+    }
     throw cannot_write(error.code().value());
   }
 }

@@ -1,6 +1,7 @@
 // The destination of a run's product: stdout, or a file that is replaced atomically.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -39,7 +40,8 @@ class Output {
 
   // Creates the temporary place and returns its descriptor.  Throws Error(kInput).
   int prepare();
-  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails.
+  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and
+  // for more than 64 MB and 64 MB for each 10 KB of the model.
   void write(const WriteFunction& write);
   bool is_written() const { return is_written_; }
   // Moves the product to FILE, which is unchanged if anything is thrown.  A symbolic link is followed: its
@@ -60,6 +62,7 @@ class Output {
   Error cannot_write(int code) const;
 
   std::string name_;
+  std::uint64_t most_;  // bytes of a product
   Console& console_;
   Kind kind_ = Kind::kStdout;
   std::string target_;   // for a file: `name_` with symbolic links resolved
