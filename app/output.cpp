@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 // What may be written of a file: nobody wants more of a small one, whose code may make it.
 std::uint64_t most_output(std::uint64_t file_size) {
   constexpr std::uint64_t kBytes = std::uint64_t{64} << 20, kOfFile = 10'000;
-  return kBytes + kBytes / kOfFile * std::min(file_size, std::uint64_t{1} << 40);
+  return kBytes / kOfFile * std::clamp(file_size, kOfFile, std::uint64_t{1} << 40);
 }
 
 constexpr int kMaxLinks = 40;  // as Linux has it

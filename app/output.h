@@ -40,8 +40,8 @@ class Output {
 
   // Creates the temporary place and returns its descriptor.  Throws Error(kInput).
   int prepare();
-  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and
-  // for more than 64 MB and 64 MB for each 10 KB of the model.
+  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and for
+  // more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
   void write(const WriteFunction& write);
   bool is_written() const { return is_written_; }
   // Moves the product to FILE, which is unchanged if anything is thrown.  A symbolic link is followed: its

@@ -204,6 +204,27 @@ def doubling_functions(levels: int, argument: str = "Tensor") -> bytes:
     return archive(records_of("".join(code) + forward))
 
 
+def wide_functions(levels: int, width: int) -> bytes:
+    """width**levels additions."""
+    code = ["def f0(x: Tensor) -> Tensor:\n" + "  x = torch.add(x, x)\n" * width + "  return x\n"]
+    for level in range(1, levels):
+        code.append(f"def f{level}(x: Tensor) -> Tensor:\n" + f"  x = __torch__.f{level - 1}(x, )\n" * width + "  return x\n")
+    return archive(records_of("".join(code) + FORWARD + f"    return __torch__.f{levels - 1}(x, )\n"))
+
+
+def many_modules(count: int, body: str, before: str = "") -> bytes:
+    """Each has a class of its own, and a graph of its own where `before` lets the root fail."""
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    code = "".join(
+        f"class M{i}(Module):\n  def forward(self: __torch__.M{i},\n    x: Tensor) -> Tensor:\n{lines}" for i in range(count)
+    )
+    children = "".join(f"  m{i} : __torch__.M{i}\n" for i in range(count))
+    calls = before + "".join(f"    x = (self.m{i}).forward(x, )\n" for i in range(count))
+    forward = FORWARD.replace("(Module):\n", f"(Module):\n{children}") + calls + "    return x\n"
+    data = module(NET, {f"m{i}": module(f"__torch__.M{i}", {}) for i in range(count)})
+    return archive(records_of(code + forward, data))
+
+
 def shared_doubling_list(levels: int) -> bytes:
     """[[..], [..]] where both halves are one object: 2**levels elements to whoever walks them."""
     data = EMPTY_LIST + b"q\x00"
@@ -402,6 +423,10 @@ def long_names(levels: int, length: int) -> bytes:
     return archive(records_of(code, data))
 
 
+def compressed_constants(opcode: bytes, count: int) -> Callable[[], bytes]:
+    return lambda: archive(records_of() | {"constants.pkl": PROTO + MARK + opcode * count + b"t" + STOP}, zipfile.ZIP_DEFLATED)
+
+
 def more_than_the_file_says() -> Iterator[Case]:
     """Before: another tensor's memory in the result, and gigabytes."""
     two = ("on two devices",)
@@ -417,6 +442,8 @@ def more_than_the_file_says() -> Iterator[Case]:
         records_of() | {f"code/a{i}.py": "\n" * (8 << 20) for i in range(20)}, zipfile.ZIP_DEFLATED), "error", says=grows)
     yield Case("long_lines", lambda: long_lines(4_000, 1 << 20), "traced")
     yield Case("long_names", lambda: long_names(240, 40_000), "error", says=("qualified names",))
+    for label, opcode in (("none", NONE), ("list", EMPTY_LIST), ("dict", EMPTY_DICT), ("tuple", EMPTY_TUPLE), ("mark", MARK)):
+        yield Case(f"compressed_{label}", compressed_constants(opcode, 12 << 20), "error", says=("values of more than 32 MB",))
     yield Case("many_opcodes", lambda: archive(
         records_of() | {"constants.pkl": PROTO + NONE * (64 << 20) + STOP}), "error")
 
@@ -549,6 +576,17 @@ def endless_code() -> Iterator[Case]:
     yield Case("doubling_plain_functions", lambda: doubling_functions(40, "int"), "limit")
     yield Case("doubling_modules", lambda: doubling_modules(40, True), "any")
     yield Case("doubling_empty_modules", lambda: doubling_modules(40, False), "any")
+    # What is done counts, not only steps: nodes, users of a value that a question looks at, what is tried with other options.
+    asks = "for i in range(50000):\n  if torch.gt(torch.size(x, 0), i):\n    pass\n  else:\n    ops.prim.RaiseException(\"a\")\nreturn x"
+    yield Case("guard_loop", body_case(asks), "error", says=("steps",))
+    yield Case("wide_functions", lambda: wide_functions(8, 10), "limit")
+    yield Case("wide_functions_asked_why", lambda: wide_functions(8, 10), "shown", command="why")
+    adds = "for i in range(90000):\n  x = torch.add(x, i)\nreturn x"
+    yield Case("modules_of_many_nodes", lambda: many_modules(60, adds), "error", says=("steps",))
+    cat = "l = torch.mul([x], 100000)\nfor i in range(20):\n  x = torch.cat(l, 0)\nreturn x"
+    yield Case("modules_of_long_lists", lambda: many_modules(60, cat), "error", says=("steps",))
+    asks = "    if bool(torch.gt(torch.sum(x), 0)):\n      x = torch.neg(x)\n    else:\n      pass\n"
+    yield Case("graphs_of_many_nodes", lambda: many_modules(3, adds.replace("90000", "80000"), asks), "error", says=("output is larger",))
     yield Case("setstate_endless", lambda: set_state("while True:\n  y = torch.add(state, 1)"), "any")
     yield Case("setstate_recursion", lambda: set_state("_0 = (self).__setstate__(state, )"), "any")
     yield Case("setstate_doubling", lambda: set_state('y = "ab"\nfor i in range(60):\n  y = torch.add(y, y)'), "any")
