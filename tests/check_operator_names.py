@@ -26,6 +26,7 @@ REASONS = {
     "lib/writers/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",
     "lib/writers/fx_guards.cpp": "questions of guards, as Python asks them",
     "lib/pictures/labels.cpp": "arguments that a label leaves out",
+    "lib/security": "what code may call while it is loaded, and fields of a .pt2 file",
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
     "lib/passes/support/strides.cpp": "which operators give strides like their input's, or parts of it",
     "lib/passes/support/identity_call.cpp": "an argument",
