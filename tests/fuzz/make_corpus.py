@@ -11,6 +11,7 @@ import pathlib
 import random
 import re
 import shutil
+import sqlite3
 import struct
 import sys
 import tempfile
@@ -353,6 +354,45 @@ def write_texts() -> None:
             write("config", path.name, path.read_bytes())
 
 
+class Pipe(io.BytesIO):
+    def tell(self) -> int:
+        raise OSError("a pipe has no position")
+
+
+def write_archives_and_databases() -> None:
+    records = {"m/data.pkl": b"\x80\x02N.", "m/version": b"3\n", "m/code/a.py": b"x = 1\n" * 20}
+    write("zip_archive", "stored.zip", small_zip(records, zipfile.ZIP_STORED))
+    write("zip_archive", "deflated.zip", small_zip(records, zipfile.ZIP_DEFLATED))
+    streamed = Pipe()  # sizes stand behind each record
+    with zipfile.ZipFile(streamed, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for name, data in records.items():
+            with zipped.open(name, "w", force_zip64=name.endswith("pkl")) as record_of_it:
+                record_of_it.write(data)
+    write("zip_archive", "streamed.zip", streamed.getvalue())
+    write("zip_archive", "torch.zip", (FIXTURES / "tensor.pt").read_bytes())
+    rules = [
+        {"no_failed": True, "name": "all", "message": "trace them"},
+        {"max_params": "25M", "severity": "warning"},
+        {"max_peak": "64MiB"},
+        {"deny": ["aten.item.*", "torch.nn.*"]},
+        {"ops": ["aten.add", "*.relu"]},
+        {"ops_file": "ops.txt"},
+        {"require": "torch.nn.Linear followed-by *.dequantize*|output"},
+        {"require": "no aten.dropout.* within @encoder.**"},
+        {"security": True},
+    ]
+    write("rules", "rules.json", compact({"rules": rules}))
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "models.sqlite"
+        with sqlite3.connect(path) as database:
+            database.execute("PRAGMA page_size = 512")
+            database.execute("CREATE TABLE files (path TEXT, bytes INTEGER)")
+            database.execute("CREATE VIEW models AS SELECT path, bytes * 2 AS twice FROM files ORDER BY path")
+            database.executemany("INSERT INTO files VALUES (?, ?)", [(f"m{i}.pt", i * 1000) for i in range(20)])
+        database.close()
+        write("database", "models.sqlite", path.read_bytes())
+
+
 def main() -> None:
     shutil.rmtree(CORPUS, ignore_errors=True)
     write_files()
@@ -363,6 +403,7 @@ def main() -> None:
     write_collections()
     write_calls()
     write_texts()
+    write_archives_and_databases()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ namespace fxtrace::fuzz {
 
 void collection(std::string_view input);     // `render`: JSON of a collection, passes, writers
 void config(std::string_view input);         // --config and --concrete
+void database(std::string_view input);       // `query`: a catalog's SQLite database
 void exported(std::string_view input);       // a program's JSON, or that of a whole archive; see exported.cpp
 void file_kind(std::string_view input);      // any file: what it is, and the zip archive that it may be
 void glob(std::string_view input);           // a glob, and on further lines what it is matched against
@@ -33,12 +34,14 @@ void objects(std::string_view input);        // data.pkl of a TorchScript archiv
 void operator_call(std::string_view input);  // shapes and costs of a call that the bytes decide on
 void pickle(std::string_view input);
 void questions(std::string_view input);   // `diff`, `extract`, `order`, `why`, `catalog` of a collection
+void rules(std::string_view input);       // `check --rules`
 void script(std::string_view input);      // a code file of a TorchScript archive
 void security(std::string_view input);    // `check --security`: pickles, sizes, guards, trees, programs
 void state_dict(std::string_view input);  // data.pkl of what torch.save wrote
 void sympy(std::string_view input);       // sizes of an exported program
 void trace(std::string_view input);       // a whole TorchScript archive; see trace.cpp
 void tree_spec(std::string_view input);   // pytree specifications
+void zip_archive(std::string_view input);
 
 // What `exported` comes to: the archive itself, traced as the configuration says, written and read back.
 void exported_archive(std::string_view bytes, const Config& config);
@@ -51,23 +54,16 @@ struct Target {
   void (*run)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {
-    {"collection", collection},
-    {"config", config},
-    {"exported", exported},
-    {"file_kind", file_kind},
-    {"glob", glob},
-    {"input_spec", input_spec},
-    {"leaf_rule", leaf_rule},
-    {"objects", objects},
-    {"operator_call", operator_call},
-    {"pickle", pickle},
-    {"questions", questions},
-    {"script", script},
-    {"security", security},
-    {"state_dict", state_dict},
-    {"sympy", sympy},
-    {"trace", trace},
-    {"tree_spec", tree_spec},
+    {"collection", collection}, {"config", config},
+    {"database", database},     {"exported", exported},
+    {"file_kind", file_kind},   {"glob", glob},
+    {"input_spec", input_spec}, {"leaf_rule", leaf_rule},
+    {"objects", objects},       {"operator_call", operator_call},
+    {"pickle", pickle},         {"questions", questions},
+    {"rules", rules},           {"script", script},
+    {"security", security},     {"state_dict", state_dict},
+    {"sympy", sympy},           {"trace", trace},
+    {"tree_spec", tree_spec},   {"zip_archive", zip_archive},
 };
 
 // Runs f; false when it says that the input is bad.

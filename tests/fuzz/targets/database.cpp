@@ -1,0 +1,25 @@
+#include "catalog/database.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/targets.h"
+
+namespace fxtrace::fuzz {
+
+// What `fxtrace query` gives of any database: its rows have as many values as it said.
+void database(std::string_view input) {
+  constexpr catalog::QueryLimits kLimits{.bytes = 64'000'000, .seconds = 3};
+  for (const char* sql : {"SELECT * FROM models", "SELECT name, sql FROM sqlite_schema"}) {
+    std::size_t columns = 0;
+    const catalog::QueryRows rows{[&](const std::vector<std::string>& names) { columns = names.size(); },
+                                  [&](const std::vector<catalog::QueryValue>& row) {
+                                    require(row.size() == columns, "a row has a value for each column");
+                                  }};
+    accepts([&] { catalog::query(memory_file(input), sql, kLimits, rows); });
+  }
+}
+
+}  // namespace fxtrace::fuzz

@@ -1,0 +1,33 @@
+#include "archive/zip_archive.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/targets.h"
+
+namespace fxtrace::fuzz {
+
+// An archive that is read by one reader only is refused; of any other each byte belongs to one record at
+// most.
+void zip_archive(std::string_view input) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  accepts([&] {
+    const ZipArchive archive(memory_file(input));
+    std::uint64_t stored = 0;
+    for (const ZipArchive::Entry& entry : archive.entries()) {
+      require(archive.contains(entry.name), "a record is found by its name");
+      require(archive.size(entry.name) == entry.size, "a name has one record");
+      stored += archive.stored_size(entry.name);
+      accepts([&] {
+        const std::string bytes = archive.read(entry, kMost);
+        require(bytes.size() == std::min<std::uint64_t>(entry.size, kMost),
+                "a record has the size that is said");
+      });
+    }
+    require(stored <= input.size(), "records do not overlap");
+  });
+}
+
+}  // namespace fxtrace::fuzz
