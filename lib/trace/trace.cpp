@@ -281,8 +281,11 @@ class RecursiveTrace {
       return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
     };
     if (written + assigned > 0) {
-      notes.push_back("forward keeps state: it writes " + count(written, "tensor") +
-                      " into attributes and assigns " + count(assigned, "plain value"));
+      const std::string writes =
+          written > 0 ? " writes " + count(written, "tensor") + " into attributes" : std::string();
+      const std::string assigns = assigned > 0 ? " assigns " + count(assigned, "plain value") : std::string();
+      const char* both = written > 0 && assigned > 0 ? " and" : "";
+      notes.push_back("forward keeps state: it" + writes + both + assigns);
     }
     constexpr std::size_t kShown = 3;
     for (const auto& [text, modules] : submodules) {
