@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_set>
 
+#include "operators/callable_operators.h"
 #include "operators/operators.h"
 #include "support/words.h"
 
@@ -17,10 +18,7 @@ struct Reach {
 constexpr auto kReaches = std::to_array<Reach>({
     {"aten::save aten::from_file", "files"},
     // They take sizes, strides, indices or addresses as given.
-    {"aten::_nested_view_from_buffer aten::_nested_view_from_buffer_copy aten::_reshape_alias "
-     "aten::_reshape_alias_copy aten::_sparse_bsc_tensor_unsafe aten::_sparse_bsr_tensor_unsafe "
-     "aten::_sparse_compressed_tensor_unsafe aten::_sparse_coo_tensor_unsafe aten::_sparse_csc_tensor_unsafe "
-     "aten::_sparse_csr_tensor_unsafe inductor:: inductor_prims:: mkldnn::data_ptr "
+    {"inductor:: inductor_prims:: mkldnn::data_ptr "
      "profiler::_call_end_callbacks_on_jit_fut profiler::_record_function_exit static_runtime::",
      "raw memory"},
     {"c10d:: _c10d_functional:: _c10d_functional_autograd:: _dtensor:: dist:: rpc:: symm_mem::",
@@ -36,6 +34,16 @@ bool has_name(std::string_view names, std::string_view name) {
     found = found || one == name || (one.ends_with("::") && name.starts_with(one));
   });
   return found;
+}
+
+// Of torch's own namespaces the operators that only compute are listed; the order of effects is a tensor,
+// too.
+bool is_bounded(std::string_view name) {
+  constexpr std::string_view kTokens = "aten::_make_dep_token prims::_make_token prims::_sink_tokens";
+  const std::size_t colons = std::min(name.find("::"), name.size());
+  const std::string_view space = name.substr(0, colons);
+  return !has_word("aten prims quantized _quantized", space) || has_word(kTokens, name) ||
+         is_callable_operator(space, name.substr(std::min(colons + 2, name.size())));
 }
 
 }  // namespace
@@ -55,7 +63,8 @@ std::string_view operator_reach(std::string_view name) {
     if (std::ranges::any_of(rows, [](const Operator& row) { return row.signature.starts_with("(...)"); }))
       return "raw memory";
   }
-  return {};
+  return is_bounded(base) || overloads(base).empty() ? std::string_view()
+                                                     : "memory that its arguments do not bound";
 }
 
 std::string_view higher_order_reach(std::string_view name) {

@@ -194,7 +194,8 @@ class CodeCheck {
     for (const Tree* part : tree.all()) names(*part);
   }
 
-  // "aten::save" of torch.save and ops.aten.save; of x.save, too, unless modules have methods of that name.
+  // "aten::save" of torch.save and ops.aten.save; of x.f, too, where modules hardly have members of that
+  // name.
   static std::string operator_named(const Tree& attribute) {
     constexpr std::string_view kTorch = "torch.", kOperators = "ops.";
     const std::string dotted = script::dotted_name(attribute);
@@ -204,7 +205,7 @@ class CodeCheck {
       if (dot == std::string::npos) return {};
       return dotted.substr(kOperators.size(), dot - kOperators.size()) + "::" + dotted.substr(dot + 1);
     }
-    if (dotted.starts_with(kTorch) || last != "save") return "aten::" + last;
+    if (dotted.starts_with(kTorch) || last.starts_with('_') || last == "from_file") return "aten::" + last;
     return {};
   }
 
