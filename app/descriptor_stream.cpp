@@ -8,7 +8,7 @@
 namespace fxtrace::cli {
 
 void DescriptorStream::Buffer::write_all(const char* text, std::size_t size) {
-  if (size > left_) throw std::system_error(EFBIG, std::generic_category());
+  if (size > left_) throw TooMuchOutput();
   left_ -= size;
   while (size > 0) {
     const ssize_t written = ::write(descriptor_, text, size);

@@ -3,15 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <ostream>
 #include <streambuf>
 
 namespace fxtrace::cli {
 
+class TooMuchOutput : public std::exception {};
+
 // Writes to an open descriptor, which it does not own.  A failed write throws std::system_error from the
-// function that wrote to the stream; unwritten data is dropped.  More than `most` bytes are such a failure,
-// with EFBIG.
+// function that wrote to the stream; unwritten data is dropped.  More than `most` bytes throw
+// TooMuchOutput.
 class DescriptorStream : public std::ostream {
  public:
   explicit DescriptorStream(int descriptor, std::uint64_t most = UINT64_MAX)

@@ -235,12 +235,11 @@ void Output::write(const WriteFunction& write) {
     write(stream);
     stream.flush();
     is_written_ = true;
+  } catch (const TooMuchOutput&) {
+    throw input_error(
+        "its output is larger than " + std::to_string(most_ >> 20) + " MB, too much for a file of its size",
+        {"--max-nodes N and --leaf GLOB keep graphs smaller"});
   } catch (const std::system_error& error) {
-    if (error.code().value() == EFBIG) {
-      throw input_error(
-          "its output is larger than " + std::to_string(most_ >> 20) + " MB, too much for a file of its size",
-          {"--max-nodes N and --leaf GLOB keep graphs smaller"});
-    }
     throw cannot_write(error.code().value());
   }
 }

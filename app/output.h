@@ -35,13 +35,15 @@ class Output {
   // Throws Error(kUsage) when FILE is this model as well, for commands that read several.
   void check_not(const InputFile& model) const;
 
+  // Lets the product be of any size, as an answer of a database may.
+  void allow_any_size() { most_ = UINT64_MAX; }
   // Sets a filter between the product and FILE; commit() runs it, in this process.
   void set_filter(Filter filter) { filter_ = std::move(filter); }
 
   // Creates the temporary place and returns its descriptor.  Throws Error(kInput).
   int prepare();
-  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and for
-  // more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
+  // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and
+  // for more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
   void write(const WriteFunction& write);
   bool is_written() const { return is_written_; }
   // Moves the product to FILE, which is unchanged if anything is thrown.  A symbolic link is followed: its

@@ -156,6 +156,7 @@ int run_query(const QueryArguments& arguments, Console& console) {
   const auto& format = kQueryFormats[arguments.answer.format()];
   const InputFile input(arguments.file, console.in());
   Output output(arguments.answer.output(), input, console);
+  output.allow_any_size();
   with_input(input, [&] { catalog::hold_for_reading(input.file()); });
   const catalog::QueryLimits limits{arguments.isolation.memory(), arguments.isolation.seconds()};
   const Ask ask = [&](const QueryRows& rows) {

@@ -27,8 +27,9 @@ from nets.sample import make_inputs  # noqa: E402  (stands in sample_models)
 
 __all__ = ["make_inputs"]
 
-# Namespaces of operators that are the tests' own, those of torch's tests, and those of models of the zoo.
-LIBRARIES = ("_TorchScriptTesting", "fxtrace_test", "fxtrace_test_own", "transformers")
+# Namespaces of operators that are the tests' own, those of torch's tests, those of models of the zoo, and an operator of torch that
+# is refused without the caller's word.
+LIBRARIES = ("_TorchScriptTesting", "fxtrace_test", "fxtrace_test_own", "transformers", "aten.segment_reduce")
 RULES = {"default": [], "no-default-leaves": ["--no-default-leaves"], "max-depth-1": ["--max-depth", "1"]}
 
 

@@ -16,6 +16,11 @@ from fxtrace._callable_operators import OPERATORS
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 
 
+@pytest.fixture(autouse=True)
+def installed(program, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+
 def registered() -> dict[str, set[str]]:
     """All operators that LibTorch has here, by namespace."""
     names = {name.partition(".")[0] for name in torch._C._dispatch_get_all_op_names()}
