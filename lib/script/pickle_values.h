@@ -17,10 +17,10 @@ namespace fxtrace::script {
 // The memory that values of a pickle may take, for one that takes `stored` bytes in its file, where it may be
 // compressed.
 constexpr std::size_t pickle_memory(std::uint64_t stored) {
-  constexpr std::size_t kFree = std::size_t{32} << 20;
+  constexpr std::uint64_t kFree = std::uint64_t{32} << 20;
   constexpr std::uint64_t kBytesOfByte = 64;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  return kFree + static_cast<std::size_t>(kBytesOfByte * std::min(stored, kMost));
+  constexpr std::uint64_t kMost = std::uint64_t{384} << 20;
+  return static_cast<std::size_t>(std::min(kMost, kFree + kBytesOfByte * std::min(stored, kMost)));
 }
 
 class PickleValues {

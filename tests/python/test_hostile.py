@@ -28,7 +28,7 @@ class Limits:
     resident: int  # KB
 
 
-TORCHSCRIPT = Limits(seconds=6, resource=resource.RLIMIT_DATA, memory=4 << 30, resident=450 << 10)
+TORCHSCRIPT = Limits(seconds=6, resource=resource.RLIMIT_DATA, memory=4 << 30, resident=512 << 10)
 # Without LibTorch the whole address space can have a limit.
 EXPORTED = Limits(seconds=10, resource=resource.RLIMIT_AS, memory=2 << 30, resident=2 << 20)
 
