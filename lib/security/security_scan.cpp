@@ -13,6 +13,7 @@
 
 #include "archive/compiled_model.h"
 #include "archive/little_endian.h"
+#include "archive/pickle_machine.h"
 #include "archive/zip_archive.h"
 #include "security/archive_records.h"
 #include "security/pickle_check.h"
@@ -343,9 +344,20 @@ class Scan {
     add(SecurityKind::kUnknown, record, "", "cannot tell what a reader does with it: " + what);
   }
 
+  // Throws Error(kInput) for one that is compressed, which torch does not do, and would take far more memory
+  // than the file.
+  static std::string read_pickle(const Archive& archive, const ZipArchive::Entry& entry) {
+    if (entry.size >
+        std::max<std::uint64_t>(PickleMachine::max_opcodes(entry.compressed_size), entry.compressed_size)) {
+      throw input_error("its pickle grows from " + std::to_string(entry.compressed_size) + " to " +
+                        std::to_string(entry.size) + " bytes: it was not looked into");
+    }
+    return archive.zip->read(entry, security::kMaxPickle + 1);
+  }
+
   void pickle(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
               Unpickler unpickler) {
-    const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+    const std::string bytes = read_pickle(archive, entry);
     const auto reading = security::check_pickle(bytes, 0, unpickler, teller(record));
     if (reading.is_whole && reading.end != bytes.size())
       unknown(record, std::to_string(bytes.size() - reading.end) + " bytes stand behind its pickle");
@@ -384,7 +396,7 @@ class Scan {
     const std::string_view last = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
     const bool is_constant = entry.name.starts_with(archive.place.folder + "data/constants/");
     if (is_constant && last.starts_with("opaque_obj_")) {
-      const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+      const std::string bytes = read_pickle(archive, entry);
       return security::check_pickle_file(bytes, entry.size, teller(record));
     }
     if (is_constant && last.starts_with("custom_obj_"))
@@ -399,7 +411,7 @@ class Scan {
               const std::string& head) {
     if (starts_as_zip(head)) return nested(archive, entry, record, false);
     if (entry.size == 0) return;
-    const std::string bytes = archive.zip->read(entry, security::kMaxPickle + 1);
+    const std::string bytes = read_pickle(archive, entry);
     if (is_tar(bytes)) return file(bytes, entry.size, record, "a tar archive");
     security::check_pickle_file(bytes, entry.size, teller(record));
   }
