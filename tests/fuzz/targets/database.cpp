@@ -1,6 +1,7 @@
 #include "catalog/database.h"
 
 #include <cstddef>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,11 @@ void database(std::string_view input) {
                                   [&](const std::vector<catalog::QueryValue>& row) {
                                     require(row.size() == columns, "a row has a value for each column");
                                   }};
-    accepts([&] { catalog::query(memory_file(input), sql, kLimits, rows); });
+    try {
+      accepts([&] { catalog::query(memory_file(input), sql, kLimits, rows); });
+    } catch (const std::bad_alloc&) {
+      // The limit of memory.
+    }
   }
 }
 
