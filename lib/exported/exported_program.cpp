@@ -34,17 +34,15 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
   const auto& models = archive.models();
   if (!wanted) {
     if (models.size() == 1) return models.front();
-    throw usage_error(
-        "the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
-        {"choose one with --model NAME"});
+    throw usage_error("the archive holds " + std::to_string(models.size()) + " models: " + joined(models),
+                      {"choose one with --model NAME"});
   }
   if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
   if (archive.has_compiled(*wanted)) {
     throw usage_error("'" + *wanted + "' was compiled by AOTInductor: machine code, which holds no graph",
                       {"the archive's exported programs are " + joined(models)});
   }
-  throw usage_error("no model named '" + *wanted + "' in the archive, which holds " +
-                    joined(models));
+  throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
 }
 
 constexpr std::string_view kTokenRole = "token";

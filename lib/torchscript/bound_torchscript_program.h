@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "trace/budget.h"
 #include "torchscript/seen_calls.h"
 #include "torchscript/torchscript_program.h"
+#include "trace/budget.h"
 #include "trace/options.h"
 #include "trace/program.h"
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "trace/budget.h"
 #include "torchscript/symbolic_value.h"
+#include "trace/budget.h"
 #include "trace/journal.h"
 
 namespace fxtrace::torchscript {

@@ -32,9 +32,9 @@ class Conditions {
   void set_assumed(Assumed assumed) { assumed_ = std::move(assumed); }
 
   // Returns the condition as Python expression over the inputs, also for an operand of `and` or `or` that was
-  // not computed (see leave_out()).  Absent where the inputs alone do not tell: it asks a module or a parameter,
-  // what is random, assigned or written in place, or takes too long an expression.  Absent also within a body of
-  // control flow, which may not run.
+  // not computed (see leave_out()).  Absent where the inputs alone do not tell: it asks a module or a
+  // parameter, what is random, assigned or written in place, or takes too long an expression.  Absent also
+  // within a body of control flow, which may not run.
   std::optional<Expression> find_expression(const IrValue* name, const Value& condition) const;
   // Notes the expression of a value that was not computed.
   void leave_out(const IrValue* name, Expression expression);

@@ -336,7 +336,7 @@ class Builder {
   const Style style_;
   const GuardSize size_;
   int budget_ = 0;
-  bool names_values_ = false;  // other than inputs
+  bool names_values_ = false;                   // other than inputs
   std::unordered_set<std::uint32_t> written_;   // nodes, as far as the text is
   std::unordered_set<std::uint32_t> repeated_;  // nodes that come again: bound in the next text
   std::unordered_map<std::uint32_t, NodeId> rank_sources_;

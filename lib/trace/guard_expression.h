@@ -12,8 +12,8 @@ namespace fxtrace {
 // math, and other Python modules by their names.  A value that is used twice is bound at its first use, (name
 // := ...).  A value is written as its node's name where computing it again may give another result (random
 // numbers, unknown operators), more than kMaxGuardDepth operations away from the condition, and beyond the
-// limits of `size`.  `over_inputs` gets whether all is over inputs: no value is written so, and no parameter and
-// no module is asked.
+// limits of `size`.  `over_inputs` gets whether all is over inputs: no value is written so, and no parameter
+// and no module is asked.
 struct GuardSize {
   int nodes = 60;               // written out
   std::size_t elements = 1000;  // of one node's arguments: items of lists, characters of texts

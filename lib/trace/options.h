@@ -99,8 +99,8 @@ struct TraceOptions {
   RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
   std::vector<std::string> op_schemas;
   Limits limits;
-  // The steps that traces with copies of these options have taken, which then share one budget; null: each has
-  // its own.
+  // The steps that traces with copies of these options have taken, which then share one budget; null: each
+  // has its own.
   std::shared_ptr<std::int64_t> spent;
 };
 

@@ -59,15 +59,15 @@ struct Verification {
   std::vector<std::string> own_modules;     // paths, in the order of their first calls
   std::vector<std::string> failed_modules;  // those of them that failed to trace
   std::optional<Fault> fault;
-  std::string why;  // of kCannotTell and kNotVerified: what was not compared
+  std::string why;                 // of kCannotTell and kNotVerified: what was not compared
   bool calls_whole_model = false;  // the graph does
   std::optional<Profile> profile;  // of the first run's inputs, if asked for
 
   Verdict verdict() const;
 };
 
-// Returns what there is to say of a graph that calls the model as a whole, because the root failed to trace or
-// is a leaf: it verifies nothing, whether it runs or not.  Nothing for other graphs.
+// Returns what there is to say of a graph that calls the model as a whole, because the root failed to trace
+// or is a leaf: it verifies nothing, whether it runs or not.  Nothing for other graphs.
 std::optional<Verification> not_verified(const GraphCollection& collection);
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;

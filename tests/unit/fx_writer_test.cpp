@@ -386,8 +386,9 @@ TEST_CASE("operators that do more than compute need a word, or raise", "[fx_writ
       %f = call_function[torch.classes._nnapi.Compilation]()
       %g = call_function[aten.sparse_coo_tensor.indices_size](%x, %x, [2])
       %output = output[output](%g))")));
-  CHECK(contains(source, "    def __init__(self, model, *, libraries=()):\n        super().__init__()\n"
-                         "        _check_libraries(libraries, [\"pkg\"])\n"));
+  CHECK(contains(source,
+                 "    def __init__(self, model, *, libraries=()):\n        super().__init__()\n"
+                 "        _check_libraries(libraries, [\"pkg\"])\n"));
   CHECK(contains(source, "        a = torch.ops.pkg.nms.default(x)\n"));
   CHECK(contains(source, "        b = inductor__reinterpret_tensor_default(a, [2], [1], -8)\n"));
   CHECK(contains(source, "        c = aten_from_file_default(\"f\")\n"));
