@@ -1,19 +1,14 @@
 #include "operators/callable_operators.h"
 
-#include <algorithm>
 #include <array>
-#include <string>
 
+#include "operators/name_table.h"
 #include "support/words.h"
 
 namespace fxtrace {
 namespace {
 
-struct OperatorSpace {
-  std::string_view name;
-  std::string_view operators;  // each between spaces
-};
-constexpr auto kOperatorSpaces = std::to_array<OperatorSpace>({
+constexpr auto kOperators = std::to_array<NamesOfSpace>({
 #include "operators/callable_operators.inc"
 });
 
@@ -24,19 +19,15 @@ constexpr std::string_view kTorchSpaces =
     "mkldnn_prepacked nvprims onednn onnx onnx_symbolic prepacked prim prims profiler quantization quantized "
     "quantized_decomposed rngprims rnn sparse static_runtime streams symm_mem triton vulkan vulkan_prepack xnnpack";
 
-bool is_in_table(std::string_view space, std::string_view name) {
-  const auto row = std::ranges::find(kOperatorSpaces, space, &OperatorSpace::name);
-  if (row == kOperatorSpaces.end() || name.find(' ') != std::string_view::npos) return false;
-  return row->operators.find(" " + std::string(name) + " ") != std::string_view::npos;
-}
-
 }  // namespace
 
-bool is_callable_operator(std::string_view space, std::string_view name) { return is_in_table(space, name); }
+bool is_callable_operator(std::string_view space, std::string_view name) {
+  return has_name(kOperators, space, name);
+}
 
 bool is_torch_operator_space(std::string_view space) { return has_word(kTorchSpaces, space); }
 
-bool is_callable_class_space(std::string_view space) { return is_in_table("torch.classes", space); }
+bool is_callable_class_space(std::string_view space) { return has_name(kOperators, "torch.classes", space); }
 
 bool makes_sparse_tensor(std::string_view name) {
   return has_word(

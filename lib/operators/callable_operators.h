@@ -3,8 +3,6 @@
 
 #include <string_view>
 
-#include "operators/target.h"
-
 namespace fxtrace {
 
 // Returns whether the operator, by namespace and name alone, neither touches files or the process nor reads

@@ -14,12 +14,15 @@ constexpr std::int64_t kUnits = std::int64_t{1} << 25;
 constexpr std::int64_t kUnitsOfByte = 256;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 
-// As many times more as more iterations are allowed.
+// As many more as more iterations are allowed.
 std::int64_t units(const Limits& limits, std::uint64_t file_size) {
   constexpr Limits kUsual;
   constexpr std::int64_t kMostTimes = 1'000;
-  const std::int64_t times = std::clamp(limits.iterations / kUsual.iterations, std::int64_t{1}, kMostTimes);
-  return times * (kUnits + kUnitsOfByte * static_cast<std::int64_t>(std::min(file_size, kMostBytes)));
+  const std::int64_t usual =
+      kUnits + kUnitsOfByte * static_cast<std::int64_t>(std::min(file_size, kMostBytes));
+  const std::int64_t iterations =
+      std::clamp(limits.iterations, kUsual.iterations, kMostTimes * kUsual.iterations);
+  return usual / kUsual.iterations * iterations;
 }
 
 }  // namespace
