@@ -36,13 +36,16 @@ bool has_name(std::string_view names, std::string_view name) {
   return found;
 }
 
-// Of torch's own namespaces the operators that only compute are listed; the order of effects is a tensor,
-// too.
+// Of torch's own namespaces only what is on the list of operators that compute; what the language itself is
+// made of, the order of effects, notes for the profiler and what a tensor subclass holds take no memory by an
+// argument.
 bool is_bounded(std::string_view name) {
-  constexpr std::string_view kTokens = "aten::_make_dep_token prims::_make_token prims::_sink_tokens";
+  constexpr std::string_view kInert =
+      "aten::_make_dep_token export::access_subclass_inner_tensor prims::_make_token prims::_sink_tokens "
+      "profiler::_record_function_enter profiler::_record_function_enter_new";
   const std::size_t colons = std::min(name.find("::"), name.size());
   const std::string_view space = name.substr(0, colons);
-  return !has_word("aten prims quantized _quantized", space) || has_word(kTokens, name) ||
+  return space == "prim" || !is_torch_operator_space(space) || has_word(kInert, name) ||
          is_callable_operator(space, name.substr(std::min(colons + 2, name.size())));
 }
 
@@ -63,8 +66,7 @@ std::string_view operator_reach(std::string_view name) {
     if (std::ranges::any_of(rows, [](const Operator& row) { return row.signature.starts_with("(...)"); }))
       return "raw memory";
   }
-  return is_bounded(base) || overloads(base).empty() ? std::string_view()
-                                                     : "memory that its arguments do not bound";
+  return is_bounded(base) ? std::string_view() : "memory that its arguments may not bound";
 }
 
 std::string_view higher_order_reach(std::string_view name) {

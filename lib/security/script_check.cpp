@@ -186,7 +186,9 @@ class CodeCheck {
   void names(const Tree& tree) {
     if (tree.is(Syntax::kAttribute)) {
       const std::string name = operator_named(tree);
-      const std::string_view reach = operator_reach(name);
+      // x.f that is no operator's name is a member's.
+      const bool is_operator = script::dotted_name(tree).starts_with("ops.") || !overloads(name).empty();
+      const std::string_view reach = is_operator ? operator_reach(name) : std::string_view();
       if (!reach.empty())
         tell_(record_, SecurityKind::kCode, name,
               "it calls " + name + ", which touches " + std::string(reach));
