@@ -805,6 +805,12 @@ class ClassWriter {
     }
     const TargetParts parts = parse_target(target);
     if (const std::string_view space = fx_library(target); !space.empty()) libraries_here_.emplace(space);
+    for (const auto& [operation, helper] :
+         {std::pair("higher_order.cond", "_cond"), std::pair("higher_order.while_loop", "_while_loop")}) {
+      if (target != operation) continue;
+      file_.helpers.insert({"_runs_bodies", helper});
+      return helper;
+    }
     if (parts.kind != TargetKind::kHigherOrder && makes_sparse_tensor(parts.name)) {
       file_.helpers.insert("_sparse");
       return "_sparse(" + text + ")";

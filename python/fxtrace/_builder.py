@@ -15,6 +15,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from . import _torchscript
+from ._control_flow import Body
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
@@ -41,7 +42,7 @@ class Builder:
 
     check = True  # of what options fix
 
-    def build(self, graph: GraphData) -> fx.GraphModule:
+    def build(self, graph: GraphData, kind: type[fx.GraphModule] = fx.GraphModule) -> fx.GraphModule:
         self.graph = graph
         self._attributes: dict[str, Any] = {}  # by the name that fx sees
         self._seen_as: dict[str, str] = {}  # that name: what it stands for
@@ -59,7 +60,7 @@ class Builder:
         root = self._root()
         self._add_assignments(root)
         name = (graph.type or "").split(".")[-1]
-        result = fx.GraphModule(root, self._new, name if name.isidentifier() else "Graph")
+        result = kind(root, self._new, name if name.isidentifier() else "Graph")
         if graph.assignments:
             self._complete_assignments(result)
         for seen, place in self._placed.items():
@@ -281,4 +282,4 @@ class ModelBuilder(Builder):
         return self._archive.constant(constant, name)
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
-        return type(self)(self._model, self._archive, self.functions).build(body)
+        return type(self)(self._model, self._archive, self.functions).build(body, Body)

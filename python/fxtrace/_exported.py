@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 
 from . import _builder
 from ._builder import Builder, ModelBuilder
+from ._control_flow import Body
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError, not_loaded
 from ._functions import ModelFunctions, check_callable, operator_name
@@ -324,7 +325,7 @@ class OwnModulesBuilder(ModelBuilder):
         raise RebuildError(f"on random values {node.target} does not give what the file's operations give{how}{failure}")
 
     def build_body(self, name: str, body: GraphData) -> fx.GraphModule:
-        return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body)
+        return OwnModulesBuilder(self._model, self._archive, self.functions, self._load, self._arguments, name).build(body, Body)
 
 
 def _results(module: torch.nn.Module, args: Any, kwargs: Any) -> Any:

@@ -5,6 +5,7 @@ import json
 import re
 
 import control_flow_models
+import fx_source
 import harness
 import pytest
 import tiers
@@ -104,6 +105,43 @@ def test_passes_keep_it(program, archives, name):
     after = program.trace(path, *OPTIONS, "--pass", "functional")["graphs"][0]
     for args in MODELS[name].inputs:
         harness.compare_graphs(path, before, after, args, {})
+
+
+@pytest.mark.parametrize("name", ["LeavesInside", "Loop"])
+def test_gradients(program, tmp_path, name):
+    """Under autograd too, where bodies have leaves of the archive and integers are carried."""
+
+    class LeavesInside(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.other = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+        def forward(self, x):
+            if bool(x.sum() > 0):
+                if bool(x.max() > 1):
+                    return self.one(x)
+                return self.one(self.other(x))
+            return torch.relu(self.other(x))
+
+    class Loop(LeavesInside):
+        def forward(self, x):
+            turns = 0
+            while bool(x.abs().sum() < 9) and turns < 5:
+                x = self.one(x) + 1.0
+                turns += 1
+            return x * turns
+
+    torch.manual_seed(0)
+    model = torch.jit.script({"LeavesInside": LeavesInside, "Loop": Loop}[name]().eval())
+    path = str(tmp_path / "model.pt")
+    model.save(path)
+    (source,) = fx_source.classes(fx_source.load(program, path, *OPTIONS))
+    graphs = [harness.rebuild(path, program.trace(path, *OPTIONS)["graphs"][0], model), source(model)]
+    for x in (torch.full((2, 4), 0.1), torch.full((2, 4), 2.0), torch.full((2, 4), -0.1)):
+        of = [x.requires_grad_(), *model.parameters()]
+        wanted = torch.autograd.grad(model(x).sum(), of, allow_unused=True)
+        for graph in graphs:
+            assert harness.difference(wanted, torch.autograd.grad(graph(x).sum(), of, allow_unused=True)) is None
 
 
 def conditions(path: str, graph: dict, args: tuple) -> dict:
