@@ -134,6 +134,7 @@ std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& progra
   std::vector<ModuleAttributes> attributes = attributes_of_modules(modules, program.parameters(), sites);
   for (std::size_t i = 0; i < modules.size(); ++i) {
     if (has_attributes(modules[i])) attributes[i].clear();
+    std::erase_if(attributes[i], [](const auto& attribute) { return attribute.first == "training"; });
   }
   return attributes;
 }

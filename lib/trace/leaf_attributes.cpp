@@ -380,6 +380,12 @@ void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   if (*dim != implicit) found.add("dim", *dim);
 }
 
+// Decomposed it is a copy in evaluation, and makes random numbers in training (unless p is 0).
+void look_at_dropout(const LeafModule& module, Found& found) {
+  const auto copies = [](const LeafSite& site) { return site.name() == "clone" || site.name() == "alias"; };
+  if (!module.sites.empty() && std::ranges::all_of(module.sites, copies)) found.add("training", false);
+}
+
 // --- sizes ---
 
 // The size may be the input's times the factor: with recompute_scale_factor.
@@ -608,7 +614,8 @@ constexpr Row kRows[] = {
      .told = {{"lower", Form::kNumber}, {"upper", Form::kNumber}}},
     {.modules = "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
      .operators = "dropout native_dropout feature_dropout alpha_dropout feature_alpha_dropout",
-     .told = {{"p", Form::kNumber}}},
+     .told = {{"p", Form::kNumber}, {"training", Form::kFlag, "train"}},
+     .look = look_at_dropout},
     {.modules = "Flatten",
      .operators = "flatten",
      .told = {{"start_dim", Form::kInteger}, {"end_dim", Form::kInteger}}},

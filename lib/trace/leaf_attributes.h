@@ -19,9 +19,9 @@ using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 bool is_told_of(std::string_view type);
 
 // Returns, by module, the attributes of modules of torch.nn and torch.ao.nn.qat under their
-// names there.  An attribute is left out when the operations do not determine it, or disagree.  `training`,
-// `inplace` and `max_norm` are never inferred, as their absence from an operation proves nothing (the
-// operation may be the functional variant of another).
+// names there.  An attribute is left out when the operations do not determine it, or disagree.  `inplace` and
+// `max_norm` are never inferred, as their absence from an operation proves nothing (the operation may be the
+// functional variant of another), and `training` of dropout alone, which takes no other flag.
 //
 // Values are as in the module, except where the module has several ways to say the same: sizes are lists with
 // a number for each dimension (kernel_size of MaxPool2d(3) is [3, 3], not 3), and padding="same" becomes the

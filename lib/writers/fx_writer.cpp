@@ -49,35 +49,6 @@ def _sparse(function):
 
     return make
 )py"},
-    {"_runs_bodies",
-     {},
-     R"py(
-def _runs_bodies():
-    """torch traces bodies of control flow under autograd, which fails where they have modules: then they just run."""
-    return torch.is_grad_enabled() and not (
-        torch.compiler.is_compiling()
-        or torch.utils._python_dispatch._get_current_dispatch_mode() is not None
-        or torch._C._functorch.peek_interpreter_stack() is not None
-    )
-)py"},
-    {"_cond",
-     {},
-     R"py(
-def _cond(predicate, true_body, false_body, operands):
-    if _runs_bodies():
-        return (true_body if predicate else false_body)(*operands)
-    return torch.ops.higher_order.cond(predicate, true_body, false_body, operands)
-)py"},
-    {"_while_loop",
-     {},
-     R"py(
-def _while_loop(goes_on, body, carried, operands):
-    if not _runs_bodies():
-        return torch.ops.higher_order.while_loop(goes_on, body, carried, operands)
-    while goes_on(*carried, *operands):
-        carried = body(*carried, *operands)
-    return tuple(carried)
-)py"},
     {"_given",
      {},
      R"py(
@@ -212,6 +183,35 @@ class _Overloaded(torch.nn.Module):
         if hasattr(call, "forward__0"):
             call = call.forward__0 if isinstance(input, torch.Tensor) else call.forward__1
         return call(input, *args, **kwargs)
+)py"},
+    {"_runs_bodies",
+     {},
+     R"py(
+def _runs_bodies():
+    """torch traces bodies of control flow under autograd, which fails where they have modules: then they just run."""
+    return torch.is_grad_enabled() and not (
+        torch.compiler.is_compiling()
+        or torch.utils._python_dispatch._get_current_dispatch_mode() is not None
+        or torch._C._functorch.peek_interpreter_stack() is not None
+    )
+)py"},
+    {"_cond",
+     {},
+     R"py(
+def _cond(predicate, true_body, false_body, operands):
+    if _runs_bodies():
+        return (true_body if predicate else false_body)(*operands)
+    return torch.ops.higher_order.cond(predicate, true_body, false_body, operands)
+)py"},
+    {"_while_loop",
+     {},
+     R"py(
+def _while_loop(goes_on, body, carried, operands):
+    if not _runs_bodies():
+        return torch.ops.higher_order.while_loop(goes_on, body, carried, operands)
+    while goes_on(*carried, *operands):
+        carried = body(*carried, *operands)
+    return tuple(carried)
 )py"},
 }};
 

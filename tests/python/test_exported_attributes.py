@@ -148,11 +148,11 @@ def layers() -> list[Layer]:
         Layer(nn.RReLU(0.1, 0.3), [line], "lower upper"),
         Layer(nn.ReLU(), [line], ""),
         Layer(nn.SELU(), [line], ""),
-        Layer(nn.Dropout(0.3), [line], "p", ""),
-        Layer(nn.Dropout(0.2), [line], "p", training=True),
-        Layer(nn.Dropout2d(0.3), [image], "p", ""),
-        Layer(nn.AlphaDropout(0.1), [line], "p", ""),
-        Layer(nn.FeatureAlphaDropout(0.1), [line], "p", ""),
+        Layer(nn.Dropout(0.3), [line], "p training", "training"),
+        Layer(nn.Dropout(0.2), [line], "p training", training=True),
+        Layer(nn.Dropout2d(0.3), [image], "p training", ""),
+        Layer(nn.AlphaDropout(0.1), [line], "p training", ""),
+        Layer(nn.FeatureAlphaDropout(0.1), [line], "p training", ""),
         Layer(nn.Flatten(), [line], "start_dim end_dim", ""),
         Layer(nn.Flatten(0, 1), [line], "start_dim end_dim", ""),
         Layer(nn.Unflatten(1, (2, -1)), [line], "dim unflattened_size", ""),
@@ -312,7 +312,7 @@ def test_calls_that_disagree_tell_nothing(program, tmp_path):
     records = {record["path"]: record for record in program.trace(path)["modules"]}
     assert records["pool"]["attributes"]["kernel_size"] == [2, 2] and records["pool"]["calls"] == 2
     assert records["shrinking"]["attributes"] == {"output_size": [3, 3]}  # the second one: of 1 by 1
-    assert "attributes" not in records["drop"]
+    assert records["drop"]["attributes"] == {"training": False}
 
 
 def test_rules_see_them(program, tmp_path):

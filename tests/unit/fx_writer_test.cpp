@@ -198,7 +198,7 @@ class Net(torch.nn.Module):
         # (root): pkg.Net
         b = self.b(add_1)
         c = self.c(b)
-        cond = torch.ops.higher_order.cond(c, self.true_graph_0)
+        cond = _cond(c, self.true_graph_0)
         run = _object_method(cond, "run")((slice(None, 1, 2),))
         tensor_constant1 = self._tensor_constant1
         return run
@@ -233,8 +233,7 @@ TEST_CASE("what exported programs add to a file", "[fx_writer]") {
   CHECK(contains(
       source,
       R"(self.register_buffer("lifted_tensor_0", torch.tensor([1, 2], dtype=torch.int64), persistent=False))"));
-  CHECK(contains(source,
-                 "cond = torch.ops.higher_order.cond(l, self.true_graph_0, self.false_graph_0, (x,))\n"));
+  CHECK(contains(source, "cond = _cond(l, self.true_graph_0, self.false_graph_0, (x,))\n"));
   CHECK(contains(
       source,
       "out_dtype = torch.ops.higher_order.out_dtype(\n            torch.ops.aten.mm.default, torch.int32, "

@@ -231,7 +231,8 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
   const Argument* max_norm = find_attribute(called_module(node), "max_norm");
   effects.writes_parameters = (has(kWritesOwnInTraining) && training) ||
                               (has(kWritesOwn) && !(max_norm != nullptr && max_norm->is<Argument::None>()));
-  const bool in_place = has(kInPlaceOption) && may_be_on("inplace");
+  const bool gives_input = has(kIdentity) && !training;  // dropout in evaluation, in place or not
+  const bool in_place = has(kInPlaceOption) && !gives_input && may_be_on("inplace");
   if (in_place && !node.args.empty()) add_inputs(node.args.front(), effects.written);
   if (in_place || has(kMayBeArgument)) add_inputs(node, effects.shared);
 }
