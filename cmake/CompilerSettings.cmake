@@ -35,6 +35,8 @@ function(fxtrace_settings target)
   if(FXTRACE_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${FXTRACE_SANITIZE} -fno-sanitize-recover=all
                                              -fno-omit-frame-pointer)
+    # LibTorch hides the type information of some classes, without which vptr does not link.
+    target_compile_options(${target} PRIVATE $<$<IN_LIST:fxtrace::libtorch,$<TARGET_PROPERTY:LINK_LIBRARIES>>:-fno-sanitize=vptr>)
     target_link_options(${target} PUBLIC -fsanitize=${FXTRACE_SANITIZE})
   endif()
 endfunction()

@@ -149,6 +149,10 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     for (const std::string& option : result.input_options) hints.push_back("for example " + option);
     hints.emplace_back("--inputs FILE gives values that torch.save or numpy has written");
     throw cannot_run(input, missing.what(), std::move(hints));
+  } catch (const verify::Refused& error) {
+    throw cannot_run(input,
+                     "the model cannot be run with " + verify::sizes_text(error.sizes) + ": " + error.what(),
+                     {"--dim NAME=LO..HI draws other sizes"});
   } catch (const verify::CannotRun& error) {
     throw cannot_run(input, std::string("it cannot be run without Python: ") + error.what());
   } catch (const verify::RunError& error) {

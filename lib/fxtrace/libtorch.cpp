@@ -13,6 +13,7 @@
 
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
+#include "support/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -85,6 +86,20 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
+// Of the Pythons beside the program.
+std::vector<fs::path> package_folders() {
+  std::vector<fs::path> folders;
+  // local: Debian's pip puts what root installs for /usr/bin/python3 into /usr/local.
+  const fs::path prefix = own_folder().parent_path();
+  for (const char* lib : {"lib", "lib64", "local/lib"}) {
+    for (const fs::path& python : sorted_entries(prefix / lib)) {
+      if (!python.filename().string().starts_with("python3")) continue;
+      folders.insert(folders.end(), {python / "site-packages", python / "dist-packages"});
+    }
+  }
+  return folders;
+}
+
 // In the order in which they are asked.
 std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   std::vector<Candidate> found;
@@ -95,15 +110,7 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   std::ifstream file(plugin_folder / kLibTorchFolderFile);
   if (std::getline(file, built_with) && !built_with.empty())
     look_in(built_with, "the torch that it was built with");
-  // local: Debian's pip puts what root installs for /usr/bin/python3 into /usr/local.
-  const fs::path prefix = own_folder().parent_path();
-  for (const char* lib : {"lib", "lib64", "local/lib"}) {
-    for (const fs::path& python : sorted_entries(prefix / lib)) {
-      if (!python.filename().string().starts_with("python3")) continue;
-      for (const char* packages : {"site-packages", "dist-packages"})
-        look_in(python / packages / "torch", "the torch beside it");
-    }
-  }
+  for (const fs::path& packages : package_folders()) look_in(packages / "torch", "the torch beside it");
   return found;
 }
 
@@ -112,6 +119,21 @@ Error wrong_version(const Candidate& candidate, std::string_view user) {
                          ", " + candidate.package().string() + ", is " + candidate.version,
                      {"pip install 'torch==" + std::string(kSeries) + ".*', or let " + kVariable +
                       " name the folder of such a torch package"});
+}
+
+// By the way in which the program was installed.
+std::string way_to_libtorch() {
+  const std::string torch = "'torch==" + std::string(kSeries) + ".*'";
+  const std::string other = "; " + std::string(kVariable) + " names the folder of another torch package";
+  const fs::path folder = own_folder();
+  if (is_there(folder.parent_path() / "CMakeCache.txt"))
+    return "scripts/setup --libtorch gets it, and fxtrace finds it when it is built again" + other;
+  for (const fs::path& packages : package_folders()) {
+    if (!is_there(packages / "fxtrace")) continue;
+    return shell_word((folder / "python3").string()) + " -m pip install " + torch +
+           " puts it beside fxtrace" + other;
+  }
+  return "pip install --target DIR " + torch + " gets it, and " + kVariable + "=DIR/torch names it";
 }
 
 void say(const Candidate& candidate, const Listener& listener) {
@@ -156,11 +178,9 @@ void open_libtorch(const fs::path& plugin_folder, const Listener& listener, std:
     return say(opened(library, "the torch that the system's loader finds", user), listener);
   }
   if (!all.empty()) throw wrong_version(all.front(), user);
-  throw input_error(
-      std::string(user) + " needs torch " + std::string(kSeries) +
-          ", and there is none where fxtrace looks for it",
-      {"let " + std::string(kVariable) +
-       " name the folder of a torch package; pip install 'torch==" + std::string(kSeries) + ".*' makes one"});
+  throw input_error(std::string(user) + " needs torch " + std::string(kSeries) +
+                        ", and there is none where fxtrace looks for it",
+                    {way_to_libtorch()});
 }
 
 }  // namespace fxtrace

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -39,9 +40,11 @@ std::vector<std::filesystem::path> plugin_folders() {
 
 void* open_plugin(const Listener& listener, const std::string& user) {
   if (std::string(FXTRACE_TORCH_SERIES).empty()) {
-    throw input_error("this fxtrace was built without LibTorch, which " + user + " needs",
-                      {"build it with -DFXTRACE_EXECUTE=ON" +
-                       std::string(user == kOpLibrary ? ", or declare the operators with --op-schema" : "")});
+    std::vector<std::string> hints{
+        "in the clone, scripts/setup --libtorch gets it; then scripts/demo, pip install . or the commands of "
+        "docs/installing.md build fxtrace with it"};
+    if (user == kOpLibrary) hints.emplace_back("--op-schema declares operators without it");
+    throw input_error("this fxtrace was built without LibTorch, which " + user + " needs", std::move(hints));
   }
   for (const auto& folder : plugin_folders()) {
     std::error_code failed;

@@ -98,6 +98,18 @@ std::string failed_text(const Verification& verification) {
   return "  failed to trace, so nothing inside was compared: " + joined(paths, path_text) + rest;
 }
 
+// "the model refused 2 runs (batch=3) (batch=5): its message; --dim NAME=LO..HI draws others"
+std::string refused_text(const std::vector<Refusal>& refusals) {
+  constexpr std::size_t kMost = 10;
+  std::string text =
+      "  the model refused " + counted(static_cast<std::int64_t>(refusals.size()), "more run", "more runs");
+  for (std::size_t i = 0; i < refusals.size() && i < kMost; ++i)
+    text += " (" + sizes_text(refusals[i].sizes) + ")";
+  if (refusals.size() > kMost) text += " ...";
+  const std::string& what = refusals.front().what;
+  return text + ": " + what.substr(0, what.find('\n')) + "; --dim NAME=LO..HI draws others";
+}
+
 // "; 2 runs (batch=3) (batch=5)", and where their inputs are from.
 std::string runs_text(const Verification& verification,
                       const std::function<std::string(std::size_t)>& with_sizes) {
@@ -131,6 +143,7 @@ void write_text(const Verification& verification, const Subject& subject, std::o
     if (verification.guards != 0) text += ", " + counted(verification.guards, "guard holds", "guards hold");
     line(text + own_text(verification) + runs_text(verification, with_sizes));
     if (!verification.failed_modules.empty()) line(failed_text(verification));
+    if (!verification.refusals.empty()) line(refused_text(verification.refusals));
     return;
   }
   const Fault& fault = *verification.fault;
@@ -166,6 +179,10 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.field("sizes", verification.sizes);
     json.key("inputs").list(verification.origins,
                             [&](InputOrigin origin) { json.string(to_string(origin)); });
+    json.key("refused").objects(verification.refusals, [&](const Refusal& refusal) {
+      json.field("sizes", sizes_text(refusal.sizes));
+      json.field("message", refusal.what);
+    });
     json.field("nodes", verification.nodes);
     json.field("tensors", verification.tensors);
     json.field("guards", verification.guards);

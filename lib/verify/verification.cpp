@@ -82,15 +82,15 @@ class Verifier {
   Verification run() {
     // What a call leaves behind, the next one reads.
     const std::int64_t runs = std::max<std::int64_t>(options_.runs, keeps_state(graph_) ? 2 : 1);
-    for (std::int64_t i = 0; i < runs; ++i) {
-      inputs_.push_back(make_inputs(i));
-      done_.sizes.push_back(sizes_text(inputs_.back().sizes));
-      done_.origins.push_back(inputs_.back().origin);
-    }
+    for (std::int64_t i = 0; i < runs; ++i) inputs_.push_back(make_inputs(i));
     // Code that asks whether gradients are recorded was traced as in a process that records them.
     engine_.api().set_grad(std::ranges::any_of(
         graph_.guards, [](const Guard& guard) { return guard.expr.text() == "torch.is_grad_enabled()"; }));
-    const std::vector<Outcome> theirs = run_fitting();
+    const std::vector<Outcome> theirs = run_accepted();
+    for (const InputMaker::Inputs& inputs : inputs_) {
+      done_.sizes.push_back(sizes_text(inputs.sizes));
+      done_.origins.push_back(inputs.origin);
+    }
     check_guards();
     if (!done_.fault) check_graph(theirs);
     if (done_.fault && done_.fault->kind == Fault::Kind::kValue) find_node();
@@ -107,10 +107,6 @@ class Verifier {
     return first.origin == InputOrigin::kRandom ? inputs : first;
   }
 
-  static std::string sizes_text(const Sizes& sizes) {
-    return joined(sizes, [](const auto& size) { return size.first + "=" + std::to_string(size.second); });
-  }
-
   std::vector<RunValue> copies(std::size_t run) const {
     std::vector<RunValue> values;
     for (const RunValue& input : inputs_[run].values) values.push_back(engine_.copy(input));
@@ -123,16 +119,30 @@ class Verifier {
 
   using Digests = std::unordered_set<std::uint64_t>;
 
-  // Integers that the model refuses as indices are drawn anew, from a range that it takes.
-  std::vector<Outcome> run_fitting() {
-    try {
-      return run_file(nullptr);
-    } catch (const CannotRun&) {
-      throw;
-    } catch (const RunError&) {
-      if (!fit_ranges()) throw;
+  // Integers that the model refuses as indices are drawn anew, from a range that it takes.  Runs whose sizes
+  // it refuses are left out, if another one is left.
+  std::vector<Outcome> run_accepted() {
+    bool has_fitted = false;
+    while (true) {
+      try {
+        return run_file(nullptr);
+      } catch (const CannotRun&) {
+        throw;
+      } catch (const RunError& error) {
+        const bool fits = !std::exchange(has_fitted, true) && fit_ranges();
+        if (!fits && !leave_out(error)) throw;
+      }
     }
-    return run_file(nullptr);
+  }
+
+  // The model ran anew: what came before has left nothing behind.
+  bool leave_out(const RunError& error) {
+    const InputMaker::Inputs& inputs = inputs_.at(run_);
+    if (inputs.origin != InputOrigin::kRandom || inputs.sizes.empty()) return false;
+    if (inputs_.size() == 1) throw Refused(error.what(), inputs.sizes);
+    done_.refusals.push_back({inputs.sizes, error.what()});
+    inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(run_));
+    return true;
   }
 
   bool fit_ranges() {
@@ -157,6 +167,7 @@ class Verifier {
     std::vector<Outcome> outcomes;
     for (std::size_t run = 0; run < std::min(runs, inputs_.size()); ++run) {
       Outcome outcome;
+      run_ = run;
       outcome.inputs = copies(run);
       seed(run);
       const bool watched = seen != nullptr && run + 1 == runs;
@@ -448,6 +459,10 @@ const char* to_string(Verdict verdict) {
       return "not verified";
   }
   return "";
+}
+
+std::string sizes_text(const Sizes& sizes) {
+  return joined(sizes, [](const auto& size) { return size.first + "=" + std::to_string(size.second); });
 }
 
 Verdict Verification::verdict() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -48,7 +49,20 @@ enum class Verdict {
   kCannotTell,  // some result is of a kind that is not compared
   kNotVerified  // the graph is a call of the whole model
 };
-const char* to_string(Verdict verdict);  // "not equal"
+const char* to_string(Verdict verdict);      // "not equal"
+std::string sizes_text(const Sizes& sizes);  // "batch=3, seq=8"
+
+// A run with drawn sizes that the model itself does not take.
+struct Refusal {
+  Sizes sizes;
+  std::string what;  // the model's message
+};
+
+// Thrown where the model takes no run.
+struct Refused : RunError {
+  Refused(const std::string& what, Sizes drawn) : RunError(what), sizes(std::move(drawn)) {}
+  Sizes sizes;  // of the last one
+};
 
 struct Verification {
   std::int64_t runs = 0;                            // compared runs
@@ -58,6 +72,7 @@ struct Verification {
   // Modules that the graph calls: they ran as the model has them, so nothing inside of them was verified.
   std::vector<std::string> own_modules;     // paths, in the order of their first calls
   std::vector<std::string> failed_modules;  // those of them that failed to trace
+  std::vector<Refusal> refusals;            // not among the runs
   std::optional<Fault> fault;
   std::string why;                 // of kCannotTell and kNotVerified: what was not compared
   bool calls_whole_model = false;  // the graph does
@@ -73,8 +88,8 @@ std::optional<Verification> not_verified(const GraphCollection& collection);
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
 // Verifies the collection's first graph, that of the model's root.  `load` returns a freshly loaded model.  A
-// profile is only made when nothing differs.  Throws RunError when the model itself cannot be run, CannotRun
-// when the graph uses something that LibTorch does not have, and MissingInput.
+// profile is only made when nothing differs.  Throws Refused or RunError when the model itself takes no run,
+// CannotRun when the graph uses something that LibTorch does not have, and MissingInput.
 Verification verify_graph(const Engine& engine, const GraphCollection& collection,
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
                           const GivenInputs& given);

@@ -66,6 +66,14 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A run with drawn sizes that the model itself does not take; `dim` draws others."""
+
+    sizes: str
+    message: str
+
+
+@dataclass(frozen=True)
 class Verification:
     """True where the graph is right."""
 
@@ -75,6 +83,7 @@ class Verification:
     runs: int
     sizes: tuple[str, ...]  # by run: "batch=3"
     inputs: tuple[str, ...]  # by run: "random", "sample" or "file"
+    refused: tuple[Refusal, ...]  # not among the runs
     nodes: int
     tensors: int
     guards: int
@@ -158,6 +167,7 @@ def _verification(data: Mapping[str, Any], messages: Sequence[Message]) -> Verif
         runs=data["runs"],
         sizes=tuple(data["sizes"]),
         inputs=tuple(data["inputs"]),
+        refused=tuple(Refusal(**refusal) for refusal in data["refused"]),
         nodes=data["nodes"],
         tensors=data["tensors"],
         guards=data["guards"],

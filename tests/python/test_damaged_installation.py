@@ -127,6 +127,22 @@ def test_there_is_no_libtorch(program, tmp_path):
     check_reads(alone, {"FXTRACE_LIBTORCH": str(empty)})
 
 
+def test_how_to_get_libtorch(program, tmp_path):
+    """In the way in which the program was installed."""
+
+    def hint(folder: str) -> str:
+        return trace(tmp_path / folder / "bin" / "fxtrace", None).stderr.splitlines()[1]
+
+    for folder in ("package", "python", "clone"):
+        alone_in(tmp_path / folder, program)
+    (tmp_path / "python/lib/python3.12/site-packages/fxtrace").mkdir(parents=True)
+    (tmp_path / "clone/CMakeCache.txt").touch()
+    torch_of_series = f"pip install --target DIR 'torch=={NEEDED}.*'"
+    assert hint("package") == f"hint: {torch_of_series} gets it, and FXTRACE_LIBTORCH=DIR/torch names it"
+    assert hint("python").startswith(f"hint: {tmp_path}/python/bin/python3 -m pip install 'torch=={NEEDED}.*' ")
+    assert hint("clone").startswith("hint: scripts/setup --libtorch ")
+
+
 def test_libtorch_by_its_variable(program, tmp_path):
     for path in (pathlib.Path(program.path), alone_in(tmp_path / "prefix", program)):
         for value in (TORCH, TORCH / "lib", os.path.relpath(TORCH)):

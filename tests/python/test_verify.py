@@ -7,6 +7,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import subprocess
 import time
 import zipfile
@@ -170,6 +171,24 @@ def test_runs_draw_sizes_from_their_ranges(program):
     assert answer["equal"] and len(answer["sizes"]) == 6
     assert {*answer["sizes"]} <= {"batch=3", "batch=4", "batch=5"} and len({*answer["sizes"]}) > 1
     assert result.stdout == verify(program, path, "--input", "x=float32[batch,4]", "--dim", "batch=3..5", "--runs", "6", "--json").stdout
+
+
+def test_runs_that_the_model_refuses(program, tmp_path):
+    """Are named with their sizes and left out; with none left it is an error."""
+    import torch
+
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 7), torch.nn.MaxPool2d(2)).eval()).save(path)
+    options = ["--input", "input=float32[1,3,h,w]", "--dim", "h=8..20", "--runs", "8"]
+    some = verify(program, path, *options, "--dim", "w=5..12")
+    assert some.returncode == 0 and some.stdout.startswith("equal, bit for bit")
+    assert re.search(r"the model refused [1-7] more runs? \(h=\d+, w=[5-7]\).*: RuntimeError: .*; --dim NAME=LO..HI draws others", some.stdout)
+    answer = json.loads(verify(program, path, *options, "--dim", "w=5..12", "--json").stdout)
+    assert answer["runs"] == len(answer["sizes"]) == 8 - len(answer["refused"]) > 0
+    assert all(refusal["sizes"][-1] in "567" and "RuntimeError" in refusal["message"] for refusal in answer["refused"])
+    none = verify(program, path, *options, "--dim", "w=1..6")
+    assert none.returncode == 3 and re.search(r"the model cannot be run with h=\d+, w=[1-6]: ", none.stderr)
+    assert "hint: --dim NAME=LO..HI draws other sizes" in none.stderr
 
 
 def test_an_input_that_nothing_tells(program):
