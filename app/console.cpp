@@ -31,7 +31,8 @@ Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(i
   const bool may_colour = no_color == nullptr || *no_color == '\0';
   owns_process_ = &err == &std::cerr;
   colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && may_colour;
-  if (!owns_process_ || ::isatty(STDOUT_FILENO) == 0) return;
+  out_is_terminal_ = owns_process_ && ::isatty(STDOUT_FILENO) != 0;
+  if (!out_is_terminal_) return;
   out_colour_ = may_colour;
   out_width_ = terminal_width().value_or(out_width_);
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -124,6 +125,16 @@ const Format& FormatArguments::format() const {
                       {"in the page, boxes are opened and closed with a click"});
   }
   return format;
+}
+
+void FormatArguments::check_terminal(const Console& console, bool asks_format) const {
+  const Format& format = this->format();
+  if (!console.out_is_terminal() || output_ != "-") return;
+  if (format.graphviz != nullptr && std::string_view(format.graphviz) == "png")
+    throw usage_error("a terminal shows no PNG", {"-o picture.png writes it to a file"});
+  if (!asks_format || format_) return;
+  throw usage_error("without -o and -f this writes JSON, which is long for a terminal",
+                    {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});
 }
 
 void FormatArguments::connect(Output& output, const IsolationArguments& isolation) const {

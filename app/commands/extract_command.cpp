@@ -69,7 +69,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
 int run_extract(const ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // what is wrong is said first
-  arguments.format.format();
+  arguments.format.check_terminal(console, false);
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);

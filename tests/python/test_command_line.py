@@ -1,5 +1,6 @@
 """Where the output goes, as a shell sees it: files and their links, pipes, devices, full and read-only places."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -267,3 +268,32 @@ def test_a_stream_that_cannot_be_kept_or_read(program, model):
     done = shell(program, "export TMPDIR=$PWD/missing; cat model.pt | fxtrace trace -", model.parent)
     check_error(done, 3, "cannot create a temporary file: No such file or directory\nhint: TMPDIR names another folder")
     check_error(shell(program, "fxtrace trace - < .", model.parent), 3, "stdin: cannot read it: Is a directory\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("render",), "without -o and -f this writes JSON, which is long for a terminal"),
+        (("render", "-f", "png"), "a terminal shows no PNG"),
+        (("trace", "-f", "png"), "a terminal shows no PNG"),
+        (("render", "-f", "json"), None),
+        (("trace",), None),
+        (("render", "-f", "text"), None),
+    ],
+)
+def test_what_a_terminal_does_not_show(program, model, words, says):
+    ours, terminal = os.openpty()
+    try:
+        process = subprocess.Popen([program.path, *words, model], stdout=terminal, stderr=subprocess.PIPE, text=True)
+        os.close(terminal)
+        written = b""
+        with contextlib.suppress(OSError):  # at the end
+            while part := os.read(ours, 1 << 16):
+                written += part
+        error = process.communicate(timeout=60)[1]
+    finally:
+        os.close(ours)
+    if says is None:
+        assert process.returncode == 0 and written
+    else:
+        assert (process.returncode, written) == (2, b"") and says in error.splitlines()[0] and "hint: -o " in error
