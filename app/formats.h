@@ -39,7 +39,7 @@ class FormatArguments {
   const Format& format() const;
   // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
   // `isolation` must outlive `output`.
-  void connect(Output& output, const IsolationArguments& isolation) const;
+  void connect(Output& output, const IsolationArguments& isolation, Console& console) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:

@@ -121,6 +121,12 @@ const Argument* find(const ModuleRecord& module, std::string_view name) {
   return nullptr;
 }
 
+// Of few bits: qint8, int8, float8_e4m3fn, int4.
+bool is_quantized_dtype(std::string_view dtype) {
+  return dtype.starts_with('q') || dtype.starts_with("float8") || dtype.starts_with("float4") ||
+         dtype == "int8" || dtype == "uint8" || dtype == "int4" || dtype == "uint4";
+}
+
 std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -252,7 +258,25 @@ std::string Labels::module_details(const ModuleRecord& module) const {
     const Argument* value = find(module, flag);
     if (value != nullptr && is_number(*value, 1)) append(text, flag);
   }
-  return text.empty() && module.type.starts_with("torch.") ? weight_details(module) : text;
+  if (text.empty() && module.type.starts_with("torch.")) text = weight_details(module);
+  append(text, quantized_text(module));
+  return text;
+}
+
+// "qint8": of a module whose weights are quantized, however its file keeps them.
+std::string Labels::quantized_text(const ModuleRecord& module) const {
+  const bool is_of_quantized = module.type.find(".quantized.") != std::string::npos;
+  const std::string packed = module.path + (module.path.empty() ? "" : ".") + "_packed_params";
+  for (const std::string& path : {module.path, packed}) {
+    const auto own = parameters_of_.find(path);
+    if (own == parameters_of_.end()) continue;
+    for (const ParameterRecord* parameter : own->second) {
+      if (parameter->kind == ParameterKind::kCustomObject && is_of_quantized) return "quantized";
+      const bool is_weight = QualifiedName(parameter->name).last().find("weight") != std::string_view::npos;
+      if (is_quantized_dtype(parameter->dtype) && (is_weight || is_of_quantized)) return parameter->dtype;
+    }
+  }
+  return "";
 }
 
 // Of a module of which nothing else is known, as in archives of torch.jit.trace.

@@ -52,6 +52,7 @@ class Labels {
   std::string order_of_parameter(const Outline::Item& item, std::string_view name) const;
   std::string module_details(const ModuleRecord& module) const;
   std::string weight_details(const ModuleRecord& module) const;
+  std::string quantized_text(const ModuleRecord& module) const;
   std::string node_details(const Outline::Item& item) const;
   std::string constant_text(const Outline::Attribute& constant) const;
   std::string attribute_text(const Outline::Attribute& attribute, std::string_view scope) const;

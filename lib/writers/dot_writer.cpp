@@ -75,7 +75,7 @@ class DotWriter {
     const std::size_t room = options_.max_label == 0 ? 0 : 2 * options_.max_label;
     out_ << "  label=<" << "<B>" + dot_html(cut(type.empty() ? "model" : type, room, Keep::kEnd)) + "</B>";
     if (!collection_.model.file.empty())
-      out_ << kNewLine << kRoom << small(dot_html(cut(collection_.model.file, room)), kQuiet);
+      out_ << kNewLine << small(dot_html(cut(collection_.model.file, room)), kQuiet) << kRoom;
     if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet);
     out_ << kNewLine << legend() << kNewLine << ">;\n";
     for (const Index top : picture_.tops) {
@@ -175,7 +175,7 @@ class DotWriter {
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty())
-      out_ << kNewLine << kRoom << quiet(label.details);
+      out_ << kNewLine << quiet(label.details) << kRoom;
     const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
@@ -246,7 +246,7 @@ class DotWriter {
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i)
-      out_ << (i == 0 ? "" : "<BR/>") << (i == 1 ? kRoom : "") << lines[i];
+      out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 1 ? kRoom : "");
     if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
       parameters_of(shown);
     out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";

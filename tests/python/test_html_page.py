@@ -184,7 +184,7 @@ def test_finds_by_name_type_operator_and_path(nested):
         ("2x8 linear", "stage_first_linear"),
         ("float32[2, 8] stem", "stem"),
         ("stem weight", "stem"),
-        ("shift add", "add_1"),
+        ("add shift [8]", "add_1"),
         ("stage.first act", "stage_first_act"),
     ):
         assert "found" in nested.find(text), text

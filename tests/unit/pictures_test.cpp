@@ -551,6 +551,58 @@ TEST_CASE("pictures: modules and operations say what matters", "[pictures]") {
   }
 }
 
+TEST_CASE("pictures: modules say the dtype of quantized weights", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %a = call_module[a](%x)  # a: torch.ao.nn.quantized.modules.linear.Linear
+      %b = call_module[b](%a)  # b: torch.ao.nn.quantized.modules.linear.Linear
+      %c = call_module[c](%b)  # c: torch.nn.modules.linear.Linear
+      %d = call_module[d](%c)  # d: torch.nn.modules.linear.Linear
+      %output = output[output](%d))");
+  const std::vector<std::int64_t> shape{8, 4};
+  collection.parameters = {
+      {"a._packed_params._packed_params", ParameterKind::kCustomObject, {}, "", "LinearPackedParamsBase", {}},
+      {"b._packed_params.weight", ParameterKind::kParameter, shape, "qint8", {}, {}},
+      {"c.weight", ParameterKind::kParameter, shape, "int8", {}, {}},
+      {"d.weight", ParameterKind::kParameter, shape, "float32", {}, {}}};
+  const std::string text = text_of(collection);
+  for (const char* line : {"  a | Linear | quantized\n", "  b | Linear | qint8\n",
+                           "  c | Linear | 4 → 8, int8\n", "  d | Linear | 4 → 8\n"}) {
+    CHECK_THAT(text, ContainsSubstring(line));
+  }
+}
+
+TEST_CASE("pictures: regions in another mode are drawn inline", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: A
+      %wrap = call_function[higher_order.wrap_with_set_grad_enabled](False, graph("submod_1"), %relu, %x)  # a: A
+      %getitem = call_function[operator.getitem](%wrap, 1)
+      %neg = call_function[aten.neg.default](%getitem)
+      %output = output[output](%neg))");
+  collection.graphs[0].subgraphs.add({"submod_1", module_graph("", "", R"(
+      %p = placeholder[p]()
+      %q = placeholder[q]()
+      %sin = call_function[aten.sin.default](%p)  # a: A
+      %cos = call_function[aten.cos.default](%q)  # a.b: B
+      %output = output[output]((%sin, %cos)))")});
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  +a | A
+    relu
+    sin
+    +b | B
+      cos
+  neg
+  output
+x -> relu
+relu -> sin
+x -> cos
+cos -> neg
+neg -> output
+)");
+}
+
 TEST_CASE("pictures: cost follows the size, whatever the shape", "[pictures]") {
   constexpr int kNodes = 20'000;
   const auto time = [](const GraphCollection& collection) {
