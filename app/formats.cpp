@@ -137,11 +137,11 @@ void FormatArguments::check_terminal(const Console& console, bool asks_format) c
                     {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});
 }
 
-void FormatArguments::connect(Output& output, const IsolationArguments& isolation) const {
+void FormatArguments::connect(Output& output, const IsolationArguments& isolation, Console& console) const {
   const char* const drawn = format().graphviz;
   if (drawn == nullptr) return;
-  output.set_filter([graphviz = Graphviz(), drawn, &isolation](int dot_text, int picture) {
-    graphviz.draw(drawn, dot_text, picture, isolation);
+  output.set_filter([graphviz = Graphviz(), drawn, &isolation, &console](int dot_text, int picture) {
+    graphviz.draw(drawn, dot_text, picture, isolation, console);
   });
 }
 

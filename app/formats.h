@@ -43,7 +43,7 @@ class FormatArguments {
   void check_terminal(const Console& console, bool asks_format) const;
   // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
   // `isolation` must outlive `output`.
-  void connect(Output& output, const IsolationArguments& isolation) const;
+  void connect(Output& output, const IsolationArguments& isolation, Console& console) const;
   void write(const GraphCollection& collection, std::ostream& out) const;
 
  private:

@@ -19,6 +19,7 @@
 #include "app/dot_check.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
+#include "support/columns.h"
 #include "support/descriptor.h"
 #include "support/error.h"
 #include "support/printable.h"
@@ -27,6 +28,8 @@ namespace fxtrace::cli {
 namespace {
 
 constexpr int kCannotRun = 127;
+constexpr std::string_view kBox = " [shape=";  // once in a box
+constexpr std::size_t kManyBoxes = 1000;       // that take more than seconds
 
 bool is_program(const std::string& path) {
   struct stat status{};
@@ -60,19 +63,76 @@ bool is_program(const std::string& path) {
   ::_exit(kCannotRun);
 }
 
-// The process that wrote it may have been taken over.
-void check_dot(int dot_text) {
+// The process that wrote it may have been taken over.  Returns how many boxes are to be drawn.
+std::size_t check_dot(int dot_text) {
   struct stat status{};
   const auto size = ::fstat(dot_text, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
-  if (size == 0) return;
+  if (size == 0) return 0;
   void* const text = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, dot_text, 0);
   if (text == MAP_FAILED) throw input_error("cannot read the picture's text to check it");
-  const std::string foreign = find_foreign_dot({static_cast<const char*>(text), size});
+  const std::string_view dot(static_cast<const char*>(text), size);
+  const std::string foreign = find_foreign_dot(dot);
+  std::size_t boxes = 0;
+  for (std::size_t at = dot.find(kBox); at != std::string_view::npos; at = dot.find(kBox, at + 1)) ++boxes;
   ::munmap(text, size);
   if (!foreign.empty()) {
     throw Error(ErrorKind::kInput,
                 "refusing the picture: its text has " + foreign + ", which fxtrace does not write",
                 {"the model may have taken over the process that read it"});
+  }
+  return boxes;
+}
+
+std::string read_all(int descriptor) {
+  struct stat status{};
+  std::string text(::fstat(descriptor, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0, '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t size =
+        ::pread(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (size <= 0) return {};
+    done += static_cast<std::size_t>(size);
+  }
+  return text;
+}
+
+// Graphviz draws edges across the titles of boxes that they lead into.  In its SVG the titles go to the end,
+// on a ground of their own, so that the edges pass behind them.
+std::string with_titles_last(std::string_view svg) {
+  constexpr std::string_view kEnd = "</g>\n</svg>";
+  constexpr std::string_view kText = "<text ";
+  const std::size_t end = svg.rfind(kEnd);
+  if (end == std::string_view::npos) return std::string(svg);
+  std::string kept;
+  std::string titles;
+  bool is_title = false;
+  for (std::string_view rest = svg.substr(0, end); !rest.empty();) {
+    const std::size_t size = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string_view line = rest.substr(0, size);
+    rest.remove_prefix(size);
+    if (line.starts_with("<g id=\"clust")) is_title = true;
+    if (line.starts_with("<g id=\"node") || line.starts_with("<g id=\"edge")) is_title = false;
+    if (is_title && line.starts_with(kText)) {
+      titles.append(kText)
+          .append(R"(paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" )")
+          .append(line.substr(kText.size()));
+    } else {
+      kept += line;
+    }
+  }
+  return kept + titles + std::string(svg.substr(end));
+}
+
+void draw_titles_last(int picture) {
+  const std::string before = read_all(picture);
+  const std::string after = with_titles_last(before);
+  if (before.empty() || after == before) return;
+  std::size_t done = 0;
+  while (done < after.size()) {
+    const ssize_t size =
+        ::pwrite(picture, after.data() + done, after.size() - done, static_cast<off_t>(done));
+    if (size <= 0) throw input_error(std::string("cannot write the picture: ") + std::strerror(errno));
+    done += static_cast<std::size_t>(size);
   }
 }
 
@@ -101,9 +161,17 @@ Graphviz::Graphviz() {
   }
 }
 
-void Graphviz::draw(const std::string& format, int dot_text, int picture,
-                    const IsolationArguments& isolation) const {
-  check_dot(dot_text);
+void Graphviz::draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation,
+                    Console& console) const {
+  const std::size_t boxes = check_dot(dot_text);
+  if (boxes > kManyBoxes) {
+    console.warning("Graphviz takes minutes for " + with_separators(static_cast<std::int64_t>(boxes)) +
+                    " boxes" +
+                    (isolation.seconds() == 0
+                         ? ""
+                         : " and stops after " + std::to_string(isolation.seconds()) + " s (--max-time)") +
+                    "; --depth N and --focus PATH draw fewer, and -f html shows any number");
+  }
   const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;
@@ -128,6 +196,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture,
     const std::string said = first_line(messages.number());
     throw input_error("Graphviz could not draw it" + (said.empty() ? "" : ": " + said));
   }
+  if (format == "svg") draw_titles_last(picture);
 }
 
 }  // namespace fxtrace::cli

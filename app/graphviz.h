@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "app/console.h"
 #include "app/isolation.h"
 
 namespace fxtrace::cli {
@@ -14,8 +15,10 @@ class Graphviz {
 
   // Reads DOT from the start of one descriptor and writes the picture to the other.  `format` is dot's -T:
   // "svg", "png".  dot runs with the memory and processor time of `isolation`, and may do nothing else but
-  // read files.  Throws Error(kInput) when it fails or exceeds a limit.
-  void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation) const;
+  // read files.  Warns before it draws more than it can in seconds.  Throws Error(kInput) when it fails or
+  // exceeds a limit.
+  void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation,
+            Console& console) const;
 
  private:
   std::string program_;

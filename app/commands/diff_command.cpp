@@ -141,8 +141,8 @@ int run_diff(const DiffArguments& arguments, Console& console) {
   const InputFile second(arguments.after, console.in());
   Output output(arguments.answer.output(), first, console);
   if (const DiffFormatRow& format = arguments.format(); format.graphviz != nullptr) {
-    output.set_filter([graphviz = Graphviz(), &format, &arguments](int dot_text, int picture) {
-      graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation);
+    output.set_filter([graphviz = Graphviz(), &format, &arguments, &console](int dot_text, int picture) {
+      graphviz.draw(format.graphviz, dot_text, picture, arguments.isolation, console);
     });
   }
   const TextLayout layout = arguments.answer.layout(console);

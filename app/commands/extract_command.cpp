@@ -72,7 +72,7 @@ int run_extract(const ExtractArguments& arguments, Console& console) {
   arguments.format.check_terminal(console, false);
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
-  arguments.format.connect(output, arguments.isolation);
+  arguments.format.connect(output, arguments.isolation, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return extract_and_write(arguments, config, input, output, isolated, console);
   });

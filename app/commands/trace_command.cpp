@@ -141,7 +141,7 @@ int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& c
   arguments.format.check_terminal(console, is_render);  // what is wrong with the format is said first
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
-  arguments.format.connect(output, arguments.isolation);
+  arguments.format.connect(output, arguments.isolation, console);
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     if (is_render && !is_traceable(info.kind))

@@ -48,8 +48,13 @@ void Comparer::compare_values(Current& now, Place i, Place j) {
     };
     return "(" + joined(arguments, print) + ")";
   };
-  add_node_change(now, i, j, DifferenceKind::kArguments, "arguments", text(now.before, a),
-                  text(now.after, b));
+  std::string before = text(now.before, a);
+  std::string after = text(now.after, b);
+  if (before == after) {
+    for (const auto& argument : a) before += other_names(now, *argument.value, false);
+    for (const auto& argument : b) after += other_names(now, *argument.value, true);
+  }
+  add_node_change(now, i, j, DifferenceKind::kArguments, "arguments", std::move(before), std::move(after));
 }
 
 void Comparer::compare_argument(Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
@@ -62,8 +67,31 @@ void Comparer::compare_argument(Current& now, Place i, Place j, const ComparedGr
     return argument == nullptr ? std::nullopt
                                : std::optional(print_argument(graph.graph().graph, *argument->value));
   };
-  add_node_change(now, i, j, DifferenceKind::kArguments, (a != nullptr ? a : b)->text(), text(now.before, a),
-                  text(now.after, b));
+  auto before = text(now.before, a);
+  auto after = text(now.after, b);
+  if (before && before == after) {
+    *before += other_names(now, *a->value, false);
+    *after += other_names(now, *b->value, true);
+  }
+  add_node_change(now, i, j, DifferenceKind::kArguments, (a != nullptr ? a : b)->text(), std::move(before),
+                  std::move(after));
+}
+
+std::string Comparer::other_names(const Current& now, const Argument& argument, bool is_after) {
+  const ComparedGraph& graph = is_after ? now.after : now.before;
+  const ComparedGraph& other = is_after ? now.before : now.after;
+  std::vector<std::string> names;
+  for_each_reference(argument, [&](NodeId id) {
+    const Place here = graph.place(id);
+    const Place there = is_after ? now.nodes.in_before(here) : now.nodes.in_after(here);
+    const std::string name = argument.is<NodeId>() ? "" : "%" + graph[here].name + " ";
+    if (there == kNoPlace) {
+      names.push_back(name + (is_after ? "is new" : "is gone"));
+    } else if (graph[here].name != other[there].name) {
+      names.push_back(name + (is_after ? "was %" : "is now %") + other[there].name);
+    }
+  });
+  return names.empty() ? "" : " (" + joined(names) + ")";
 }
 
 bool Comparer::is_gone_node(const Current& now, const ComparedGraph::NamedArgument* a,

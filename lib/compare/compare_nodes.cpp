@@ -149,6 +149,9 @@ void Comparer::compare_meta(Current& now, Place i, Place j) {
   if (a == b) return;
   std::optional<bool> follows;  // worked out where it is needed
   const auto change = [&](const char* field, std::string before, std::string after) {
+    if (before == after) {
+      for (const auto& [from, to] : now.renames) after += " (" + from + " is " + to.text() + " now)";
+    }
     if (!follows) follows = follows_others(now, i, j);
     now.has_changed[i] = true;
     add_node_change(now, i, j, DifferenceKind::kShapes, field, std::move(before), std::move(after), *follows);

@@ -48,6 +48,9 @@ void Comparer::compare_order(const Current& now) {
       difference.change = Change::kMoved;
       if (moved.before != kNone) difference.before = now.before[nodes[moved.before]].name;
       if (moved.after != kNone) difference.after = now.after[now.nodes.in_after(nodes[moved.after])].name;
+      // Another node is called so now.
+      if (difference.before && difference.before == difference.after)
+        difference.after = now.before[nodes[moved.after]].name;
       difference.text = short_text(now.before[i]);
       add(path_of(now, i), std::move(difference));
     }

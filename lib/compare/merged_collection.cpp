@@ -38,7 +38,7 @@ class Merger {
     for (ModuleGraph& graph : result_.collection.graphs) graphs.emplace(graph.module, &graph);
     for (const ModuleGraph& graph : before_.graphs) {
       const auto found = graphs.find(graph.module.empty() ? "" : path_after(graph.module));
-      if (found != graphs.end()) add_nodes(graph, *found->second);
+      if (found != graphs.end()) add_nodes({&graph, found->second, graph.module});
     }
     // Places of records are final now.
     for (const ModuleRecord& module : result_.collection.modules) {
@@ -101,8 +101,25 @@ class Merger {
     }
   }
 
-  void add_nodes(const ModuleGraph& before, ModuleGraph& after) {
-    const Told& told = told_[before.module];
+  // A graph and its bodies of control flow.
+  struct GraphPair {
+    const ModuleGraph* before = nullptr;
+    ModuleGraph* after = nullptr;
+    std::string name;  // as Difference::graph
+  };
+  void add_nodes(GraphPair first) {
+    std::vector<GraphPair> pending{std::move(first)};
+    while (!pending.empty()) {
+      const GraphPair pair = std::move(pending.back());
+      pending.pop_back();
+      add_nodes(pair, pending);
+    }
+  }
+
+  void add_nodes(const GraphPair& pair, std::vector<GraphPair>& pending) {
+    const ModuleGraph& before = *pair.before;
+    ModuleGraph& after = *pair.after;
+    const Told& told = told_[pair.name];
     std::unordered_map<std::string_view, NodeId> by_name;
     const std::vector<NodeId> order_after = after.graph.order();
     for (const NodeId id : order_after) by_name.emplace(after.graph.node(id).name, id);
@@ -120,6 +137,7 @@ class Merger {
       if (found == by_name.end()) continue;
       places.emplace(order[i].index, found->second);
       behind = found->second;
+      add_bodies(pair, node, after.graph.node(found->second), pending);
     }
     std::vector<std::pair<NodeId, Change>> marks;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -139,6 +157,19 @@ class Merger {
           marked_.has(DifferenceKind::kNodes) || change == Change::kChanged || change == Change::kMoved;
       if (is_told) result_.nodes.emplace(&after.graph.node(id), change);
     }
+  }
+
+  static void add_bodies(const GraphPair& pair, const Node& before, const Node& after,
+                         std::vector<GraphPair>& pending) {
+    std::vector<std::string> others;
+    for_each_of<Argument::GraphRef>(after, [&](const auto& ref) { others.push_back(ref.name); });
+    std::size_t next = 0;
+    for_each_of<Argument::GraphRef>(before, [&](const auto& ref) {
+      if (next == others.size()) return;
+      const ModuleGraph* body = pair.before->subgraphs.find(ref.name);
+      ModuleGraph* other = pair.after->subgraphs.find(others[next++]);
+      if (body != nullptr && other != nullptr) pending.push_back({body, other, pair.name + ":" + ref.name});
+    });
   }
 
   static bool is_removed(const Told& told, const Node& node) {
@@ -179,7 +210,7 @@ class Merger {
   DifferenceKinds marked_;
   MergedCollection result_;
   std::unordered_map<std::string_view, std::string> moved_;
-  std::unordered_map<std::string_view, Told> told_;  // by graph
+  std::unordered_map<std::string, Told> told_;  // by graph
   std::vector<const std::string*> removed_;
   std::unordered_map<std::string, Change> module_marks_;
 };

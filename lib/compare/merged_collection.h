@@ -13,7 +13,7 @@ namespace fxtrace {
 // nothing takes their values; its file is "a.pt → b.pt".  It is to be looked at, and computes nothing.
 struct MergedCollection {
   GraphCollection collection;
-  std::unordered_map<const Node*, Change> nodes;         // of its graphs, without bodies of control flow
+  std::unordered_map<const Node*, Change> nodes;         // of its graphs and their bodies
   std::unordered_map<std::string_view, Change> modules;  // by path
 };
 

@@ -121,6 +121,12 @@ const Argument* find(const ModuleRecord& module, std::string_view name) {
   return nullptr;
 }
 
+// Of few bits: qint8, int8, float8_e4m3fn, int4.
+bool is_quantized_dtype(std::string_view dtype) {
+  return dtype.starts_with('q') || dtype.starts_with("float8") || dtype.starts_with("float4") ||
+         dtype == "int8" || dtype == "uint8" || dtype == "int4" || dtype == "uint4";
+}
+
 std::string count_text(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -199,8 +205,7 @@ std::string Labels::argument_text(const ModuleGraph& graph, const Argument& argu
   };
   if (const auto* id = argument.get_if<NodeId>()) {
     const Node& node = graph.graph.node(*id);
-    if (node.meta->value) return node.meta->value->text();
-    return is_shown(node) ? node.name : "?";
+    return node.meta->value ? node.meta->value->text() : node.name;
   }
   if (const auto* list = argument.get_if<Argument::List>()) return sequence(list->items, "[", "]");
   if (const auto* tuple = argument.get_if<Argument::Tuple>()) {
@@ -253,7 +258,25 @@ std::string Labels::module_details(const ModuleRecord& module) const {
     const Argument* value = find(module, flag);
     if (value != nullptr && is_number(*value, 1)) append(text, flag);
   }
-  return text.empty() && module.type.starts_with("torch.") ? weight_details(module) : text;
+  if (text.empty() && module.type.starts_with("torch.")) text = weight_details(module);
+  append(text, quantized_text(module));
+  return text;
+}
+
+// "qint8": of a module whose weights are quantized, however its file keeps them.
+std::string Labels::quantized_text(const ModuleRecord& module) const {
+  const bool is_of_quantized = module.type.find(".quantized.") != std::string::npos;
+  const std::string packed = module.path + (module.path.empty() ? "" : ".") + "_packed_params";
+  for (const std::string& path : {module.path, packed}) {
+    const auto own = parameters_of_.find(path);
+    if (own == parameters_of_.end()) continue;
+    for (const ParameterRecord* parameter : own->second) {
+      if (parameter->kind == ParameterKind::kCustomObject && is_of_quantized) return "quantized";
+      const bool is_weight = QualifiedName(parameter->name).last().find("weight") != std::string_view::npos;
+      if (is_quantized_dtype(parameter->dtype) && (is_weight || is_of_quantized)) return parameter->dtype;
+    }
+  }
+  return "";
 }
 
 // Of a module of which nothing else is known, as in archives of torch.jit.trace.
@@ -285,14 +308,12 @@ std::string Labels::node_details(const Outline::Item& item) const {
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
     if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || has_word(kHidden, name)) return;
-    // Edges and attributes tell of the others.
+    // Edges and attributes tell of the others; of sizes that are not known there is nothing to say.
     const auto is_number = [&](const Argument& value) {
       const auto* id = value.get_if<NodeId>();
       if (id == nullptr) return true;
       const Node& source = item.graph->graph.node(*id);
-      const ValueKind kind = source.meta->kind();
-      return !is_shown(source) &&
-             (source.meta->value || (kind != ValueKind::kTensor && kind != ValueKind::kOther));
+      return !is_shown(source) && source.meta->value;
     };
     const auto* values = items_of(argument);
     if (values != nullptr && values->empty()) return;
@@ -326,18 +347,20 @@ std::string Labels::node_details(const Outline::Item& item) const {
   return text;
 }
 
-// "zeros [2, 64]"; the number where it is only that.
-std::string Labels::constant_text(const Node& node) const {
-  const bool is_made =
-      std::ranges::none_of(node.args, [](const Argument& argument) { return argument.is<NodeId>(); });
+// "zeros [2, 64]", "arange [batch]"; the number where it is only that.
+std::string Labels::constant_text(const Outline::Attribute& constant) const {
+  const Node& node = *constant.node;
   const bool is_scalar = node.meta->shape && node.meta->shape->empty();
-  if (is_made && is_scalar) {
+  if (constant.is_made && !constant.of_sizes && is_scalar) {
     for (const Argument& argument : node.args) {
       if (items_of(argument) == nullptr) return plain_text(argument);
     }
   }
   const std::string value = node.meta->shape ? " " + value_text(node.meta) : "";
-  return (is_made ? function_name(target_parts(node)) : "constant") + value;
+  return (constant.is_made    ? function_name(target_parts(node))
+          : constant.of_sizes ? "from sizes"
+                              : "constant") +
+         value;
 }
 
 std::string Labels::attribute_text(const Outline::Attribute& attribute, std::string_view scope) const {
@@ -347,7 +370,7 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
     if (constant.data && constant.data->size() == 1) return plain_text(constant.data->front());
     return "constant " + value_text(constant.dtype, constant.shape);
   }
-  if (attribute.node->op != Opcode::kGetAttr) return constant_text(*attribute.node);
+  if (attribute.node->op != Opcode::kGetAttr) return constant_text(attribute);
   const std::string name(QualifiedName(*attribute.node->target).below(scope));
   if (attribute.parameter == nullptr) return name;
   if (attribute.parameter->kind == ParameterKind::kCustomObject) {
@@ -405,7 +428,40 @@ std::string Labels::range_text(const Outline::Item& item) const {
   const std::string first = label(first_item).title;
   const std::string last = label(last_item).title;
   if (first_item == last_item || first == last) return first;
-  return first + kDots + last;
+  const Outline::Item& one = outline_[first_item];
+  const Outline::Item& other = outline_[last_item];
+  const bool is_same = one.kind == Kind::kModule && other.kind == Kind::kModule && one.path == other.path &&
+                       one.method == other.method;
+  return first + kDots + (is_same ? std::to_string(other.call) : last);
+}
+
+std::size_t Labels::members(const Outline::Item& box) const {
+  std::size_t count = 0;
+  for (const Index child : box.children)
+    count += outline_[child].kind == Kind::kPart ? members(outline_[child]) : 1;
+  return count;
+}
+
+void Labels::describe_repeats(const Outline::Item& box, Label& label) const {
+  const std::string times = std::string(kTimes) + " " + std::to_string(members(box));
+  Index first = box.children.front();
+  Index last = box.children.back();
+  while (outline_[first].kind == Kind::kPart) first = outline_[first].children.front();
+  while (outline_[last].kind == Kind::kPart) last = outline_[last].children.back();
+  if (box.like == Outline::kNone) {
+    label = this->label(first);
+    append(label.title, times);
+  } else if (outline_[box.like].kind == Kind::kPeriod) {
+    label.title = "repetitions of the above";
+    label.note = times;
+  } else {
+    const Label like = this->label(box.like);
+    label.title = range_text(box);
+    label.type = like.type;
+    label.note = "as " + like.title;
+    if (first != last) append(label.note, times);
+  }
+  label.value = this->label(last).value;
 }
 
 std::string Labels::same_note(Index same, Index item) const {
@@ -497,25 +553,22 @@ Label Labels::label(Index index) const {
       label.title = item.name;
       label.note = count_text(operations(index), "operation");
       break;
-    case Kind::kRepeats: {
-      const bool is_named = outline_[item.like].kind != Kind::kPeriod;
-      label.title = is_named ? range_text(item) : "repetitions of the above";
-      if (is_named) label.note = "as " + this->label(item.like).title;
-      if (item.children.size() > 1 || !is_named) {
-        append(label.note, std::string(kTimes) + " " + std::to_string(item.children.size()));
-      }
-      label.type = QualifiedName(outline_[item.like].type).last();
-      label.value = this->label(item.children.back()).value;
+    case Kind::kRepeats:
+      describe_repeats(item, label);
       break;
-    }
     case Kind::kPeriod:
       label.title = "repeated: " + range_text(item);
       label.note = count_text(operations(index), "operation");
       break;
-    case Kind::kPart:
+    case Kind::kPart: {
       label.title = range_text(item);
       label.note = count_text(operations(index), "operation");
+      Index around = item.parent;
+      while (outline_[around].kind == Kind::kPart) around = outline_[around].parent;
+      if (outline_[around].kind == Kind::kRepeats)
+        label.note = std::string(kTimes) + " " + std::to_string(members(item));
       break;
+    }
     case Kind::kNode:
       describe_node(index, label);
       break;

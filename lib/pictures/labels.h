@@ -40,7 +40,7 @@ class Labels {
 
   // Returns the path relative to the enclosing box that has a path: "attn" for h.0.attn in h.0.
   std::string relative_path(Outline::Index item) const;
-  // Returns an argument as text: for a node its known value, else its name, or "?" when it is hidden.
+  // Returns an argument as text: for a node its known value, else its name.
   std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
   // "float32[1, 64]"; without the collection's most frequent dtype.
   std::string value_text(const Meta& meta) const;
@@ -52,13 +52,17 @@ class Labels {
   std::string order_of_parameter(const Outline::Item& item, std::string_view name) const;
   std::string module_details(const ModuleRecord& module) const;
   std::string weight_details(const ModuleRecord& module) const;
+  std::string quantized_text(const ModuleRecord& module) const;
   std::string node_details(const Outline::Item& item) const;
-  std::string constant_text(const Node& node) const;
+  std::string constant_text(const Outline::Attribute& constant) const;
   std::string attribute_text(const Outline::Attribute& attribute, std::string_view scope) const;
   std::string value_of(const Outline::Item& item) const;
   std::string order_of(const Outline::Item& item) const;
   std::size_t operations(Outline::Index box) const;
   std::string range_text(const Outline::Item& item) const;
+  // How many siblings such a box stands for, whatever parts they are grouped into.
+  std::size_t members(const Outline::Item& box) const;
+  void describe_repeats(const Outline::Item& box, Label& label) const;
 
   bool is_shown(const Node& node) const;
 

@@ -68,6 +68,9 @@ struct CallHash {
   }
 };
 
+// Levels of regions that are drawn inline.
+constexpr std::size_t kMostRegions = 64;
+
 // What stands for a value: a node, or an attribute, or nothing.
 struct Terminal {
   Index item = Outline::kNone;
@@ -98,6 +101,7 @@ class Builder {
   struct Filling {
     Index top = Outline::kNone;  // kGraph or kBody
     const ModuleGraph* graph = nullptr;
+    const ModuleGraph* around = nullptr;   // of its boxes: another one in a region that is drawn inline
     std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes stand at the top
     std::unordered_set<Module> live = {};  // that are called, or whose nodes are here
     std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around it
@@ -106,6 +110,9 @@ class Builder {
     std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // that no box shows yet
     std::unordered_map<std::string_view, const Constant*> constants = {};
     std::unordered_map<std::uint32_t, Terminal> terminals = {};  // by id of the node
+    // Likewise: of a region that is drawn inline what its results are.
+    std::unordered_map<std::uint32_t, std::vector<Terminal>> results = {};
+    std::size_t level = 0;  // of regions around
   };
 
   Index add(Outline::Item item) {
@@ -129,9 +136,14 @@ class Builder {
   // `inputs`: what the placeholders stand for, by position; empty: they are shown.
   void fill(Index top, const ModuleGraph& graph, std::unordered_set<Module> outside,
             const std::vector<Terminal>& inputs) {
-    Filling filling{.top = top, .graph = &graph, .outside = std::move(outside)};
+    Filling filling{.top = top, .graph = &graph, .around = &graph, .outside = std::move(outside)};
+    find_live(filling, graph);
+    fill_with(filling, inputs);
+  }
+
+  void fill_with(Filling& filling, const std::vector<Terminal>& inputs) {
+    const ModuleGraph& graph = *filling.graph;
     const std::vector<NodeId> order = graph.graph.order();
-    find_live(filling, order);
     for (std::size_t i = 0; i < graph.subgraphs.size(); ++i)
       filling.subgraphs.emplace(graph.subgraphs[i].name, i);
     for (const auto& [name, constant] : graph.constants) filling.constants.emplace(name, &constant);
@@ -141,19 +153,65 @@ class Builder {
       const Node& node = graph.graph.node(order[i]);
       if (node.op == Opcode::kPlaceholder && placeholders < inputs.size()) {
         filling.terminals.emplace(node.id.index, inputs[placeholders++]);
+      } else if (const std::vector<Terminal>* results = container_of(filling, node)) {
+        const auto* at = node.args.size() > 1 ? node.args[1].get_if<std::int64_t>() : nullptr;
+        const bool is_known = at != nullptr && *at >= 0 && static_cast<std::size_t>(*at) < results->size();
+        filling.terminals.emplace(node.id.index,
+                                  is_known ? (*results)[static_cast<std::size_t>(*at)] : Terminal{});
+      } else if (filling.level > 0 && node.op == Opcode::kOutput) {
+        // Who uses the region takes what it gives.
       } else {
         filling.terminals.emplace(node.id.index, place(filling, node, roles[i]));
       }
     }
   }
 
-  void find_live(Filling& filling, const std::vector<NodeId>& order) {
-    const ModuleGraph& graph = *filling.graph;
+  // Of an item of what a region gives that is drawn inline: all of it.
+  static const std::vector<Terminal>* container_of(const Filling& filling, const Node& node) {
+    if (node.target != "operator.getitem" || node.args.empty()) return nullptr;
+    const auto* container = node.args[0].get_if<NodeId>();
+    const auto found = container == nullptr ? filling.results.end() : filling.results.find(container->index);
+    return found == filling.results.end() ? nullptr : &found->second;
+  }
+
+  // Modes and checkpoints change how a region runs, not what it computes: its nodes stand among the others.
+  // Null where the node is none, or a box has to show what its body takes.
+  static const ModuleGraph* inline_region(const ModuleGraph& graph, const Node& node) {
+    static constexpr std::string_view kRegions[] = {"tag_activation_checkpoint", "wrap",
+                                                    "wrap_activation_checkpoint", "wrap_with_autocast",
+                                                    "wrap_with_set_grad_enabled"};
+    if (node.op != Opcode::kCallFunction) return nullptr;
+    const TargetParts parts = parse_target(*node.target);
+    if (parts.kind != TargetKind::kHigherOrder ||
+        std::ranges::find(kRegions, parts.name) == std::end(kRegions))
+      return nullptr;
+    const ModuleGraph* body = nullptr;
+    std::size_t operands = 0;
+    for (const Argument& argument : node.args) {
+      const auto* ref = argument.get_if<Argument::GraphRef>();
+      if (ref != nullptr && body == nullptr) body = graph.subgraphs.find(ref->name);
+      if (ref == nullptr && body != nullptr) ++operands;
+    }
+    if (body == nullptr) return nullptr;
+    std::size_t placeholders = 0;
+    for (const NodeId id : body->graph.order())
+      placeholders += static_cast<std::size_t>(body->graph.node(id).op == Opcode::kPlaceholder);
+    return placeholders == operands ? body : nullptr;
+  }
+
+  void find_live(Filling& filling, const ModuleGraph& graph) {
     const CallOrder calls(graph.execution ? *graph.execution : Execution());
     for (const OrderedCall& call : calls) filling.live.insert(names_.module(call.module));
-    for (const NodeId id : order) {
-      const Node& node = graph.graph.node(id);
-      if (node.op != Opcode::kCallModule) filling.live.insert(names_.module(node.scope->module_path));
+    std::vector<std::pair<const ModuleGraph*, std::size_t>> pending{{&graph, 0}};
+    while (!pending.empty()) {
+      const auto [part, level] = pending.back();
+      pending.pop_back();
+      for (const NodeId id : part->graph.order()) {
+        const Node& node = part->graph.node(id);
+        if (node.op != Opcode::kCallModule) filling.live.insert(names_.module(node.scope->module_path));
+        const ModuleGraph* region = level < kMostRegions ? inline_region(*part, node) : nullptr;
+        if (region != nullptr) pending.emplace_back(region, level + 1);
+      }
     }
     std::unordered_map<Module, Call> last;
     for (const OrderedCall& each : calls) {
@@ -214,7 +272,7 @@ class Builder {
       if (outline_.items[box].depth < Outline::kMaxNesting) {
         Outline::Item item{.kind = Kind::kModule,
                            .parent = box,
-                           .graph = filling.graph,
+                           .graph = filling.around,
                            .path = path.substr(0, ends[i]),
                            .call = here.call,
                            .method = std::string(here.method)};
@@ -244,11 +302,21 @@ class Builder {
   Terminal place(Filling& filling, const Node& node, Role role) {
     if (role == Role::kAttribute || role == Role::kConstant) {
       const bool is_shown = role == Role::kAttribute ? options_.parameters : options_.plumbing;
-      if (!is_shown) return {.item = Outline::kNone, .attribute = attribute(filling, node)};
+      if (!is_shown) {
+        Outline::Attribute given = attribute(filling, node);
+        given.is_made = node.op != Opcode::kGetAttr;
+        for_each_input(node, [&](NodeId input) {
+          const Terminal from = terminal(filling, input);
+          given.is_made &= !from.attribute.has_value();
+          given.of_sizes |= from.attribute ? from.attribute->of_sizes : from.item == Outline::kNone;
+        });
+        return {.item = Outline::kNone, .attribute = given};
+      }
     } else if (!options_.plumbing) {
       if (role == Role::kPlumbing) return {};
       if (role == Role::kPass) return terminal(filling, *node.args[0].get_if<NodeId>());
     }
+    if (place_region(filling, node)) return filling.results.at(node.id.index).front();
     Index box = box_of(filling, node);
     std::vector<std::size_t> bodies;  // that are drawn here
     for_each_of<Argument::GraphRef>(node, [&](const auto& ref) {
@@ -272,6 +340,45 @@ class Builder {
     }
     item.parent = box;
     return {.item = add(std::move(item)), .attribute = {}};
+  }
+
+  // Whether it is one whose nodes were placed, for the first time, among the others.
+  bool place_region(Filling& filling, const Node& node) {
+    const ModuleGraph* body = filling.level < kMostRegions ? inline_region(*filling.graph, node) : nullptr;
+    if (body == nullptr) return false;
+    std::vector<Terminal> inputs;
+    for (const Argument& argument : node.args) {
+      const auto* ref = argument.get_if<Argument::GraphRef>();
+      if (ref != nullptr && filling.subgraphs.erase(ref->name) == 0) return false;
+      if (ref != nullptr) inputs.clear();
+      const auto* id = argument.get_if<NodeId>();
+      if (ref == nullptr) inputs.push_back(id == nullptr ? Terminal{} : terminal(filling, *id));
+    }
+    // It stands in the same boxes, and has nodes of its own.
+    Filling region{.top = filling.top, .graph = body, .around = filling.around, .outside = {}};
+    region.level = filling.level + 1;
+    const auto exchange = [&] {
+      std::swap(region.outside, filling.outside);
+      std::swap(region.live, filling.live);
+      std::swap(region.caller, filling.caller);
+      std::swap(region.last, filling.last);
+      std::swap(region.boxes, filling.boxes);
+    };
+    exchange();
+    fill_with(region, inputs);
+    exchange();
+    std::vector<Terminal>& results = filling.results[node.id.index];
+    const NodeId last = body->graph.last();
+    if (last.valid() && body->graph.node(last).op == Opcode::kOutput) {
+      const Argument& given = body->graph.node(last).args.front();
+      const auto* items = items_of(given);
+      for (const Argument& result : items != nullptr ? *items : std::vector<Argument>{given}) {
+        const auto* id = result.get_if<NodeId>();
+        results.push_back(id == nullptr ? Terminal{} : terminal(region, *id));
+      }
+    }
+    if (results.empty()) results.emplace_back();
+    return true;
   }
 
   // Bodies get their inputs from the operands behind them in the arguments, where these are as many.

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "pictures/labels.h"
+#include "pictures/page.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
@@ -17,20 +19,23 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 constexpr std::size_t kMaxNeighbors = 40;
+// Levels of modules that are opened whatever shape the picture gets: the model, and what it holds.
+constexpr std::size_t kFirstLevels = 2;
 
 class Maker {
  public:
   Maker(const GraphCollection& collection, const PictureOptions& options)
       : collection_(collection), options_(options) {}
 
-  Picture make() {
+  Picture make(const Distinction& distinction) {
     picture_.outline =
         make_outline(collection_, {.plumbing = options_.plumbing, .parameters = options_.parameters});
-    structures_ = find_structures(picture_.outline);
+    structures_ = find_structures(picture_.outline, distinction);
     if (options_.fold) fold_repeats(picture_.outline, structures_);
     if (!options_.depth) split_large(picture_.outline, kSiblings);
     structures_.resize(picture_.outline.items.size());
     picture_.same_as.assign(picture_.outline.items.size(), Outline::kNone);
+    labels_.emplace(collection_, picture_.outline, false);
     picture_.tops = options_.focus ? focus(*options_.focus) : picture_.outline.graphs;
     if (options_.depth) {
       open_to(static_cast<std::size_t>(*options_.depth));
@@ -156,20 +161,30 @@ class Maker {
       all = false;
     }
     std::size_t seen = picture_.tops.size();
-    for (std::vector<Index> level = picture_.tops; !level.empty();) {
-      std::vector<Index> next;
-      for (const Index box : level) {
-        const std::size_t more = item(box).children.size();
-        const bool is_only_top = picture_.tops.size() == 1 && box == picture_.tops[0];
-        if (picture_.same_as[box] != Outline::kNone) continue;
-        if (seen + more > kBoxesOfPicture + 1 && !is_only_top) {
+    struct Box {
+      Index index;
+      std::size_t level;  // of modules around it
+    };
+    std::vector<Box> level;
+    for (const Index top : picture_.tops) level.push_back({top, 0});
+    while (!level.empty()) {
+      std::vector<Box> next;
+      for (const Box& box : level) {
+        const std::size_t more = item(box.index).children.size();
+        const bool is_only_top = picture_.tops.size() == 1 && box.index == picture_.tops[0];
+        if (picture_.same_as[box.index] != Outline::kNone) continue;
+        picture_.is_open[box.index] = seen + more <= kBoxesOfPicture + 1 || is_only_top;
+        const bool may_be_long = box.level < kFirstLevels && item(box.index).kind != Kind::kPart;
+        if (picture_.is_open[box.index] && !may_be_long)
+          picture_.is_open[box.index] = is_page(estimate_size(picture_, *labels_));
+        if (!picture_.is_open[box.index]) {
           all = false;
           continue;
         }
         seen = seen + more - 1;
-        picture_.is_open[box] = true;
-        for (const Index child : item(box).children) {
-          if (may_open(child)) next.push_back(child);
+        for (const Index child : item(box.index).children) {
+          const auto inner = box.level + static_cast<std::size_t>(is_module(item(child)));
+          if (may_open(child)) next.push_back({child, inner});
         }
       }
       level = std::move(next);
@@ -248,19 +263,22 @@ class Maker {
   const PictureOptions& options_;
   Picture picture_;
   std::vector<Structure> structures_;
+  std::optional<Labels> labels_;  // for the sizes of boxes
   std::size_t hidden_tops_ = 0;
 };
 
 }  // namespace
 
-Picture make_picture(const GraphCollection& collection, const PictureOptions& options) {
-  return Maker(collection, options).make();
+Picture make_picture(const GraphCollection& collection, const PictureOptions& options,
+                     const Distinction& distinction) {
+  return Maker(collection, options).make(distinction);
 }
 
-Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options) {
+Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options,
+                            const Distinction& distinction) {
   Outline outline =
       make_outline(collection, {.plumbing = options.plumbing, .parameters = options.parameters});
-  if (options.fold) fold_repeats(outline, find_structures(outline));
+  if (options.fold) fold_repeats(outline, find_structures(outline, distinction));
   split_large(outline, kSiblings);
   return outline;
 }

@@ -25,7 +25,7 @@ struct PictureOptions {
 };
 
 // The number of boxes and nodes beyond which boxes are closed: about what fits on a page.
-inline constexpr std::size_t kBoxesOfPicture = 80;
+inline constexpr std::size_t kBoxesOfPicture = 40;
 // The number of siblings in a box beyond which they are grouped into parts.
 inline constexpr std::size_t kSiblings = 40;
 
@@ -49,10 +49,12 @@ struct Picture {
 };
 
 // `collection` must outlive the picture and not change.  Deterministic.  Throws Error(kUsage), with similar
-// names, when `focus` names no module that has a box.
-Picture make_picture(const GraphCollection& collection, const PictureOptions& options);
+// names, when `focus` names no module that has a box.  `distinction`: what else keeps equal items apart.
+Picture make_picture(const GraphCollection& collection, const PictureOptions& options,
+                     const Distinction& distinction = {});
 
 // Returns the outline for interactive pictures: repeats are folded, and no box has too many children.
-Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options);
+Outline make_folded_outline(const GraphCollection& collection, const PictureOptions& options,
+                            const Distinction& distinction = {});
 
 }  // namespace fxtrace

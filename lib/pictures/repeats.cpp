@@ -24,6 +24,12 @@ constexpr std::string_view kTakesPart[] = {
     "aten.eq.Scalar",  "aten.select_scatter.default", "aten.slice_scatter.default"};
 // Operations in a row that are worth a box.
 constexpr std::size_t kMinPart = 4;
+// Repetitions that fold: of boxes, of calls of one module without one, of operations.
+constexpr std::size_t kMinBoxes = 2;
+constexpr std::size_t kMinCalls = 3;
+constexpr std::size_t kMinOperations = 4;
+// Rows that are calls of one module each are drawn as these, unless there are so many.
+constexpr std::size_t kMinRuns = 3;
 
 bool is_port(const Outline::Item& item) {
   return item.kind == Kind::kNode &&
@@ -32,7 +38,8 @@ bool is_port(const Outline::Item& item) {
 
 class Structures {
  public:
-  explicit Structures(const Outline& outline) : outline_(outline), structures_(outline.items.size()) {}
+  Structures(const Outline& outline, const Distinction& distinction)
+      : outline_(outline), distinction_(distinction), structures_(outline.items.size()) {}
 
   std::vector<Structure> find() {
     number();
@@ -90,6 +97,25 @@ class Structures {
       all.loose = mix(all.loose, structures_[child].loose);
     }
     for (const auto& [from, to] : edges_[index]) add_both(all, mix(mix(0, from), to));
+    if (distinction_) add_both(all, static_cast<std::uint64_t>(distinction_(item)));
+    all.weights = weights(item);
+    return all;
+  }
+
+  // A module is told by its record: its calls have different names where it has.
+  std::uint64_t weights(const Outline::Item& item) const {
+    const bool is_call = item.kind == Kind::kNode && item.node->op == Opcode::kCallModule;
+    if (is_call || item.kind == Kind::kModule) {
+      return mix(1, item.module != nullptr ? item.module->path : item.path);
+    }
+    std::uint64_t all = 0;
+    if (item.kind == Kind::kNode && item.node->op == Opcode::kGetAttr) all = mix(1, item.node->target);
+    for (const Outline::Attribute& attribute : item.attributes) {
+      if (attribute.parameter != nullptr) all = mix(all, attribute.parameter->name);
+    }
+    for (const Index child : item.children) {
+      if (structures_[child].weights != 0) all = mix(all, structures_[child].weights);
+    }
     return all;
   }
 
@@ -157,6 +183,7 @@ class Structures {
   }
 
   const Outline& outline_;
+  const Distinction& distinction_;
   std::vector<Structure> structures_;
   std::vector<std::uint32_t> place_;  // by item
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>
@@ -165,6 +192,7 @@ class Structures {
 
 struct Run {
   std::size_t period = 0, length = 0;  // siblings, the first period included
+  bool is_same = false;                // calls of the same modules, or of none
 };
 
 std::ptrdiff_t to_offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
@@ -194,14 +222,15 @@ class Folder {
         continue;
       }
       const auto begin = children.begin() + to_offset(i);
-      fold_run(box, {begin, begin + to_offset(run.length)}, run.period, folded);
+      fold_run(box, {begin, begin + to_offset(run.length)}, run, folded);
       i += run.length;
     }
     outline_.items[box].children = std::move(folded);
   }
 
  private:
-  void fold_run(Index box, std::vector<Index> row, std::size_t period, std::vector<Index>& folded) {
+  void fold_run(Index box, std::vector<Index> row, const Run& run, std::vector<Index>& folded) {
+    const std::size_t period = run.period;
     if (period > 1) {
       std::vector<Index> periods;
       for (std::size_t i = 0; i < row.size(); i += period) {
@@ -213,12 +242,16 @@ class Folder {
       }
       row = std::move(periods);
     }
-    folded.push_back(row[0]);
+    // A box, or why a module failed, is shown by the first.
+    const Outline::Item& first = outline_[row[0]];
+    const bool has_failed = first.module != nullptr && first.module->status == ModuleStatus::kFailed;
+    const bool is_whole = run.is_same && first.kind == Kind::kNode && !has_failed;
+    if (!is_whole) folded.push_back(row[0]);
     folded.push_back(enclose(outline_, {.kind = Kind::kRepeats,
                                         .parent = box,
-                                        .children = {row.begin() + 1, row.end()},
+                                        .children = {row.begin() + (is_whole ? 0 : 1), row.end()},
                                         .graph = outline_[box].graph,
-                                        .like = row[0]}));
+                                        .like = is_whole ? Outline::kNone : row[0]}));
   }
 
   // No input is like another one.
@@ -237,15 +270,69 @@ class Folder {
     for (auto next = same.rbegin(); next != same.rend() && tried < kMaxPeriods; ++next, ++tried) {
       const std::size_t period = *next - start;
       if (start + (2 * period) > children.size() || comparisons_ > kMaxComparisons) break;
-      std::size_t length = period;
-      while (start + length < children.size() && hash(start + length) == hash(start + length - period))
-        ++length;
-      comparisons_ += length - period + 1;
-      const std::size_t times = length / period;
-      if (times < 2 || (times < 4 && !holds_box(children, start, period))) continue;
-      if (times * period > best.length) best = {period, times * period};
+      const auto [times, is_same] = find_row(children, start, period);
+      if (times < least_times(children, start, period, is_same)) continue;
+      if (times * period > best.length) best = {period, times * period, is_same};
     }
     return best;
+  }
+
+  struct Row {
+    std::size_t times = 1;
+    bool is_same = true;
+  };
+
+  // How many equal periods belong together: those that call the same modules as the first, or those that call
+  // others than all before.  Modules that all share (an activation) are no difference.
+  Row find_row(const std::vector<Index>& children, std::size_t start, std::size_t period) {
+    const std::size_t most = (children.size() - start) / period;
+    const auto weights = [&](std::size_t time, std::size_t i) {
+      return structures_[children[start + (time * period) + i]].weights;
+    };
+    const auto is_equal = [&](std::size_t time, std::size_t i) {
+      return hash(children[start + (time * period) + i]) == hash(children[start + i]);
+    };
+    const auto is_like_previous = [&](std::size_t time) {
+      for (std::size_t i = 0; i < period; ++i) {
+        if (weights(time, i) != weights(time - 1, i)) return false;
+      }
+      return true;
+    };
+    Row row{.times = 1, .is_same = is_like_previous(1)};
+    // When each is called; what all share may be called by no row alone.
+    std::unordered_map<std::uint64_t, std::size_t> known;
+    for (std::size_t i = 0; i < period; ++i)
+      known.emplace(weights(0, i), weights(0, i) == weights(1, i) ? SIZE_MAX : 0);
+    for (; row.times < most; ++row.times) {
+      for (std::size_t i = 0; i < period; ++i) {
+        ++comparisons_;
+        if (!is_equal(row.times, i)) return row;
+        const bool is_shared = weights(0, i) == weights(1, i);
+        const std::uint64_t here = weights(row.times, i);
+        if (is_shared ? here == weights(0, i) : known.emplace(here, row.times).first->second == row.times)
+          continue;
+        // Of a, b, b the last two are a row.
+        if (!row.is_same && row.times > 1 && is_like_previous(row.times)) --row.times;
+        return row;
+      }
+    }
+    return row;
+  }
+
+  std::size_t least_times(const std::vector<Index>& children, std::size_t start, std::size_t period,
+                          bool is_same) const {
+    if (holds_box(children, start, period)) {
+      const auto is_like_first = [&](Index child) {
+        return hash(child) == hash(children[start]) &&
+               structures_[child].weights == structures_[children[start]].weights;
+      };
+      const bool is_run =
+          period > 1 && std::all_of(children.begin() + to_offset(start),
+                                    children.begin() + to_offset(start + period), is_like_first);
+      return is_run ? kMinRuns : kMinBoxes;
+    }
+    const bool is_call = period == 1 && outline_[children[start]].node->op == Opcode::kCallModule;
+    return is_call && is_same ? kMinCalls : kMinOperations;
   }
 
   bool holds_box(const std::vector<Index>& children, std::size_t start, std::size_t period) const {
@@ -314,13 +401,15 @@ void set_depths(Outline& outline) {
 
 }  // namespace
 
-std::vector<Structure> find_structures(const Outline& outline) { return Structures(outline).find(); }
+std::vector<Structure> find_structures(const Outline& outline, const Distinction& distinction) {
+  return Structures(outline, distinction).find();
+}
 
 void fold_repeats(Outline& outline, const std::vector<Structure>& structures) {
   Folder folder(outline, structures);
-  const auto count = static_cast<Index>(outline.items.size());
-  for (Index item = 0; item < count; ++item) {
-    if (outline[item].children.size() > 1) folder.fold(item);
+  // Periods come to be on the way.
+  for (Index item = 0; item < outline.items.size(); ++item) {
+    if (outline[item].children.size() > 1 && outline[item].kind != Kind::kRepeats) folder.fold(item);
   }
   set_depths(outline);
 }

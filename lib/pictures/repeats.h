@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "pictures/outline.h"
@@ -13,13 +14,20 @@ namespace fxtrace {
 struct Structure {
   std::uint64_t exact = 0;  // includes sizes, dtypes and all other arguments
   std::uint64_t loose = 0;  // ignores sizes and numbers: equal for stages of different widths
+  // Which modules and parameters these are: equal for calls of the same ones; 0 where there are none.
+  std::uint64_t weights = 0;
 };
+// What keeps items apart that do the same: a number for each, such as how it differs from another model.
+using Distinction = std::function<int(const Outline::Item&)>;
 // Returns the structures by item.
-std::vector<Structure> find_structures(const Outline& outline);
+std::vector<Structure> find_structures(const Outline& outline, const Distinction& distinction = {});
 
 // Moves siblings that equal the preceding one into boxes of kind kRepeats: of h.0, h.1, ..., h.11 all but
-// h.0.  When a sequence repeats with a period of several items (a block and an addition, the iterations of a
-// loop), each repetition first becomes a box of kind kPeriod.  Single nodes need four repetitions.
+// h.0.  A row is either calls of the same modules or of one module after the other, never both: of a, a, a, b
+// only the first three are a row.  When a sequence repeats with a period of several items (a block and an
+// addition, the iterations of a loop), each repetition first becomes a box of kind kPeriod.  Single nodes
+// need four repetitions, calls of one module three; those with the same weights, or none, are one box all
+// together, which is like no other item.
 void fold_repeats(Outline& outline, const std::vector<Structure>& structures);
 
 // Groups the children of a box with more than `limit` children into boxes of kind kPart: first consecutive

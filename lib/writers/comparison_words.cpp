@@ -66,6 +66,18 @@ std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
   return joined(parts);
 }
 
+// Of a total that changed by more or less than what is told: the rest is what one form of a model writes, and
+// changes nothing that is computed.
+std::string rest(const ModelComparison& comparison, DifferenceKind kind, std::int64_t before,
+                 std::int64_t after, const char* what) {
+  if (!comparison.told.has(kind)) return "";
+  const std::int64_t more =
+      after - before - comparison.count(kind, Change::kAdded) + comparison.count(kind, Change::kRemoved);
+  if (more == 0) return "";
+  return with_separators(more < 0 ? -more : more) +
+         (more < 0 ? " only in the first" : " only in the second") + what;
+}
+
 std::string with_counts(const std::string& text, const std::string& counts) {
   return counts.empty() ? text : text + ": " + counts;
 }
@@ -279,14 +291,21 @@ std::vector<Line> summary(const ModelComparison& comparison) {
   const ComparedModel& a = comparison.before;
   const ComparedModel& b = comparison.after;
   std::vector<Line> lines;
-  lines.emplace_back("Modules", with_counts(numbers(a.modules, b.modules, with_separators),
-                                            counts(comparison, DifferenceKind::kModules)));
+  std::vector<std::string> modules;
+  const auto add_text = [](std::vector<std::string>& parts, std::string text) {
+    if (!text.empty()) parts.push_back(std::move(text));
+  };
+  add_text(modules, counts(comparison, DifferenceKind::kModules));
+  add_text(modules,
+           rest(comparison, DifferenceKind::kModules, a.modules, b.modules, " (without operations)"));
+  lines.emplace_back("Modules", with_counts(numbers(a.modules, b.modules, with_separators), joined(modules)));
   lines.emplace_back("Parameters",
                      with_counts(numbers(a.parameters.elements, b.parameters.elements, with_separators),
                                  counts(comparison, DifferenceKind::kParameters)));
   std::vector<std::string> nodes;
-  if (const std::string text = counts(comparison, DifferenceKind::kNodes); !text.empty())
-    nodes.push_back(text);
+  add_text(nodes, counts(comparison, DifferenceKind::kNodes));
+  add_text(nodes, rest(comparison, DifferenceKind::kNodes, a.nodes, b.nodes,
+                       " (sizes, items, operations without effect)"));
   const auto add_count = [&](std::vector<std::string>& parts, DifferenceKind kind, const char* what) {
     const std::int64_t count = comparison.count(kind);
     if (comparison.told.has(kind) && count > 0) parts.push_back(counted(count, what));

@@ -7,8 +7,12 @@
 
 #include "compare/merged_collection.h"
 #include "pictures/outline.h"
+#include "pictures/repeats.h"
 
 namespace fxtrace {
+
+// Keeps what differs apart from its equals where they are folded.  `merged` may be null.
+Distinction distinction_of(const MergedCollection* merged);
 
 class DifferenceMarks {
  public:
@@ -20,10 +24,12 @@ class DifferenceMarks {
   // Of a box that is closed also what is in it: of repeats that came or went together that; else, where some
   // of it differs, kChanged.
   std::optional<Change> of_closed(Outline::Index item) const;
-  // How many nodes and boxes in it have a mark.
+  // How many things in it differ: what came or went with a box is one with it.
   std::uint32_t inside(Outline::Index item) const { return inside_[item]; }
 
  private:
+  bool is_part_of_change(Outline::Index item) const;
+
   const Outline& outline_;
   std::vector<std::optional<Change>> own_;
   std::vector<std::uint32_t> inside_;

@@ -56,7 +56,7 @@ class DotWriter {
       : collection_(collection),
         out_(out),
         options_(options),
-        picture_(make_picture(collection, options)),
+        picture_(make_picture(collection, options, distinction_of(merged))),
         labels_(collection, picture_.outline, options.order),
         parameters_(collection) {
     if (merged != nullptr) marks_.emplace(*merged, picture_.outline);
@@ -71,8 +71,11 @@ class DotWriter {
            "        height=0.3];\n"
            "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
     const std::string& type = collection_.model.type;
-    out_ << "  label=<" << "<B>" + html(type.empty() ? "model" : type, Keep::kEnd) + "</B>";
-    if (!collection_.model.file.empty()) out_ << kNewLine << quiet(collection_.model.file);
+    // There is room above a picture, whatever a box has.
+    const std::size_t room = options_.max_label == 0 ? 0 : 2 * options_.max_label;
+    out_ << "  label=<" << "<B>" + dot_html(cut(type.empty() ? "model" : type, room, Keep::kEnd)) + "</B>";
+    if (!collection_.model.file.empty())
+      out_ << kNewLine << small(dot_html(cut(collection_.model.file, room)), kQuiet) << kRoom;
     if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet);
     out_ << kNewLine << legend() << kNewLine << ">;\n";
     for (const Index top : picture_.tops) {
@@ -94,6 +97,8 @@ class DotWriter {
 
  private:
   static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
+  // A line is as high as what is largest in it: below a title it must be more than its own text asks for.
+  static constexpr const char* kRoom = R"(<FONT POINT-SIZE="13">&#8202;</FONT>)";
 
   const Outline::Item& item(Index index) const { return picture_.outline[index]; }
 
@@ -169,7 +174,8 @@ class DotWriter {
          << html(title_of(mark, open_title(picture_, label, index)), Keep::kEnd) << "</B>";
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
-    if (box.kind == Kind::kModule && !label.details.empty()) out_ << kNewLine << quiet(label.details);
+    if (box.kind == Kind::kModule && !label.details.empty())
+      out_ << kNewLine << quiet(label.details) << kRoom;
     const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
     out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
     if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
@@ -223,8 +229,10 @@ class DotWriter {
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
     for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
-    if (marks_ && marks_->inside(index) > 0)
-      note += (note.empty() ? "" : ", ") + std::to_string(marks_->inside(index)) + " differ";
+    // Of a box that came or went as a whole there is no more to say.
+    const std::uint32_t inside = marks_ ? marks_->inside(index) : 0;
+    if (inside > 0 && marks_->of_closed(index) == Change::kChanged)
+      note += (note.empty() ? "" : ", ") + std::to_string(inside) + (inside == 1 ? " differs" : " differ");
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
     if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
@@ -237,7 +245,8 @@ class DotWriter {
          << style.line << "\"";
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
-    for (std::size_t i = 0; i < lines.size(); ++i) out_ << (i == 0 ? "" : "<BR/>") << lines[i];
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 1 ? kRoom : "");
     if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
       parameters_of(shown);
     out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";

@@ -71,7 +71,7 @@ class HtmlDataWriter {
                  const MergedCollection* merged)
       : collection_(collection),
         out_(out),
-        outline_(make_folded_outline(collection, options)),
+        outline_(make_folded_outline(collection, options, distinction_of(merged))),
         labels_(collection, outline_, true),
         arguments_(outline_, labels_) {
     text("");

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import time
+import xml.etree.ElementTree
 from collections.abc import Iterator
 
 import harness
@@ -94,6 +95,7 @@ class Page:
 
 
 def page_of(program, tmp_path, model: str, *options: str) -> pathlib.Path:
+    tmp_path.mkdir(exist_ok=True)
     path = tmp_path / "page.html"
     done = program.run("trace", model, "-o", str(path), *options)
     assert done.returncode == 0, done.stderr
@@ -131,12 +133,23 @@ def test_opens_and_closes_boxes(nested):
     nested.page.locator('#graph .headline:has(> title:text-matches("^first$", "m")) .switch').click()
     nested.wait_for("document.querySelectorAll('#graph .item.box:not(.open):not(.headline)').length === 2")
     assert "linear" in before and nested.titles().count("linear") == before.count("linear") - 1
+    closed = "document.querySelectorAll('#graph .item.box:not(.open):not(.headline)').length"
     nested.item("first").dblclick(position={"x": 8, "y": 8})
-    nested.wait_for("document.querySelectorAll('#graph .item.box:not(.open):not(.headline)').length === 1")
+    nested.wait_for(f"{closed} === 1")
+    nested.page.wait_for_timeout(300)
+    assert nested.titles() == before  # the second click of the two closes nothing
+    nested.page.locator('#graph .headline:has(> title:text-matches("^first$", "m")) .switch').click()
+    nested.wait_for(f"{closed} === 2")
+    nested.item("first").click(position={"x": 8, "y": 8})
+    nested.wait_for(f"{closed} === 1")
     assert nested.titles() == before
     nested.page.click("#close-all")
     nested.wait_for("document.querySelectorAll('#graph .item.open').length === 0")
     assert set(nested.titles()) == {"x", "stem", "stage", "add", "head", "output"}
+    nested.page.click("#open-all")
+    nested.wait_for(f"{closed} === 0")
+    assert set(nested.titles()) == set(before) - {"second"}
+    assert nested.page.locator("#tree [aria-expanded=false]").count() == 0
 
 
 def test_click_tells_everything_about_a_node(nested):
@@ -165,6 +178,24 @@ def test_finds_by_name_type_operator_and_path(nested):
     ):
         assert "found" in nested.find(text), text
         assert nested.page.inner_text("#results .result:first-child .name") == first
+    # Shapes, dtypes, parameters and sources, and what matches several of them.
+    for text, first in (
+        ("[2, 8] linear", "stage_first_linear"),
+        ("2x8 linear", "stage_first_linear"),
+        ("float32[2, 8] stem", "stem"),
+        ("stem weight", "stem"),
+        ("add shift [8]", "add_1"),
+        ("stage.first act", "stage_first_act"),
+    ):
+        assert "found" in nested.find(text), text
+        assert nested.page.inner_text("#results .result:first-child .name") == first, text
+    source = nested.find("nested.py")
+    place = re.search(r"nested\.py:(\d+)", nested.page.locator("#results").inner_text())
+    assert place and "found" in source
+    nested.find(place[0])
+    shown = nested.page.locator("#results .where").all_inner_texts()
+    assert shown and all(place[0] in text for text in shown)
+    assert all(re.match(r"(in )?(stage|stem|head|\(root\))", text) for text in shown), shown
     assert nested.find("no such thing") == "Nothing found"
     nested.find("stage.second.act")
     nested.page.keyboard.press("Enter")
@@ -280,6 +311,66 @@ def test_dark_and_light(program, browser, tmp_path):
     assert colours["light"] == colours["not dark"] != colours["dark"] == colours["not light"]
 
 
+CONTRAST = (pathlib.Path(__file__).parent / "page_contrast.js").read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(program, browser, tmp_path, scheme):
+    """4.5:1 for all text, in all colourings; of a model, of one with failures, and of what differs between two."""
+    pages = [page_of(program, tmp_path, NESTED)]
+    pages.append(page_of(program, tmp_path / "failed", os.path.join(harness.SAMPLES, "control_flow_submodule.pt")))
+    pages.append(tmp_path / "diff.html")
+    program.stdout("diff", os.path.join(harness.SAMPLES, "vision_exported.pt2"), NESTED, "-o", str(pages[-1]))
+    for path in pages:
+        page = Page(browser, path, color_scheme=scheme)
+        for colour in ("type", "cost", "failures"):
+            page.page.select_option("#colour", colour)
+            page.find("a")
+            told = page.page.evaluate(CONTRAST)
+            assert told["seen"] > 40
+            assert told["found"] == [], (path.name, colour)
+        page.page.keyboard.press("Escape")
+        page.page.keyboard.press("Escape")
+        page.page.locator("#graph .item:not(.box)").first.click()
+        page.page.keyboard.press("?")
+        assert page.page.evaluate(CONTRAST)["found"] == []
+        # The measure sees what is too faint.
+        page.page.evaluate("document.documentElement.style.setProperty('--quiet', '#888')")
+        assert page.page.evaluate(CONTRAST)["found"]
+        page.close()
+
+
+def test_legend_and_panels_cover_nothing(nested):
+    for width in (1280, 900, 600):
+        nested.page.set_viewport_size({"width": width, "height": 800})
+        nested.page.wait_for_timeout(100)
+        place = {name: nested.page.locator(name).bounding_box() for name in ("#stage", "#legend")}
+        stage = place["#stage"]
+        assert place["#legend"]["y"] >= stage["y"] + stage["height"] - 1
+        assert stage["width"] >= (width * 0.9 if width <= 600 else 400) and stage["height"] > 500
+    assert not nested.page.is_visible("#side") and not nested.page.is_visible("#details")
+    nested.page.click("#tree-button")
+    assert nested.page.is_visible("#side")
+    nested.page.locator("#tree .row", has_text="stem").click()
+    nested.wait_for("document.querySelector('#details h2')?.textContent === 'stem'")
+    assert nested.page.is_visible("#details") and not nested.page.is_visible("#side")
+    assert nested.page.locator("#stage").bounding_box()["height"] > 350
+
+
+def test_saves_pictures(nested, tmp_path):
+    for kind in ("svg", "png"):
+        with nested.page.expect_download() as download:
+            nested.page.select_option("#save", kind)
+        assert download.value.suggested_filename == "nested_exported.pt2." + kind
+        download.value.save_as(tmp_path / kind)
+    picture = (tmp_path / "svg").read_text()
+    tree = xml.etree.ElementTree.fromstring(picture)
+    texts = {"".join(text.itertext()) for text in tree.iter("{http://www.w3.org/2000/svg}text")}
+    assert "stem" in " ".join(texts) and "var(" not in picture and "color(" not in picture and "class=" not in picture
+    png = (tmp_path / "png").read_bytes()
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20], "big") > 400
+
+
 def test_print_holds_the_whole_graph(nested):
     assert nested.page.pdf()[:5] == b"%PDF-"
     nested.page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -310,7 +401,7 @@ def test_what_differs_between_two_models(program, browser, tmp_path):
     page.wait_for("document.querySelectorAll('#graph .item.open').length === 0")
     box = page.page.locator("#graph .item.box.added").first
     before = len(page.titles())
-    box.dblclick(position={"x": 8, "y": 8})
+    box.click(position={"x": 8, "y": 8})
     page.wait_for(f"document.querySelectorAll('#graph .item:not(.open):not(.headline)').length > {before}")
     page.close()
 

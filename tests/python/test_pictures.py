@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import time
+import xml.etree.ElementTree
 
 import harness
 import pytest
 import tiers
 
 MODEL = os.path.join(harness.SAMPLES, "nested_scripted.pt")
-MOST_BOXES = 81  # of a picture, lib/pictures/picture.h
+MOST_BOXES = 41  # of a picture, lib/pictures/picture.h
 
 
 def boxes(dot: bytes) -> list[str]:
@@ -45,6 +46,10 @@ def test_svg_and_png(program, tmp_path):
         assert run(program, command, MODEL, "-o", png).returncode == 0
         assert b"<svg" in svg.read_bytes() and b"nets.nested.Net" in svg.read_bytes()
         assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+        # Edges are behind the titles of boxes.
+        drawn = svg.read_text()
+        assert drawn.rindex('class="edge"') < drawn.index("paint-order") and ">stage</text>" in drawn[drawn.index("paint-order") :]
+        xml.etree.ElementTree.fromstring(drawn)
         # The same bytes again, through stdout, and without isolation.
         assert run(program, command, MODEL, "-f", "svg").stdout == svg.read_bytes()
         assert run(program, command, MODEL, "-f", "svg", "--no-isolation").stdout == svg.read_bytes()
@@ -171,6 +176,18 @@ def test_every_size_gives_one_page_in_seconds(program, tmp_path, nodes, per_modu
     assert seconds < 30  # 2 s alone on a slow machine, in a debug build
     if nodes > 100:
         assert b"--depth N and --focus PATH open more" in done.stdout
+
+
+def test_a_picture_of_everything_warns_and_ends(program, tmp_path):
+    file = collection_of(program, tmp_path, 20_000, 20)
+    start = time.monotonic()
+    done = run(program, "render", file, "--no-fold", "--depth", "9", "-o", tmp_path / "x.svg", "--max-time", "2")
+    assert done.returncode == 3 and time.monotonic() - start < 50
+    assert b"warning: Graphviz takes minutes for 20,002 boxes and stops after 2 s (--max-time)" in done.stderr
+    assert b"more than 2 s" in done.stderr and not (tmp_path / "x.svg").exists()
+    # Without --depth it is a page, whatever is folded.
+    done = run(program, "render", file, "--no-fold", "-o", tmp_path / "x.svg")
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 def test_names_are_text(program, tmp_path):

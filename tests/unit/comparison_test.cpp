@@ -772,6 +772,103 @@ TEST_CASE("merge puts what was removed where it stood, and marks what differs") 
   CHECK(merge(a, b, comparison, {}).collection.graphs.front().graph.size() == 5);
 }
 
+TEST_CASE("what differs is drawn apart from its equals, and nothing else is marked") {
+  const auto blocks = [](const std::vector<std::string>& names, const std::string& changed = "") {
+    std::string nodes = "%x = placeholder[x]()\n";
+    std::vector<ModuleRecord> modules;
+    std::string last = "x";
+    for (const std::string& name : names) {
+      const std::string scope = "  # h." + name + ": pkg.Block\n";
+      nodes += "%relu_" + name + " = call_function[aten.relu.default](%" + last + ")" + scope;
+      nodes += "%neg_" + name + " = call_function[aten." + (name == changed ? "sin" : "neg") +
+               ".default](%relu_" + name + ")" + scope;
+      last = "neg_" + name;
+      modules.push_back(module("h." + name, "pkg.Block"));
+    }
+    return collection(nodes + "%output = output[output](%" + last + ")", modules);
+  };
+  const auto drawn = [](const GraphCollection& a, const GraphCollection& b) {
+    const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
+    const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+    std::ostringstream dot;
+    write_dot(merged, dot, PictureOptions{});
+    Lines lines;
+    std::istringstream text(dot.str());
+    // Titles with their marks, and what stands below.
+    for (std::string line; std::getline(text, line);) {
+      const std::size_t begin = line.find("label=<<B>");
+      if (begin == std::string::npos || line.starts_with("  label")) continue;
+      std::string label;
+      bool is_tag = false;
+      for (const char c : line.substr(begin + 7, line.rfind(", tooltip") - begin - 7)) {
+        if (c == '<') is_tag = true;
+        if (!is_tag) label += c;
+        if (c == '>') is_tag = false;
+      }
+      lines.push_back(label.substr(0, label.find(">;")));
+    }
+    return lines;
+  };
+  const auto has = [](const Lines& lines, const std::string& text) {
+    return std::ranges::count_if(
+        lines, [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  };
+  const auto three = blocks({"0", "1", "2"});
+  for (const std::vector<std::string>& names :
+       {Lines{"0", "1", "2", "3"}, Lines{"0", "9", "1", "2"}, Lines{"9", "0", "1", "2"}}) {
+    const Lines added = drawn(three, blocks(names));
+    CHECK(has(added, "+ h.") == 1);
+    CHECK(has(added, "~") == 0);
+    CHECK(has(added, "differ") == 0);
+    const Lines removed = drawn(blocks(names), three);
+    CHECK(has(removed, "\u2212 h.") == 1);
+    CHECK(has(removed, "~") == 0);
+    CHECK(has(removed, "differ") == 0);
+  }
+  // Many that came together are one row.
+  const Lines many = drawn(three, blocks({"0", "1", "2", "3", "4", "5", "6"}));
+  CHECK(has(many, "+ h.3") == 1);
+  CHECK(has(many, "+ h.4 \u2026 h.6") == 1);
+  CHECK(has(many, "differ") == 0);
+  // Of one in which an operation is another the box, and that.
+  const Lines changed = drawn(three, blocks({"0", "1", "2"}, "1"));
+  CHECK(has(changed, "~ sin") == 1);
+  CHECK(has(changed, "~ neg") == 0);
+  CHECK(has(changed, "~ relu") == 0);
+}
+
+TEST_CASE("a difference never reads as if both sides were the same") {
+  const auto a = collection(R"(
+      %x = placeholder[x]()
+      %y = placeholder[y]()
+      %expand = call_function[aten.expand.default](%x, [2, 3])
+      %expand_1 = call_function[aten.expand.default](%y, [2, 4])
+      %sub = call_function[aten.sub.Tensor](%expand, %expand_1)
+      %cat = call_function[aten.cat.default]([%expand, %expand_1])
+      %output = output[output]((%sub, %cat)))");
+  const auto b = collection(R"(
+      %x = placeholder[x]()
+      %y = placeholder[y]()
+      %expand = call_function[aten.expand.default](%y, [2, 4])
+      %expand_1 = call_function[aten.expand.default](%x, [2, 3])
+      %sub = call_function[aten.sub.Tensor](%expand, %expand_1)
+      %cat = call_function[aten.cat.default]([%expand, %expand_1])
+      %output = output[output]((%sub, %cat)))");
+  const ModelComparison comparison = compare(a, b);
+  CHECK_FALSE(comparison.is_equal());
+  std::size_t arguments = 0;
+  for (const ModuleDifferences& group : comparison.modules) {
+    for (const Difference& difference : group.differences) {
+      if (difference.before || difference.after) CHECK(difference.before != difference.after);
+      arguments += static_cast<std::size_t>(difference.kind == DifferenceKind::kArguments);
+    }
+  }
+  CHECK(arguments == 3);
+  std::ostringstream text;
+  write_comparison_text(comparison, text, {100, false});
+  CHECK(text.str().find("%expand (is now %expand_1) → %expand (was %expand_1)") != std::string::npos);
+}
+
 TEST_CASE("texts of files are printed safely in comparisons") {
   auto a = collection(chain({"relu"}));
   auto b = a;

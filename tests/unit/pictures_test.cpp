@@ -1,5 +1,7 @@
 #include <chrono>
 #include <functional>
+#include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -136,10 +138,10 @@ TEST_CASE("pictures: sizes, asserts and constants are left out, and edges go pas
   collection.parameters = {{"scale", ParameterKind::kParameter, {4}, "float32", {}, {}}};
   CHECK(text_of(collection) == R"(+(root) | N
   x
-  view | [?, -1]
+  view
   split | 2
   mul | scale [4]
-  add | alpha=2 | constant
+  add | alpha=2 | from sizes
   item
   mul | 2
   output
@@ -241,7 +243,141 @@ TEST_CASE("pictures: operations alone repeat four times before they fold", "[pic
     return text_of(model(nodes + "%output = output[output](%v" + std::to_string(length) + ")"));
   };
   CHECK_THAT(chain(3), !ContainsSubstring("as relu"));
-  CHECK_THAT(chain(4), ContainsSubstring("  relu\n  *relu (as relu, × 3)\n  output\n"));
+  CHECK_THAT(chain(4), ContainsSubstring("  x\n  *relu, × 4 ()\n  output\n"));
+}
+
+namespace {
+
+// Calls of blocks, one after the other: of "a" the block a, of "a!" the module a without a box.
+GraphCollection sequence(const std::vector<std::string>& blocks) {
+  std::string nodes = "%v0 = placeholder[x]()\n";
+  std::vector<std::string> called{""};
+  std::map<std::string, int> calls;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const bool is_leaf = blocks[i].ends_with('!');
+    const std::string path = blocks[i].substr(0, blocks[i].size() - static_cast<std::size_t>(is_leaf));
+    const int call = ++calls[path];
+    const std::string input = "%v" + std::to_string(i);
+    const std::string kind = path.substr(0, path.find('.'));
+    nodes += "%v" + std::to_string(i + 1) + " = ";
+    nodes += is_leaf ? "call_module[" + path + "](" + input + ")"
+                     : "call_function[aten." + kind + ".default](" + input + ")";
+    nodes += "  # " + path + ": " + kind + (call > 1 ? ", call " + std::to_string(call) : "") + "\n";
+    called.push_back(path);
+  }
+  GraphCollection collection =
+      model(nodes + "%output = output[output](%v" + std::to_string(blocks.size()) + ")", called);
+  for (ModuleRecord& module : collection.modules) module.calls = std::max(1, calls[module.path]);
+  return collection;
+}
+
+// How many calls of modules an item stands for, by what its label says.
+std::size_t told_calls(const Outline& outline, const Labels& labels, Index index) {
+  const Outline::Item& item = outline[index];
+  const auto of_all = [&](const std::vector<Index>& children) {
+    std::size_t count = 0;
+    for (const Index child : children) count += told_calls(outline, labels, child);
+    return count;
+  };
+  switch (item.kind) {
+    case Outline::Kind::kModule:
+      return 1;
+    case Outline::Kind::kNode:
+      return static_cast<std::size_t>(item.node->op == Opcode::kCallModule);
+    case Outline::Kind::kRepeats: {
+      const Label label = labels.label(index);
+      const std::string text = label.title + label.note;
+      const std::size_t at = text.find("\u00D7 ");
+      const std::size_t times = at == std::string::npos ? 1 : std::stoul(text.substr(at + 3));
+      // Parts of it say how many of them they group.
+      for (const Index child : item.children) {
+        if (outline[child].kind == Outline::Kind::kPart)
+          CHECK_THAT(labels.label(child).note, ContainsSubstring("\u00D7 "));
+      }
+      Index one = item.like != Outline::kNone ? item.like : item.children.front();
+      while (outline[one].kind == Outline::Kind::kPart) one = outline[one].children.front();
+      return times * told_calls(outline, labels, one);
+    }
+    default:
+      return of_all(item.children);
+  }
+}
+
+std::size_t told_calls(const GraphCollection& collection, bool is_page) {
+  const Outline outline =
+      is_page ? make_folded_outline(collection, {}) : make_picture(collection, {}).outline;
+  const Labels labels(collection, outline, false);
+  return told_calls(outline, labels, outline.graphs[0]);
+}
+
+}  // namespace
+
+TEST_CASE("pictures: counts are of modules, however many there are", "[pictures]") {
+  std::vector<std::string> blocks;
+  const auto add = [&](const std::string& kind, std::size_t i) {
+    blocks.push_back(kind + "." + std::to_string(i));
+  };
+  for (std::size_t i = 0; i < 80; ++i) add("relu", i);
+  CHECK_THAT(text_of(sequence(blocks)), ContainsSubstring("  *relu.1 … relu.79 | relu (as relu.0, × 79)\n"));
+  blocks.clear();
+  for (std::size_t i = 0; i < 96; ++i) add(i % 2 == 0 ? "relu" : "sin", i);
+  CHECK_THAT(text_of(sequence(blocks)), ContainsSubstring("  *repetitions of the above (× 47)\n"));
+  blocks.clear();
+  for (std::size_t i = 0; i < 2400; ++i) add(i % 3 == 0 ? "relu" : i % 3 == 1 ? "sin" : "cos", i);
+  CHECK_THAT(text_of(sequence(blocks)), ContainsSubstring("  *repetitions of the above (× 799)\n"));
+  CHECK(told_calls(sequence(blocks), true) == 2400);
+}
+
+TEST_CASE("pictures: other weights are no repetition of calls of one module", "[pictures]") {
+  const auto text = [](const std::vector<std::string>& blocks) { return text_of(sequence(blocks)); };
+  CHECK_THAT(text({"a!", "a!", "a!", "b!"}), ContainsSubstring("  x\n  *a, × 3 | a ()\n  b | b\n  output\n"));
+  // Boxes of one type: relu.0 is called three times.
+  CHECK_THAT(text({"relu.0", "relu.0", "relu.0", "relu.1"}),
+             ContainsSubstring("  +relu.0, call 1 | relu\n    relu\n"
+                               "  *relu.0, call 2 … 3 | relu (as relu.0, call 1, × 2)\n"
+                               "  +relu.1 | relu\n"));
+  CHECK_THAT(text({"relu.0", "relu.1", "relu.1", "relu.1"}),
+             ContainsSubstring("  *relu.1, call 2 … 3 | relu (as relu.1, call 1, × 2)\n"));
+  // Two of them in turn, and each twice in a row.
+  CHECK_THAT(text({"relu.0", "relu.1", "relu.0", "relu.1"}),
+             ContainsSubstring("  *repetitions of the above (× 1)\n"));
+  CHECK_THAT(text({"relu.0", "relu.0", "relu.1", "relu.1", "relu.2", "relu.2"}),
+             ContainsSubstring("    *relu.0, call 2 | relu (as relu.0, call 1)\n"
+                               "  *repetitions of the above (× 2)\n"));
+  // What all share is no difference.
+  CHECK_THAT(text({"relu.0", "sin.0", "relu.1", "sin.0", "relu.2", "sin.0"}),
+             ContainsSubstring("  *repetitions of the above (× 2)\n"));
+}
+
+TEST_CASE("pictures: counts add up to the modules that the graph calls", "[pictures]") {
+  constexpr unsigned kSeeds = 200;
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+    const std::vector<std::string> kinds = {"relu", "sin", "cos"};
+    std::vector<std::string> blocks;
+    for (std::size_t segment = 1 + below(4); segment-- > 0;) {
+      // A row with a period of a few blocks, the same each time or others, of which some are leaves.
+      const std::size_t period = 1 + below(4);
+      const std::size_t times = 1 + below(below(5) == 0 ? 60 : 6);
+      const std::size_t modules = 1 + below(4);
+      const bool is_new = below(2) == 0;
+      std::vector<std::string> row;
+      for (std::size_t i = 0; i < period; ++i)
+        row.push_back(kinds[below(kinds.size())] + "." + std::to_string(below(modules)));
+      for (std::size_t time = 0; time < times; ++time) {
+        for (const std::string& block : row) {
+          const bool is_other = is_new && below(8) != 0;
+          blocks.push_back(block + (is_other ? "_" + std::to_string(blocks.size()) : ""));
+          if (block.starts_with("cos")) blocks.back() += '!';
+        }
+      }
+    }
+    INFO("seed " << seed);
+    const GraphCollection collection = sequence(blocks);
+    CHECK(told_calls(collection, false) == blocks.size());
+    CHECK(told_calls(collection, true) == blocks.size());
+  }
 }
 
 TEST_CASE("pictures: depth and focus", "[pictures]") {
@@ -413,6 +549,58 @@ TEST_CASE("pictures: modules and operations say what matters", "[pictures]") {
         "  mylib.fast | \"mode\"\n", "  attn | Attention | 12 heads | #3 | it raises\n"}) {
     CHECK_THAT(text, ContainsSubstring(line));
   }
+}
+
+TEST_CASE("pictures: modules say the dtype of quantized weights", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %a = call_module[a](%x)  # a: torch.ao.nn.quantized.modules.linear.Linear
+      %b = call_module[b](%a)  # b: torch.ao.nn.quantized.modules.linear.Linear
+      %c = call_module[c](%b)  # c: torch.nn.modules.linear.Linear
+      %d = call_module[d](%c)  # d: torch.nn.modules.linear.Linear
+      %output = output[output](%d))");
+  const std::vector<std::int64_t> shape{8, 4};
+  collection.parameters = {
+      {"a._packed_params._packed_params", ParameterKind::kCustomObject, {}, "", "LinearPackedParamsBase", {}},
+      {"b._packed_params.weight", ParameterKind::kParameter, shape, "qint8", {}, {}},
+      {"c.weight", ParameterKind::kParameter, shape, "int8", {}, {}},
+      {"d.weight", ParameterKind::kParameter, shape, "float32", {}, {}}};
+  const std::string text = text_of(collection);
+  for (const char* line : {"  a | Linear | quantized\n", "  b | Linear | qint8\n",
+                           "  c | Linear | 4 → 8, int8\n", "  d | Linear | 4 → 8\n"}) {
+    CHECK_THAT(text, ContainsSubstring(line));
+  }
+}
+
+TEST_CASE("pictures: regions in another mode are drawn inline", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x)  # a: A
+      %wrap = call_function[higher_order.wrap_with_set_grad_enabled](False, graph("submod_1"), %relu, %x)  # a: A
+      %getitem = call_function[operator.getitem](%wrap, 1)
+      %neg = call_function[aten.neg.default](%getitem)
+      %output = output[output](%neg))");
+  collection.graphs[0].subgraphs.add({"submod_1", module_graph("", "", R"(
+      %p = placeholder[p]()
+      %q = placeholder[q]()
+      %sin = call_function[aten.sin.default](%p)  # a: A
+      %cos = call_function[aten.cos.default](%q)  # a.b: B
+      %output = output[output]((%sin, %cos)))")});
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  +a | A
+    relu
+    sin
+    +b | B
+      cos
+  neg
+  output
+x -> relu
+relu -> sin
+x -> cos
+cos -> neg
+neg -> output
+)");
 }
 
 TEST_CASE("pictures: cost follows the size, whatever the shape", "[pictures]") {

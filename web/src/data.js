@@ -146,7 +146,13 @@ export class Data {
       ? { macs: row[0], parameterBytes: row[1], activationBytes: row[2], isPartial: !!row[3], weight: row[4] }
       : null;
   }
-  // The item whose structure those of a kRepeats have.
+  // The first of the siblings that a box of repeats stands for; parts only group them.
+  firstMember(box) {
+    do ++box;
+    while (this.kinds[box] === Kind.part);
+    return box;
+  }
+  // The item whose structure those of a kRepeats have; -1 where they are all of them.
   like(i) {
     return this.raw.like[i] ? i - this.raw.like[i] : -1;
   }

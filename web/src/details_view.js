@@ -53,7 +53,7 @@ export class DetailsView {
       ...(data.graphs.length > 1
         ? [html("h3", {}, "Graphs"), list(data.graphs, (graph) => this.#link(graph))]
         : []),
-      html("p", { class: "hint" }, "Select a box to see its arguments, shape, cost and source. Press ? for the keys."),
+      html("p", { class: "hint" }, "Click an item to see its arguments, shape, cost and source; a click opens a closed box. Press ? for the keys."),
     ];
   }
 

@@ -146,7 +146,7 @@ export class GraphView {
   }
 
   #header(item, place) {
-    const label = headerLabel(this.data, item);
+    const label = headerLabel(this.data, item, place.width);
     const shape = this.#group(item, place, this.#classes(item) + " headline");
     const text = svg("text", { class: "title", x: padding.x, y: 20 }, label.title);
     if (label.typeText) text.append(svg("tspan", { class: "type", dx: 8 }, label.typeText));
@@ -353,16 +353,21 @@ export class GraphView {
     };
     element.addEventListener("pointerup", end);
     element.addEventListener("pointercancel", end);
+    // A closed box opens, whatever of it is clicked; an open one closes by its sign or a double click.  The second
+    // click of two does nothing to what the first one has opened.
+    let opened = -1;
     element.addEventListener("click", (event) => {
-      if (drag?.moved) return;
+      if (drag?.moved || event.detail > 1) return;
       const item = itemOf(event);
+      opened = -1;
       if (item < 0) this.on.select(-1);
-      else if (event.target.closest(".switch")) this.on.toggle(item);
+      else if (event.target.closest(".switch")) this.on.toggle((opened = item));
+      else if (this.data.isBox(item) && this.boxes.has(item) && !this.isOpen(item)) this.on.toggle((opened = item));
       else this.on.select(item);
     });
     element.addEventListener("dblclick", (event) => {
       const item = itemOf(event);
-      if (item >= 0 && !event.target.closest(".switch")) this.on.toggle(item);
+      if (opened < 0 && item >= 0 && this.data.isBox(item) && !event.target.closest(".switch")) this.on.toggle(item);
     });
     element.addEventListener(
       "wheel",
@@ -381,20 +386,29 @@ export class GraphView {
     });
     addEventListener("beforeprint", () => {
       element.setAttribute("viewBox", `0 0 ${this.size.width} ${this.size.height}`);
-      this.paper.removeAttribute("transform");
-      this.#moveHeaders(true);
+      this.showWhole();
     });
     addEventListener("afterprint", () => {
       element.removeAttribute("viewBox");
       this.#apply();
     });
   }
+
+  // All of it at its own size, until showView().
+  showWhole() {
+    this.element.classList.remove("far");
+    this.paper.removeAttribute("transform");
+    this.#moveHeaders(true);
+  }
+  showView() {
+    this.#apply();
+  }
 }
 
 function switchButton(x, y, sign) {
   return svg(
     "g",
-    { class: "switch", transform: `translate(${x},${y})` },
+    { class: "switch", "data-sign": sign, transform: `translate(${x},${y})` },
     svg("rect", { class: "target", x: -7, y: -8, width: 28, height: 30 }),
     svg("rect", { class: "sign", width: 14, height: 14, rx: 3 }),
     svg("path", { d: sign === "+" ? "M3.5,7 H10.5 M7,3.5 V10.5" : "M3.5,7 H10.5" }),

@@ -3,17 +3,18 @@
 import { byId, html } from "./dom.js";
 
 const keys = [
-  ["Click", "select: its arguments, shape, cost, source and users"],
-  ["Double click, or the sign in a box", "open or close a box"],
+  ["Click", "select: its arguments, shape, cost, source and users; a closed box opens"],
+  ["Double click, or the sign in a box", "close an open box"],
   ["Drag, wheel, pinch", "move and zoom"],
-  ["/", "find by name, type, operator or path; Enter goes there"],
+  ["/", "find by name, type, operator, path, shape, dtype, parameter or source, with one word or several; Enter goes there"],
   ["Arrow keys", "to the neighbour in that direction; with Shift the picture moves"],
   ["Enter", "open or close the selected box"],
   ["o", "draw only the selected box"],
   ["u", "to the box around"],
   ["f", "centre what is selected"],
   ["+ \u2212 0", "larger, smaller, all of it"],
-  ["c", "close all boxes"],
+  ["e, c", "open all boxes that fit, close all boxes"],
+  ["s, p", "save the picture as SVG, as PNG"],
   ["t, g", "to the tree, to the graph"],
   ["d", "dark or light"],
   ["Esc", "select nothing"],

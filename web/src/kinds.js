@@ -72,7 +72,8 @@ export function kindOf(data, i) {
     case Kind.period:
     case Kind.part: {
       const like = data.like(i);
-      return like >= 0 ? kindOf(data, like) : "module";
+      if (like >= 0) return kindOf(data, like);
+      return data.kinds[i] === Kind.repeats ? kindOf(data, data.firstMember(i)) : "module";
     }
     case Kind.graph:
     case Kind.module:

@@ -83,12 +83,13 @@ export function itemLabel(data, i) {
   };
 }
 
-// The header of an open box.
-export function headerLabel(data, i) {
+// The header of an open box, which gets as wide as it must be for a part of it and shows what it has room for.
+export function headerLabel(data, i, room = 0) {
   const full = data.title(i) || "(root)";
-  const title = cutText(full, "title", 260, full.includes("."));
+  const space = Math.max(460, room - button - 3 * padding.x - 8);
+  const title = cutText(full, "title", Math.max(260, space - 200), full.includes("."));
   const type = data.kinds[i] === Kind.repeats ? data.text("note", i) : shortType(data.text("type", i));
-  const typeText = type && type !== full ? cutText(type, "text", 200) : "";
+  const typeText = type && type !== full ? cutText(type, "text", Math.max(200, space - textWidth(title, "title"))) : "";
   const width = textWidth(title, "title") + (typeText ? 8 + textWidth(typeText, "text") : 0);
   return { title, typeText, titleWidth: textWidth(title, "title"), width: Math.ceil(width + button + 3 * padding.x) };
 }

@@ -26,15 +26,28 @@ export class Links {
 
   // -1 for a name of nothing.
   find(name) {
-    if (!this.known) {
-      this.known = new Map();
-      for (let i = this.data.count; i-- > 0; ) this.known.set(this.name(i), i);
-    }
+    this.#learn();
     return this.known.get(name) ?? -1;
   }
 
   hash(i) {
-    return i < 0 ? "" : "#node=" + encodeURIComponent(this.name(i));
+    if (i < 0) return "";
+    this.#learn();
+    return "#node=" + encodeURIComponent(this.others.get(i) ?? this.name(i));
+  }
+
+  // Nodes of a region that is drawn inline may be called like others around it.
+  #learn() {
+    if (this.known) return;
+    this.known = new Map();
+    this.others = new Map();
+    for (let i = 0; i < this.data.count; ++i) {
+      const name = this.name(i);
+      let own = name;
+      for (let n = 2; this.known.has(own); ++n) own = `${name}~${n}`;
+      this.known.set(own, i);
+      if (own !== name) this.others.set(i, own);
+    }
   }
   // -1 when the address names none, undefined when it names what the page does not have.
   read(hash) {

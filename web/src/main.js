@@ -11,6 +11,7 @@ import { Layout, startLayout } from "./layout.js";
 import { Links } from "./links.js";
 import { shortNumber } from "./numbers.js";
 import { OpenBoxes } from "./open_boxes.js";
+import { savePng, saveSvg } from "./save.js";
 import { Search } from "./search.js";
 import { SearchView } from "./search_view.js";
 import { listenToDividers, listenToTheme } from "./settings.js";
@@ -29,7 +30,10 @@ class Page {
       hover: (item) => this.prepare(item),
     });
     this.tree = new TreeView(data, {
-      select: (item, byKey) => this.select(item, { byKey }),
+      select: (item, byKey) => {
+        if (!byKey) document.body.classList.remove("with-tree"); // which covers the graph where there is little room
+        this.select(item, { byKey });
+      },
       open: (item) => (data.isBox(item) ? this.toggle(item) : this.select(item)),
     });
     this.details = new DetailsView(data, this.links, {
@@ -66,12 +70,15 @@ class Page {
   // clicked there, so nothing moves.
   async select(item, { byKey = false, inPicture = false, fromAddress = false } = {}) {
     this.selected = item;
+    document.body.classList.toggle("with-details", item >= 0);
     this.tree.select(item);
     this.details.show(item);
     this.graph.select(item);
     if (!fromAddress) this.#setAddress(item, byKey);
     this.prepare(item);
     if (item >= 0 && !inPicture) await this.show(item);
+    // Where the details come below the graph they take from its height.
+    else if (item >= 0 && isNarrow() && !this.data.isBox(item) && !this.graph.isAtSight(item)) this.graph.show(item);
   }
 
   // Brings the item into the picture.
@@ -120,7 +127,25 @@ class Page {
 
   async closeAll() {
     this.open.closeAll();
+    this.tree.closeAll();
     if (await this.draw()) this.graph.fit(true);
+  }
+
+  async openAll() {
+    const closed = this.open.openAll();
+    this.tree.openAll();
+    if (!(await this.draw())) return;
+    this.graph.fit(true);
+    if (closed) this.notice(`${closed === 1 ? "1 box stays" : closed + " boxes stay"} closed to keep the picture small.`);
+  }
+
+  async save(as) {
+    const name = (this.data.model.file || this.data.model.type || "model").split("/").pop();
+    try {
+      await as(this.graph, name);
+    } catch (error) {
+      this.notice("The picture could not be saved: " + (error?.message ?? error));
+    }
   }
 
   async draw() {
@@ -249,7 +274,17 @@ class Page {
     byId("zoom-in").addEventListener("click", () => this.graph.zoomBy(1.25));
     byId("zoom-out").addEventListener("click", () => this.graph.zoomBy(0.8));
     byId("zoom-fit").addEventListener("click", () => this.graph.fit());
+    byId("open-all").addEventListener("click", () => this.openAll());
     byId("close-all").addEventListener("click", () => this.closeAll());
+    byId("save").addEventListener("change", (event) => {
+      const as = { svg: saveSvg, png: savePng }[event.target.value];
+      event.target.value = "";
+      if (as) this.save(as);
+    });
+    byId("tree-button").addEventListener("click", () => {
+      const shown = document.body.classList.toggle("with-tree");
+      byId("tree-button").setAttribute("aria-expanded", String(shown));
+    });
     byId("help-button").addEventListener("click", () => showHelp());
     byId("colour").addEventListener("change", () => this.#colour());
     this.#colour();
@@ -290,7 +325,10 @@ class Page {
         f: () => this.selected >= 0 && this.show(this.selected, true),
         o: () => this.selected >= 0 && this.data.isBox(this.selected) && this.alone(this.selected),
         u: () => this.#up(),
+        e: () => this.openAll(),
         c: () => this.closeAll(),
+        s: () => this.save(saveSvg),
+        p: () => this.save(savePng),
         d: () => byId("theme").click(),
         t: () => this.tree.element.focus(),
         g: () => this.graph.element.focus(),
@@ -316,6 +354,10 @@ class Page {
     if (!this.data.isIn(parent, this.open.root)) this.alone(parent);
     this.select(parent, { inPicture: !this.data.isIn(parent, this.open.root) });
   }
+}
+
+function isNarrow() {
+  return matchMedia("(max-width: 700px)").matches;
 }
 
 // The data stands behind this script.

@@ -44,7 +44,7 @@ export class OpenBoxes {
 
   // Opens whole levels from the outside inwards while they fit.  Repeats stay closed; of two models what is equal
   // in both does.
-  openLevels(root, limit) {
+  openLevels(root, limit, opens = (child) => this.#opensAtFirst(child)) {
     const { data } = this;
     let level = [root];
     let count = 1;
@@ -53,8 +53,12 @@ export class OpenBoxes {
       count += inside.reduce((sum, children) => sum + children.length, 0);
       if (count > limit && level[0] !== root) return;
       for (const box of level) this.opened.set(box, ++this.clock);
-      level = inside.flat().filter((child) => data.isBox(child) && (data.marks ? data.marks[child] > 0 : data.kinds[child] !== Kind.repeats));
+      level = inside.flat().filter((child) => data.isBox(child) && opens(child));
     }
+  }
+  #opensAtFirst(box) {
+    const { data } = this;
+    return data.marks ? data.marks[box] > 0 : data.kinds[box] !== Kind.repeats;
   }
 
   // Opens the box and all around it; what had to be done for it: { closed: number, alone: bool }.
@@ -82,6 +86,12 @@ export class OpenBoxes {
   close(box) {
     if (box === this.root) return false;
     return this.opened.delete(box);
+  }
+
+  // Opens all that fits; how many boxes stay closed.
+  openAll() {
+    this.openLevels(this.root, mostItems, () => true);
+    return this.drawn().filter((item) => this.data.isBox(item) && !this.opened.has(item)).length;
   }
 
   closeAll() {

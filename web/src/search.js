@@ -1,32 +1,34 @@
-// Finds items by name, type, operator and path.
+// Finds items by all that the page says of them: names, types, operators, paths, shapes and dtypes, parameters,
+// sources.
 
-// Texts that several items have are looked at once, so a search takes as long as there are texts.
-export const searched = ["title", "name", "path", "type", "target"];
+// What stands further left says more.
+const columns = ["title", "name", "path", "type", "target"];
+export const searched = [...columns, "around", "value", "parameters", "source", "details"];
 
 export class Search {
   constructor(data) {
     this.data = data;
-    this.lower = null;
+    this.fields = null;
   }
 
   // { found, total }: the best `limit` items.  Every word must be in one of the item's texts.
   find(query, limit) {
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wordsOf(query);
     if (!words.length) return { found: [], total: 0 };
     const { data } = this;
-    this.lower ??= data.texts.map((text) => text.toLowerCase());
+    this.fields ??= this.#makeFields();
+    const { fields } = this;
     const points = words.map((word) => this.#points(word));
-    const columns = searched.map((name) => data.columns[name]);
+    const most = fields.length + 1;
     const byPoints = [];
     let total = 0;
     for (let i = 0; i < data.count; ++i) {
       let sum = 0;
       for (const of of points) {
         let best = 0;
-        // What stands further left in `searched` says more.
-        for (let at = 0; at < columns.length; ++at) {
-          const point = of[columns[at][i]];
-          if (point && point * 8 - at > best) best = point * 8 - at;
+        for (let at = 0; at < fields.length; ++at) {
+          const point = of[at][fields[at].rows[i]];
+          if (point && point * most - at > best) best = point * most - at;
         }
         if (!best) {
           sum = 0;
@@ -45,15 +47,89 @@ export class Search {
     return { found, total };
   }
 
-  // By text: 0 without the word, 3 when it is the word, 2 when a part of it starts so, 1 else.
-  #points(word) {
-    const points = new Uint8Array(this.lower.length);
-    this.lower.forEach((text, i) => {
-      const at = text.indexOf(word);
-      if (at < 0) return;
-      const starts = at === 0 || /[^a-z0-9]/.test(text[at - 1]);
-      points[i] = text.length === word.length ? 3 : starts ? 2 : 1;
-    });
-    return points;
+  // In the order of `searched`, each { texts, rows: by item its text }.  Texts that several items have are looked
+  // at once, so a search takes as long as there are texts.
+  #makeFields() {
+    const { data } = this;
+    const lower = data.texts.map((text) => text.toLowerCase());
+    const usual = data.model.dtype.toLowerCase();
+    // Texts leave out what most tensors have.
+    const values = lower.map((text) => withoutSpaces(text.startsWith("[") ? usual + text : text));
+    const sources = ["", ...data.raw.sources.map(([file, line, name]) => `${lower[file]}:${line} ${lower[name]}`)];
+    return [
+      ...columns.map((name) => ({ texts: lower, rows: data.columns[name] })),
+      { texts: lower, rows: this.#pathsAround() },
+      { texts: values, rows: data.columns.value },
+      this.#parameters(lower, usual),
+      { texts: sources, rows: data.raw.source },
+      { texts: lower, rows: data.columns.details },
+    ];
   }
+
+  // By item: the path of the module that it stands in.
+  #pathsAround() {
+    const { data } = this;
+    const rows = new Uint32Array(data.count);
+    for (let i = 0; i < data.count; ++i) {
+      const box = data.parents[i]; // it stands in front
+      if (box >= 0) rows[i] = data.columns.path[box] || rows[box];
+    }
+    return rows;
+  }
+
+  // Of a node what it takes; of a module its own.
+  #parameters(lower, usual) {
+    const { data } = this;
+    const own = new Map();
+    const text = (name, value) => withoutSpaces(`${name} ${value.startsWith("[") ? usual + value : value}`);
+    for (const [name, value] of data.raw.parameters) {
+      const path = data.texts[name].slice(0, Math.max(0, data.texts[name].lastIndexOf(".")));
+      own.set(path, `${own.get(path) ?? ""}${text(lower[name], lower[value])}\n`);
+    }
+    const texts = [""];
+    const known = new Map([["", 0]]);
+    const rows = new Uint32Array(data.count);
+    for (let i = 0; i < data.count; ++i) {
+      const taken = (data.raw.weights[i] || []).map((each) => withoutSpaces(lower[each]));
+      const all = [...taken, own.get(data.text("path", i)) ?? ""].join("\n");
+      if (!known.has(all)) known.set(all, texts.push(all) - 1);
+      rows[i] = known.get(all);
+    }
+    return { texts, rows };
+  }
+
+  // By field and text: 0 without the word, 4 when it is the word, 3 when a part of it is, 2 when one starts so, 1
+  // else.
+  #points(word) {
+    const isPlace = /:\d+$/.test(word); // not line 1640 for line 164
+    const known = new Map();
+    return this.fields.map(({ texts }) => {
+      if (known.has(texts)) return known.get(texts);
+      const points = new Uint8Array(texts.length);
+      texts.forEach((text, i) => {
+        const at = text.indexOf(word);
+        if (at < 0) return;
+        const starts = at === 0 || /[^a-z0-9]/.test(text[at - 1]);
+        const after = text[at + word.length] ?? "";
+        if (isPlace && /\d/.test(after)) return;
+        points[i] = text.length === word.length ? 4 : starts ? (/[a-z0-9_]/.test(after) ? 2 : 3) : 1;
+      });
+      known.set(texts, points);
+      return points;
+    });
+  }
+}
+
+function withoutSpaces(text) {
+  return text.replaceAll(", ", ",");
+}
+
+// Sizes are one word: "[2, 64]", "2x64".
+function wordsOf(query) {
+  return query
+    .toLowerCase()
+    .replaceAll(/,\s+/g, ",")
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => (/^\[?\d+([x\u00d7]\d+)+\]?$/.test(word) ? word.replaceAll(/[x\u00d7]/g, ",") : word));
 }

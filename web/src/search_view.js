@@ -89,13 +89,20 @@ export class SearchView {
     this.#mark(found.length ? 0 : -1);
   }
 
+  // Path, shape and source, as far as there are.
   #where(item) {
+    const { data } = this;
+    const source = data.source(item);
+    const place = source && source.file ? source.file.slice(source.file.lastIndexOf("/") + 1) + ":" + source.line : "";
+    return [this.#path(item), data.text("value", item), place].filter(Boolean).join("  \u00b7  ");
+  }
+  #path(item) {
     const { data } = this;
     if (data.text("path", item)) return data.text("path", item);
     for (let box = data.parents[item]; box >= 0; box = data.parents[box]) {
       if (data.text("path", box)) return "in " + data.text("path", box);
     }
-    return "";
+    return "in (root)";
   }
 
   #mark(at) {

@@ -72,6 +72,16 @@ export class TreeView {
     else if (top + rowHeight > scrollTop + clientHeight) this.element.scrollTop = top - clientHeight + 3 * rowHeight;
   }
 
+  openAll() {
+    for (let i = 0; i < this.data.count; ++i) if (this.data.isBox(i)) this.opened.add(i);
+    this.update();
+  }
+  closeAll() {
+    this.opened.clear();
+    this.update();
+    this.element.scrollTop = 0;
+  }
+
   setOpen(item, open) {
     if (open) this.opened.add(item);
     else this.opened.delete(item);
