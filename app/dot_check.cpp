@@ -14,7 +14,7 @@ constexpr auto kAttributes = std::to_array<std::string_view>(
     {"arrowsize", "bgcolor",     "color",     "fillcolor", "fontcolor", "fontname", "fontsize",
      "height",    "label",       "labeljust", "labelloc",  "margin",    "nodesep",  "pad",
      "penwidth",  "peripheries", "rankdir",   "ranksep",   "shape",     "style",    "tooltip"});
-constexpr auto kShapes = std::to_array<std::string_view>({"box", "ellipse", "note"});
+constexpr auto kShapes = std::to_array<std::string_view>({"box", "hexagon", "ellipse", "note"});
 constexpr auto kTags = std::to_array<std::string_view>({"B", "BR", "FONT", "I"});
 constexpr auto kTagAttributes = std::to_array<std::string_view>({"ALIGN", "COLOR", "POINT-SIZE"});
 
