@@ -98,6 +98,7 @@ class Comparer {
   // Of a module that is there on one side only, the outermost one of these.
   std::optional<std::string> gone_with(std::string_view path) const;
   void compare_parameter(const ParameterRecord& a, const ParameterRecord& b);
+  void compare_weights(const ParameterRecord& a, const ParameterRecord& b);
   // Tied ones are one, under whichever name.
   bool is_same_parameter(const std::string& a, const std::string& b) const;
 
