@@ -33,7 +33,7 @@ Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(i
   colour_ = owns_process_ && ::isatty(STDERR_FILENO) != 0 && may_colour;
   if (!owns_process_ || ::isatty(STDOUT_FILENO) == 0) return;
   out_colour_ = may_colour;
-  out_width_ = terminal_width().value_or(out_width_);
+  out_width_ = terminal_width().value_or(100);
 }
 
 void Console::has_read(const std::string& name) {

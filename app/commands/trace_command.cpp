@@ -138,7 +138,7 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
 // `is_render`: the file may be a collection.
 int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& console) {
   Config config = arguments.set_up(console);
-  arguments.format.format();  // what is wrong with it is said first
+  config.options.beyond_ranges = arguments.format.format().is_picture;  // what is wrong with it is said first
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation);
