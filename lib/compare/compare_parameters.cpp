@@ -63,7 +63,11 @@ void Comparer::compare_parameters() {
     }
     const ParameterRecord& other = *found->second;
     compare_parameter(record, other);
-    if (record.kind != ParameterKind::kCustomObject && !record.alias_of) compare_weights(record, other);
+    if (record.kind != ParameterKind::kCustomObject && !record.alias_of) {
+      weighed_.insert(":" + record.name);
+      compare_weights(path, {record.name, record.shape, record.dtype, record.content},
+                      {other.name, other.shape, other.dtype, other.content});
+    }
     const bool was_used = !before_.unused.contains(record.name);
     const bool is_used = !after_.unused.contains(other.name);
     if (was_used != is_used) {
@@ -107,7 +111,7 @@ void Comparer::compare_parameter(const ParameterRecord& a, const ParameterRecord
   if (a.alias_of != alias) change("alias_of", a.alias_of, b.alias_of);
 }
 
-void Comparer::compare_weights(const ParameterRecord& a, const ParameterRecord& b) {
+void Comparer::compare_weights(std::string_view path, const Weight& a, const Weight& b) {
   WeightCounts& weights = result_.weights;
   const bool is_other_type = a.shape != b.shape || a.dtype != b.dtype;
   const bool are_empty = element_count(a.shape) == 0 && element_count(b.shape) == 0;
@@ -126,8 +130,7 @@ void Comparer::compare_weights(const ParameterRecord& a, const ParameterRecord& 
   const std::int64_t after = byte_count(b.shape, b.dtype);
   add_saturated(weights.bytes_before, before);
   add_saturated(weights.bytes_after, after);
-  add_change(QualifiedName(a.name).parent(), DifferenceKind::kWeights, a.name, "bytes",
-             std::to_string(before), std::to_string(after));
+  add_change(path, DifferenceKind::kWeights, a.name, "bytes", std::to_string(before), std::to_string(after));
 }
 
 bool Comparer::is_same_parameter(const std::string& a, const std::string& b) const {

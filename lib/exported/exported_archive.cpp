@@ -224,6 +224,7 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   constant.record = tensor.record;
   constant.stride = tensor.strides;
   constant.storage_offset = tensor.offset;
+  constant.content = tensor.content;
   const auto* size = std::find_if(std::begin(kSizes), std::end(kSizes),
                                   [&](const DtypeSize& item) { return item.name == tensor.dtype; });
   const auto count = small_count(tensor.sizes);

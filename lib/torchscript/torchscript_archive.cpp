@@ -243,6 +243,7 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   if (is_dense && tensor.storage && tensor.storage->device.type != "meta" && tensor.storage->bytes != 0)
     result.record = tensor.storage->record;
   if (is_dense) result.data = elements(tensor, kMaxConstantElements);
+  result.content = content_key(tensor);
   return result;
 }
 

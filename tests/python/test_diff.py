@@ -537,6 +537,36 @@ def test_weights_of_both_kinds_and_of_other_types(program, tmp_path):
     assert weights_of(program, script, str(deflated)) == (set(), weights_of(program, script, script)[1])
 
 
+class Constants(torch.nn.Module):
+    """Large tensors that are no parameters: of a frozen model its weights, too."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.linear = torch.nn.Linear(40, 40)
+        self.plain = torch.randn(60, 60)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).sum() + (x.sum() * self.plain).sum()
+
+
+@pytest.mark.parametrize("ending", ["pt", "pt2"])
+def test_weights_that_are_constants(program, tmp_path, ending):
+    paths = []
+    for number, seed in enumerate([1, 1, 2]):
+        path = str(tmp_path / f"model{number}.{ending}")
+        model = Constants(seed).eval()
+        if ending == "pt":
+            torch.jit.save(torch.jit.freeze(torch.jit.script(model)), path)
+        else:
+            torch.export.save(torch.export.export(model, (torch.randn(2, 40),)), path)
+        paths.append(path)
+    assert diff(program, paths[0], paths[1])["equal"]
+    differing, counts = weights_of(program, paths[0], paths[2])
+    large = [name for name in differing if "bias" not in name]
+    assert len(large) == counts["differ"] - ("linear.bias" in differing) == 2 and counts["not_compared"] == 0
+
+
 # --- hostile collections ---
 
 
