@@ -120,7 +120,8 @@ TEST_CASE("extract: modules, parameters and the order of the part", "[extract]")
   module.module = "a";
   CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module).find("a has no node") == 0);
   module.module = "b";
-  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "the model has no module 'b'");
+  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) ==
+        "the model has no module 'b'");
   module.module = "f";
   module.call = 2;
   CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "f has 1 calls, not 2");
