@@ -60,6 +60,16 @@ void check_command(const std::vector<std::string>& args) {
   throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
 }
 
+// `fxtrace help trace` and `fxtrace version`, as other programs have them, where no file is called so.
+void read_as_options(std::vector<std::string>& args) {
+  std::error_code ignored;
+  if (args.empty() || std::filesystem::exists(args.front(), ignored)) return;
+  if (args.front() == "version" && args.size() == 1) args.front() = "--version";
+  if (args.front() != "help" || args.size() > 2) return;
+  args.erase(args.begin());
+  args.emplace_back("--help");
+}
+
 }  // namespace
 
 CommandLine::CommandLine(std::string_view only)
@@ -71,7 +81,7 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
-  app_.set_version_flag("--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
+  app_.set_version_flag("-V,--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
     if (!only.empty() && only != row.name) continue;
@@ -81,6 +91,7 @@ CommandLine::CommandLine(std::string_view only)
 }
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {
+  read_as_options(args);
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
   check_command(args);
   return CommandLine(is_command(args.front()) ? args.front() : "").parse_and_run(args, console);

@@ -34,7 +34,7 @@ Console::Console(std::istream& in, std::ostream& out, std::ostream& err) : in_(i
   out_is_terminal_ = owns_process_ && ::isatty(STDOUT_FILENO) != 0;
   if (!out_is_terminal_) return;
   out_colour_ = may_colour;
-  out_width_ = terminal_width().value_or(out_width_);
+  out_width_ = terminal_width().value_or(100);
 }
 
 void Console::has_read(const std::string& name) {

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "support/error.h"
+#include "writers/text_layout.h"
 
 namespace fxtrace::cli {
 
@@ -28,9 +29,9 @@ class Console {
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
   bool colour() const { return colour_; }  // stderr is a terminal and NO_COLOR is not set
-  // For stdout: whether it is a terminal and NO_COLOR is not set; and its number of columns, 100 if it is not
-  // a terminal.
   bool out_is_terminal() const { return out_is_terminal_; }
+  // For stdout: whether it is a terminal and NO_COLOR is not set; and its number of columns, any if it is not
+  // a terminal.
   bool out_colour() const { return out_colour_; }
   std::size_t out_width() const { return out_width_; }
   // Whether this process is fxtrace itself, and the streams are those of the process.
@@ -58,7 +59,7 @@ class Console {
   std::ostream& out_;
   std::ostream& err_;
   bool colour_ = false, out_colour_ = false, out_is_terminal_ = false, owns_process_ = false;
-  std::size_t out_width_ = 100;
+  std::size_t out_width_ = TextLayout::kAny;
   std::vector<ReadFile> files_read_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "support/columns.h"
 #include "support/descriptor.h"
 #include "support/json_document.h"
 
@@ -51,6 +53,30 @@ StreamLimit limit_of(std::string_view head) {
           "give the file by its name to be told what it is"};
 }
 
+// How much has come: a line on a terminal that is written over, from the first second on.
+class SpoolProgress {
+ public:
+  ~SpoolProgress() {
+    if (is_told_) std::cerr << "\r\033[K" << std::flush;
+  }
+  void tell(std::uint64_t bytes) {
+    const auto now = Clock::now();
+    if (!shows_ || now - told_ < (is_told_ ? kPause : kFirst)) return;
+    told_ = now;
+    is_told_ = true;
+    std::cerr << "\r\033[Kreading stdin: " << bytes_text(static_cast<std::int64_t>(bytes)) << std::flush;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kFirst = std::chrono::milliseconds(1'000);
+  static constexpr auto kPause = std::chrono::milliseconds(200);
+
+  bool shows_ = ::isatty(STDERR_FILENO) == 1;
+  bool is_told_ = false;
+  Clock::time_point told_ = Clock::now();
+};
+
 // A temporary file without a name, which holds all that comes from `in`.
 ModelFile spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
@@ -65,6 +91,7 @@ ModelFile spool(std::istream& in) {
   std::array<char, 1 << 16> buffer;
   std::optional<StreamLimit> limit;
   std::uint64_t total = 0;
+  SpoolProgress progress;
   errno = 0;
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
@@ -73,6 +100,7 @@ ModelFile spool(std::istream& in) {
     auto left = static_cast<std::size_t>(in.gcount());
     if (!limit) limit = limit_of({from, left});
     total += left;
+    progress.tell(total);
     if (total > limit->bytes) throw input_error(limit->what, {limit->hint});
     while (left > 0) {
       const ssize_t written = ::write(file.number(), from, left);

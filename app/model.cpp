@@ -27,6 +27,7 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
 
 Config config_for_costs(Config config, FileKind kind) {
   TraceOptions& options = config.options;
+  options.beyond_ranges = true;
   const bool has_leaf_options =
       !options.default_leaves || !options.leaf_rules.empty() || options.max_depth.has_value();
   const bool has_shapes = kind != FileKind::kTorchScript || !options.inputs.empty();

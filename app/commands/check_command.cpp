@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,10 +24,13 @@
 #include "app/trace_options.h"
 #include "exported/tensor_sizes.h"
 #include "rules/check.h"
+#include "rules/report_reader.h"
 #include "rules/rule.h"
 #include "rules/rule_file.h"
 #include "security/security_scan.h"
 #include "support/amount.h"
+#include "support/shell_word.h"
+#include "support/words.h"
 #include "symbolic/shape_env.h"
 #include "writers/check_writers.h"
 
@@ -33,7 +39,7 @@ namespace {
 
 constexpr int kBroken = 1;
 
-constexpr AnswerRow<CheckReport> kCheckFormats[] = {
+constexpr AnswerRow<CheckReports> kCheckFormats[] = {
     {{".txt"}, write_check_text},
     {{".json", "--json", "write JSON (schemas/check.schema.json)"}, write_plain<write_check_json>},
     {{".xml", "--junit", "write JUnit's XML, a test case for each rule"}, write_plain<write_check_junit>},
@@ -75,6 +81,19 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     for (Rule& rule : security_rules()) add_rule(result.rules, std::move(rule));
   }
   return result;
+}
+
+// Targets of the operators that options declare.
+std::vector<std::string> declared_operators(const TraceOptions& options) {
+  std::vector<std::string> targets;
+  for (const auto* schemas : {&options.op_schemas, &options.registered.schemas}) {
+    for (const std::string& schema : *schemas) {
+      std::string target = schema.substr(0, schema.find('('));
+      if (const std::size_t at = target.find("::"); at != std::string::npos) target.replace(at, 2, ".");
+      targets.push_back(std::ranges::count(target, '.') == 1 ? target + ".default" : target);
+    }
+  }
+  return targets;
 }
 
 // What options and guards say of the dimensions.
@@ -135,8 +154,9 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
   }
 }
 
-int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const TextLayout& layout,
-                const InputFile& input, Output& output, Isolated& isolated, Console& console) {
+// Writes the report for this program's own eyes: the formats are written where all reports are.
+int check_model(const CheckArguments& arguments, Rules rules, const Config& given, const InputFile& input,
+                Output& output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   const bool is_collection = may_be_collection(input, info);
   if (is_collection) {
@@ -147,6 +167,8 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   CheckedModel model;
   model.model.file = input.base_name();
   model.model.kind = to_string(info.kind);
+  model.path = input.display();
+  model.declared = declared_operators(given.options);
   const bool has_security = std::ranges::any_of(rules.rules, is_about_the_file);
   const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
   if (has_security) model.findings = findings_of(input, info);
@@ -154,46 +176,117 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
     read_model(arguments, given, info, input, has_others, model, isolated, console);
   }
   const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
-  const auto& format = kCheckFormats[arguments.answer.format()];
-  output.write([&](std::ostream& out) { format.write(report, out, layout); });
+  output.write([&](std::ostream& out) { write_check_report(report, out); });
   const int code = report.holds() ? kDone : kBroken;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
-int check_one(const CheckArguments& arguments, const Rules& rules, const std::string& name, Config config,
-              Console& console) {
-  const InputFile input(name, console.in());
-  Output output(arguments.answer.output(), input, console);
-  const TextLayout layout = arguments.answer.layout(console);
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return check_model(arguments, rules, config, layout, input, output, isolated, console);
-  });
+std::string read_all(int descriptor) {
+  std::string text;
+  std::array<char, 1 << 16> bytes{};
+  while (true) {
+    const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
+
+constexpr char kUnread = '!';  // in place of a report, in front of why there is none
+
+// Reads one model in a process of its own, and returns its exit code.  In that process itself nothing is
+// added.
+int check_one(const CheckArguments& arguments, const Rules& rules, const InputFile& input, Config config,
+              CheckReports& reports, Console& console) {
+  Output product("-", input, console);
+  std::string text;
+  product.set_filter([&](int in, int) { text = read_all(in); });
+  const pid_t own = ::getpid();
+  const int code =
+      run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
+        try {
+          return check_model(arguments, rules, config, input, product, isolated, console);
+        } catch (const Error& error) {
+          if (!product.is_written())
+            product.write([&](std::ostream& out) { out << kUnread << error.what(); });
+          throw;
+        }
+      });
+  if (::getpid() != own) return code;
+  if (text.empty() || text.front() == kUnread) {
+    reports.unread.push_back({input.display(), text.empty() ? "it could not be read" : text.substr(1)});
+  } else {
+    reports.models.push_back(read_check_report(text, input.display()));
+  }
+  return code;
+}
+
+// A name that no model has, and torch neither, is misspelled, and its rule would hold for nothing.
+void refuse_unknown_names(const CheckReports& reports) {
+  if (reports.models.empty()) return;
+  for (const CheckReport::Unknown& unknown : reports.models.front().unknown) {
+    const bool is_nowhere = std::ranges::all_of(reports.models, [&](const CheckReport& report) {
+      return std::ranges::any_of(report.unknown, [&](const CheckReport::Unknown& other) {
+        return other.rule == unknown.rule && other.name == unknown.name && other.is_path == unknown.is_path;
+      });
+    });
+    if (!is_nowhere) continue;
+    std::vector<std::string> hints, nearest;
+    std::ranges::transform(unknown.nearest, std::back_inserter(nearest), shell_quoted);
+    if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
+    if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
+    throw usage_error(
+        "the rule " + shell_quoted(unknown.rule) + " would hold for nothing: " + shell_quoted(unknown.name) +
+            (unknown.is_path ? " is the path of no module of " : " is no operator, function or type of ") +
+            (reports.models.size() == 1 ? "the model" : "the models") +
+            (unknown.is_path ? "" : ", and none that is known"),
+        hints);
+  }
 }
 
 int run_check(const CheckArguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments, console);
-  const bool is_text = arguments.answer.format() == 0;
-  if (arguments.models.size() == 1)
-    return check_one(arguments, rules, arguments.models.front(), config, console);
-  if (!is_text || arguments.answer.output() != "-")
-    throw usage_error("-o, --json, --junit, --sarif and --markdown are for one model at a time");
-  // A model that cannot be read does not keep the others from being checked.
-  int code = kDone;
   const pid_t own = ::getpid();
   const auto is_child = [&] { return ::getpid() != own; };  // which reads one model, and ends
+  CheckReports reports;
+  int code = kDone;
+  std::optional<Output> output;
   for (const std::string& name : arguments.models) {
-    int one = kDone;
-    try {
-      one = check_one(arguments, rules, name, config, console);
-    } catch (const Error& error) {
-      if (is_child() || error.kind() != ErrorKind::kInput) throw;
+    // A model that cannot be read does not keep the others from being checked.
+    const auto is_left_out = [&](const Error& error) {
+      if (is_child() || arguments.models.size() == 1 || error.kind() != ErrorKind::kInput) return false;
       console.error(error);
-      one = kBadInput;
+      code = std::max(code, kBadInput);
+      reports.unread.push_back({name, error.what()});
+      return true;
+    };
+    std::optional<InputFile> input;
+    try {
+      input.emplace(name, console.in());
+    } catch (const Error& error) {
+      if (!is_left_out(error)) throw;
+      continue;
     }
-    if (is_child()) return one;
-    code = std::max(code, one);
+    if (!output) {
+      output.emplace(arguments.answer.output(), *input, console);
+      output->allow_any_size();
+    }
+    output->check_not(*input);
+    try {
+      const int one = check_one(arguments, rules, *input, config, reports, console);
+      if (is_child()) return one;
+      code = std::max(code, one);
+    } catch (const Error& error) {
+      if (!is_left_out(error)) throw;
+    }
   }
+  refuse_unknown_names(reports);
+  if (reports.models.empty()) return code;
+  output->prepare();
+  const auto& format = kCheckFormats[arguments.answer.format()];
+  output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });
+  output->commit();
   return code;
 }
 
@@ -206,13 +299,12 @@ Command make_check_command(CLI::App& app) {
       "of severity error is broken. Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or "
       "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
       "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where it cannot be "
-      "told whether a rule holds, that is an offence, too. Of several models each is checked by itself.");
+      "told whether a rule holds, that is an offence, too. Several models make one report.");
   app.footer(
       "  fxtrace check model.pt2\n"
       "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"
       "  fxtrace check model.pt2 --require 'torch.nn.Linear followed-by *.dequantize*' --sarif -o check.sarif\n");
-  app.add_option("MODEL", arguments->models,
-                 "the model file or a collection's JSON file, or - for stdin; several for text to stdout")
+  app.add_option("MODEL", arguments->models, "the model files or collections' JSON files, or - for stdin")
       ->required();
   const char* group = "Rules";
   const auto add_rule_option = [&](const char* name, const char* type, const std::string& help,
@@ -248,7 +340,7 @@ Command make_check_command(CLI::App& app) {
   add_limit("--max-peak", "SIZE", RuleKind::kMaxPeak,
             "at most SIZE bytes of results at a time, each held until its last use");
   add_rule_option("--deny", "GLOB",
-                  "no operator, and no module of a type, that matches: 'aten.item.*'. Repeatable",
+                  "no operator, and no module of a type, that matches: 'aten.item.*', Linear. Repeatable",
                   [](const std::string& text) { return deny_rule(text); })
       ->trigger_on_parse();
   add_value(app, group, "--ops", arguments->ops_files, "FILE",

@@ -57,6 +57,7 @@ struct DiffArguments : ModelArguments {
   const DiffFormatRow& format() const { return kDiffFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
+    bool lists_weights = false;  // for people: a model that was trained on has all of them changed
   };
   Kinds kinds() const;
 };
@@ -97,6 +98,7 @@ DiffArguments::Kinds DiffArguments::kinds() const {
     }
     kinds.told.add(kind);
   }
+  kinds.lists_weights = only.has_value();
   kinds.failing = exit_code ? kinds.told : failing;
   return kinds;
 }
@@ -117,6 +119,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   ModelComparison& comparison =
       isolated.keep(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
+  if (format != DiffFormat::kJson && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
   output.write([&](std::ostream& out) {
     if (is_picture) {
       const MergedCollection& merged = isolated.keep(merge(before, after, comparison, kinds.told));
@@ -158,7 +161,7 @@ int run_diff(const DiffArguments& arguments, Console& console) {
 Command make_diff_command(CLI::App& app) {
   auto arguments = std::make_shared<DiffArguments>();
   app.description(
-      "Tell what differs between two models: modules, parameters, nodes and their arguments, shapes, order of use, costs "
+      "Tell what differs between two models: modules, parameters, weights, nodes and their arguments, shapes, order of use, costs "
       "and guards. A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
       "fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. TorchScript "
       "beside an exported program is traced with the sizes of that program's inputs. Modules are matched by path, nodes by what they do and what feeds them, not by their names: "
@@ -177,8 +180,9 @@ Command make_diff_command(CLI::App& app) {
   };
   add_kinds(
       "--only", arguments->only,
-      "only these kinds: modules, parameters, nodes, arguments, shapes, order, costs, guards, names, sources. "
-      "Default: all but names and sources");
+      "only these kinds: modules, parameters, weights (their content, by the checksums of the archives), nodes, "
+      "arguments, shapes, order, costs, guards, names, sources. Default: all but names and sources, and of weights "
+      "how many differ");
   add_kinds("--ignore", arguments->ignore, "without these kinds");
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
   app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")

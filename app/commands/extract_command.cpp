@@ -18,23 +18,28 @@
 #include "app/trace_options.h"
 #include "fxtrace/saved_collection.h"
 #include "graph/lint.h"
+#include "support/shell_word.h"
 
 namespace fxtrace::cli {
 namespace {
 
 struct ExtractArguments : ModelArguments {
   std::string file;
+  std::optional<std::string> path;  // the module, without --module
   Part part;
   FormatArguments format;
 
-  void check() const {  // throws Error(kUsage)
+  void check() {  // throws Error(kUsage)
+    if (path && part.module)
+      throw usage_error("two modules: " + shell_word(*path) + " and --module " + shell_word(*part.module));
+    if (path) part.module = path;
     const bool has_nodes = !part.from.empty() || !part.to.empty();
-    if (part.module && has_nodes) throw usage_error("--module and --from, --to name different parts");
+    if (part.module && has_nodes) throw usage_error("a module and --from, --to name different parts");
     if (!part.module && !has_nodes) {
-      throw usage_error("say which part: --module PATH, or --from NODE and --to NODE",
+      throw usage_error("say which part: the PATH of a module, or --from NODE and --to NODE",
                         {"fxtrace order FILE lists modules, and fxtrace render FILE -f text nodes"});
     }
-    if (part.call && !part.module) throw usage_error("--call is of a module: --module PATH --call N");
+    if (part.call && !part.module) throw usage_error("--call is of a module: PATH --call N");
   }
 };
 
@@ -66,7 +71,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
   return strict_code(config, extracted, input, console, kDone);
 }
 
-int run_extract(const ExtractArguments& arguments, Console& console) {
+int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   arguments.check();  // what is wrong is said first
   arguments.format.check_terminal(console, false);
@@ -88,10 +93,12 @@ Command make_extract_command(CLI::App& app) {
       "names. Run on the values that entered, the part computes what the model computed; a part that cannot is refused. "
       "FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
   app.footer(
-      "  fxtrace extract model.pt2 --module encoder.layers.0 -o layer.json\n"
+      "  fxtrace extract model.pt2 encoder.layers.0 -o layer.json\n"
       "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");
   app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
+  app.add_option("PATH", arguments->path,
+                 "the module to take, as --module; its last part will do where only one ends so");
   const char* group = "Part";
   Part& part = arguments->part;
   add_last_value(app, group, "--module", part.module, "PATH",

@@ -81,6 +81,7 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
 
 int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
+  config.options.beyond_ranges = true;
   static_cast<void>(arguments.format());  // what is wrong is said first
   static_cast<void>(arguments.bucket_bytes());
   const InputFile input(arguments.model, console.in());

@@ -139,6 +139,7 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
 int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& console) {
   Config config = arguments.set_up(console);
   arguments.format.check_terminal(console, is_render);  // what is wrong with the format is said first
+  config.options.beyond_ranges = arguments.format.format().is_picture;
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);
   arguments.format.connect(output, arguments.isolation, console);

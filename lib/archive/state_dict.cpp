@@ -208,7 +208,8 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
     std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle), saved.stored_size(pickle));
     const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
     for (StoredTensor& tensor : tensors)
-      tensor.content = saved.content_key(folder + "data/" + tensor.storage, tensor.offset);
+      tensor.content =
+          saved.content_key(folder + "data/" + tensor.storage, tensor.offset, tensor.sizes, tensor.strides);
     return tensors;
   } catch (const Error& error) {
     throw input_error("record " + std::string(record) + ": " + error.what());

@@ -535,11 +535,24 @@ std::uint64_t ZipArchive::stored_size(std::string_view name) const {
   return found == nullptr ? 0 : found->compressed_size;
 }
 
-std::string ZipArchive::content_key(std::string_view name, std::int64_t offset) const {
+std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
+                                    const std::vector<std::int64_t>& sizes,
+                                    const std::vector<std::int64_t>& strides) const {
   const Entry* found = Handle::find(*this, name);
   if (found == nullptr || found->crc == 0) return {};
   std::string key = std::to_string(found->crc) + "-" + std::to_string(found->size);
-  return offset == 0 ? key : key + "+" + std::to_string(offset);
+  if (offset != 0) key += "+" + std::to_string(offset);
+  // A stride of a dimension of size 1 is of no matter.
+  std::string layout;
+  bool is_by_rows = true;
+  std::int64_t row = 1;
+  for (std::size_t i = std::min(sizes.size(), strides.size()); i-- > 0;) {
+    if (sizes[i] == 1) continue;
+    is_by_rows = is_by_rows && strides[i] == row;
+    if (__builtin_mul_overflow(row, sizes[i], &row)) return {};
+    layout = std::to_string(strides[i]) + (layout.empty() ? "" : ",") + layout;
+  }
+  return is_by_rows ? key : key + "/" + layout;
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {

@@ -59,8 +59,10 @@ class ZipArchive {
   // Returns what the record takes in the archive, where it may be compressed; 0 when there is none.
   std::uint64_t stored_size(std::string_view name) const;
   // Returns a short text that is equal for tensors of equal bytes, most likely: the record's CRC-32 and size,
-  // and the offset within it.  Empty when there is no such record, or its writer left the CRC out.
-  std::string content_key(std::string_view name, std::int64_t offset) const;
+  // and where the tensor begins in it and how it lies there, unless that is from the beginning row by row
+  // ("3421780262-4096+16/1,4").  Empty when there is no such record, or its writer left the CRC out.
+  std::string content_key(std::string_view name, std::int64_t offset, const std::vector<std::int64_t>& sizes,
+                          const std::vector<std::int64_t>& strides) const;
   // Returns the file offset of a stored record's bytes; absent when the record, or an archive around it, is
   // compressed.
   std::optional<std::uint64_t> find_stored(std::string_view name) const;

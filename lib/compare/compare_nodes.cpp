@@ -25,6 +25,9 @@ std::string constant_text(const Constant& constant) {
   return text;
 }
 
+// Of which only the archive knows the elements.
+bool is_large(const Constant& constant) { return !constant.data && constant.object_type.empty(); }
+
 bool is_equal(const Constant& a, const Constant& b) {
   if (std::tie(a.dtype, a.shape, a.object_type) != std::tie(b.dtype, b.shape, b.object_type)) return false;
   if (!a.data || !b.data) return !a.data && !b.data && a.record == b.record;
@@ -121,6 +124,14 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
   if (a.op == b.op && a.op == Opcode::kGetAttr) {
     const Constant* first = now.before.find_constant(a.target);
     const Constant* second = now.after.find_constant(b.target);
+    if (first != nullptr && second != nullptr && is_large(*first) && is_large(*second)) {
+      // What torch.export takes for a buffer is among the parameters.
+      if (weighed_.insert(*now.name + ":" + *a.target).second) {
+        compare_weights(path_of(now, i), {*a.target, first->shape, first->dtype, first->content},
+                        {*b.target, second->shape, second->dtype, second->content});
+      }
+      if (first->shape == second->shape && first->dtype == second->dtype) return true;
+    }
     if (first != nullptr && second != nullptr) {
       if (is_equal(*first, *second)) return true;
       add_node_change(now, i, j, DifferenceKind::kArguments, "value", constant_text(*first),

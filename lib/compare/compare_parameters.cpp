@@ -1,9 +1,41 @@
 #include "compare/comparer.h"
 
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
 #include "graph/text_form.h"
+#include "support/number_in.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
+namespace {
+
+// What a key tells (ZipArchive::content_key()): "3421780262-4096+16/1,4".
+struct StoredContent {
+  std::string_view checksum;
+  std::string_view layout;            // where the tensor is in the record, and how it lies there
+  std::optional<std::int64_t> bytes;  // of the record
+
+  explicit StoredContent(std::string_view key)
+      : checksum(key.substr(0, key.find_first_of("+/"))), layout(key.substr(checksum.size())) {
+    bytes = number_in<std::int64_t>(checksum.substr(std::min(checksum.find('-') + 1, checksum.size())));
+  }
+  // Whether nothing else is in the record.
+  bool has_all_of(std::int64_t size) const { return !layout.starts_with('+') && bytes == size; }
+};
+
+// Of tensors of one type, by their keys.  Other bytes of a record are other content only where the tensor has
+// all of them, and has them in the same order.
+std::optional<bool> has_same_content(const std::string& a, const std::string& b, std::int64_t bytes) {
+  if (a.empty() || b.empty()) return std::nullopt;
+  if (a == b) return true;
+  const StoredContent before(a), after(b);
+  const bool can_tell = before.has_all_of(bytes) && after.has_all_of(bytes) && before.layout == after.layout;
+  return can_tell ? std::optional(before.checksum == after.checksum) : std::nullopt;
+}
+
+}  // namespace
 
 void Comparer::compare_parameters() {
   std::unordered_map<std::string, const ParameterRecord*> others;
@@ -31,6 +63,11 @@ void Comparer::compare_parameters() {
     }
     const ParameterRecord& other = *found->second;
     compare_parameter(record, other);
+    if (record.kind != ParameterKind::kCustomObject && !record.alias_of) {
+      weighed_.insert(":" + record.name);
+      compare_weights(path, {record.name, record.shape, record.dtype, record.content},
+                      {other.name, other.shape, other.dtype, other.content});
+    }
     const bool was_used = !before_.unused.contains(record.name);
     const bool is_used = !after_.unused.contains(other.name);
     if (was_used != is_used) {
@@ -72,6 +109,28 @@ void Comparer::compare_parameter(const ParameterRecord& a, const ParameterRecord
   std::optional<std::string> alias = b.alias_of;
   if (alias) alias = pairs_.parameter_before(*alias);
   if (a.alias_of != alias) change("alias_of", a.alias_of, b.alias_of);
+}
+
+void Comparer::compare_weights(std::string_view path, const Weight& a, const Weight& b) {
+  WeightCounts& weights = result_.weights;
+  const bool is_other_type = a.shape != b.shape || a.dtype != b.dtype;
+  const bool are_empty = element_count(a.shape) == 0 && element_count(b.shape) == 0;
+  const std::optional<bool> is_same =
+      are_empty       ? std::optional(true)
+      : is_other_type ? std::optional(false)
+                      : has_same_content(a.content, b.content, byte_count(a.shape, a.dtype));
+  if (!is_same) {
+    ++weights.not_compared;
+    return;
+  }
+  ++weights.compared;
+  if (*is_same) return;
+  ++weights.differ;
+  const std::int64_t before = byte_count(a.shape, a.dtype);
+  const std::int64_t after = byte_count(b.shape, b.dtype);
+  add_saturated(weights.bytes_before, before);
+  add_saturated(weights.bytes_after, after);
+  add_change(path, DifferenceKind::kWeights, a.name, "bytes", std::to_string(before), std::to_string(after));
 }
 
 bool Comparer::is_same_parameter(const std::string& a, const std::string& b) const {

@@ -98,6 +98,14 @@ class Comparer {
   // Of a module that is there on one side only, the outermost one of these.
   std::optional<std::string> gone_with(std::string_view path) const;
   void compare_parameter(const ParameterRecord& a, const ParameterRecord& b);
+  // Of a parameter, a buffer or a large constant: what they are called, and what they are.
+  struct Weight {
+    const std::string& name;
+    const std::vector<std::int64_t>& shape;
+    const std::string& dtype;
+    const std::string& content;
+  };
+  void compare_weights(std::string_view path, const Weight& a, const Weight& b);
   // Tied ones are one, under whichever name.
   bool is_same_parameter(const std::string& a, const std::string& b) const;
 
@@ -216,6 +224,7 @@ class Comparer {
   std::vector<std::size_t> covers_before_, covers_after_;
   std::deque<ModuleDifferences> groups_;  // keys are views of their paths
   std::unordered_map<std::string_view, Group> group_by_path_;
+  std::unordered_set<std::string> weighed_;  // parameters and constants, with their graphs in front
   std::unordered_set<std::string> resized_;  // modules of whose parameters or values one is another
   std::set<std::pair<std::string, std::string>> told_renames_;
   Renames renames_;  // of the root's graph

@@ -9,9 +9,9 @@
 namespace fxtrace {
 
 const char* to_string(DifferenceKind kind) {
-  constexpr std::array<const char*, kDifferenceKinds> kNames = {"modules", "parameters", "nodes", "arguments",
-                                                                "shapes",  "order",      "costs", "guards",
-                                                                "names",   "sources"};
+  constexpr std::array<const char*, kDifferenceKinds> kNames = {"modules",   "parameters", "weights", "nodes",
+                                                                "arguments", "shapes",     "order",   "costs",
+                                                                "guards",    "names",      "sources"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -39,6 +39,13 @@ bool ModelComparison::has_any(DifferenceKinds kinds) const {
     if (kinds.has(kind) && count(kind) > 0) return true;
   }
   return false;
+}
+
+void leave_out(ModelComparison& comparison, DifferenceKind kind) {
+  for (ModuleDifferences& module : comparison.modules)
+    std::erase_if(module.differences, [&](const Difference& difference) { return difference.kind == kind; });
+  std::erase_if(comparison.modules,
+                [](const ModuleDifferences& module) { return module.differences.empty(); });
 }
 
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,

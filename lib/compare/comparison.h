@@ -24,6 +24,7 @@ namespace fxtrace {
 enum class DifferenceKind : std::uint8_t {
   kModules,
   kParameters,
+  kWeights,  // content of parameters and buffers, as far as the archives tell without reading it
   kNodes,
   kArguments,  // of nodes, and plain values of modules
   kShapes,     // shapes, dtypes and devices of values
@@ -33,7 +34,7 @@ enum class DifferenceKind : std::uint8_t {
   kNames,   // of nodes
   kSources  // of nodes: file, line and text
 };
-inline constexpr std::size_t kDifferenceKinds = 10;
+inline constexpr std::size_t kDifferenceKinds = 11;
 const char* to_string(DifferenceKind kind);  // "modules"
 
 // A set of them.
@@ -106,8 +107,16 @@ struct ComparedModel {
   bool is_partial = false;  // some costs are not known
 };
 
+// Of parameters and buffers that both have, tied ones once.
+struct WeightCounts {
+  std::int64_t compared = 0, differ = 0;
+  std::int64_t not_compared = 0;                   // the archives do not tell
+  std::int64_t bytes_before = 0, bytes_after = 0;  // of those that differ
+};
+
 struct ModelComparison {
   ComparedModel before, after;
+  WeightCounts weights;
   DifferenceKinds told;
   // By kind and change: how many there are, told or not.
   std::array<std::array<std::int64_t, kChanges>, kDifferenceKinds> counts{};
@@ -131,6 +140,9 @@ struct CompareOptions {
 // sizes, but for a logarithm.
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
                         const CompareOptions& options = {});
+
+// Leaves differences of a kind out of `modules`; they stay counted and told of.
+void leave_out(ModelComparison& comparison, DifferenceKind kind);
 
 // Modules that differ from each other in numbers of their paths alone, and of which the same is said, become
 // one: of h.0, h.1, ..., h.11 the first.

@@ -10,13 +10,6 @@ namespace fxtrace {
 
 BoundExportedProgram::BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options)
     : program_(program), options_(by_own_inputs(options, program)), dimensions_(program.dimensions()) {
-  if (!options.inputs.empty()) {
-    const std::string dimensions = dimensions_.list();
-    throw usage_error(
-        "--input is only for TorchScript; an exported program already knows its inputs",
-        {dimensions.empty() ? "all sizes are fixed"
-                            : "to narrow a dimension, use --dim; the dimensions are " + dimensions});
-  }
   dimensions_.narrow(options_, program.graph(), program.signature());
   if (!dimensions_.are_narrowed()) return;
   narrowed_ = program.graph();
@@ -78,9 +71,11 @@ std::vector<BoundProgram::Attributes> BoundExportedProgram::attributes() const {
 }
 
 std::vector<std::string> BoundExportedProgram::warnings() const {
-  if (options_.hooks != Hooks::kSkip) return {};
-  return {
-      "--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest"};
+  std::vector<std::string> warnings = dimensions_.warnings();
+  if (options_.hooks == Hooks::kSkip)
+    warnings.emplace_back(
+        "--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest");
+  return warnings;
 }
 
 void BoundExportedProgram::run(ModuleId root, const std::string&, bool root_is_leaf, GraphTracer& tracer) {

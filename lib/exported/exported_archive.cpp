@@ -134,7 +134,8 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     }
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
-    if (!tensor.packed) tensor.content = zip_->content_key(tensor.record, tensor.offset);
+    if (!tensor.packed)
+      tensor.content = zip_->content_key(tensor.record, tensor.offset, tensor.sizes, tensor.strides);
     to.insert_or_assign(std::string(item.key()), std::move(tensor));
   }
 }
@@ -223,6 +224,7 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   constant.record = tensor.record;
   constant.stride = tensor.strides;
   constant.storage_offset = tensor.offset;
+  constant.content = tensor.content;
   const auto* size = std::find_if(std::begin(kSizes), std::end(kSizes),
                                   [&](const DtypeSize& item) { return item.name == tensor.dtype; });
   const auto count = small_count(tensor.sizes);

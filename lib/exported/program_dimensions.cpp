@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/shell_word.h"
+#include "support/words.h"
 #include "symbolic/sym_int.h"
 #include "trace/input_spec.h"
 
@@ -109,10 +110,12 @@ void ProgramDimensions::add_names(const ProgramGraph& graph) {
 
 void ProgramDimensions::narrow(const TraceOptions& options, const ProgramGraph& graph,
                                const GraphSignature& signature) {
+  may_leave_ranges_ = options.beyond_ranges;
   if (!options.dimensions.empty()) add_names(graph);
   for (const DimensionRange& range : options.dimensions) {
     narrow(range.name, {range.low, range.high}, "--dim " + shell_word(range.name + "=" + range_text(range)));
   }
+  for (const InputSpec& spec : options.inputs) narrow_by_input(spec, graph, signature);
   for (const ConcreteArg& concrete : options.concrete) {
     const auto* number = concrete.value.get_if<std::int64_t>();
     if (number == nullptr) continue;
@@ -130,7 +133,18 @@ void ProgramDimensions::narrow(const std::string& name, const Range& range, cons
     throw usage_error(option + ": no dimension '" + name + "'" + did_you_mean(name, names_),
                       {names_.empty() ? "all sizes are fixed" : "the dimensions are " + list()});
   }
-  if (!known_.narrow(name, range)) {
+  // torch.export takes every size for 2 or more; what a size of 1 costs can be told all the same.
+  constexpr std::int64_t kLeast = 2;
+  const Range own = known_.range(name);
+  if (may_leave_ranges_ && range.low && range.low == range.high && *range.low >= 0 && *range.low < kLeast &&
+      own.low == kLeast) {
+    const auto [entry, is_new] = beyond_.emplace(name, *range.low);
+    if (!is_new && entry->second != SymInt(*range.low))
+      throw usage_error(option + ": " + name + " is " + entry->second.text() + " already");
+    asked_.push_back({Expression::name(name), range});
+    return;
+  }
+  if (beyond_.contains(name) || !known_.narrow(name, range)) {
     throw usage_error(option + ": does not overlap with " + text_of(known_.range(name)) + ", the range of " +
                       name);
   }
@@ -147,6 +161,60 @@ void ProgramDimensions::fix(const Expression& expr, std::int64_t number, const s
   }
   given_.assume(Relation::kEqual, *value, number);
   asked_.push_back({expr, {number, number}});
+}
+
+void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGraph& graph,
+                                        const GraphSignature& signature) {
+  const std::string option = "--input " + shell_word(spec.name + "=" + spec.text);
+  std::vector<std::string> names;
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
+    if (signature.inputs[i].role != SignatureRole::kUserInput) continue;
+    const std::string& name = signature.inputs[i].name;
+    // The parts of "past.0.k" are one name here.
+    std::string path = spec.name;
+    std::ranges::replace(path, '.', '_');
+    if (spec.name == name || path == name || spec.name == std::to_string(names.size())) found = i;
+    names.push_back(name);
+  }
+  if (!found) {
+    throw usage_error(
+        option + ": the program has no input " + shell_quoted(spec.name) + did_you_mean(spec.name, names),
+        {"the inputs are " + joined(names, shell_word)});
+  }
+  const Meta& meta = graph.values[graph.inputs[*found].value.index].meta;
+  const ParsedInputSpec parsed = parse_input_spec(spec);
+  const auto wrong = [&](const std::string& what) {
+    return usage_error(option + ": " + what, {names_.empty() ? "all sizes of the program are fixed"
+                                                             : "the dimensions are " + list()});
+  };
+  const auto fit = [&](const Expression& own, const SymInt& given, const std::string& which) {
+    if (own.size() != nullptr && *own.size() == given) return;
+    if (const auto own_number = own.number(); own_number || !given.number()) {
+      throw wrong(which + " is " + own.text() + " in the program" +
+                  (own_number ? ", fixed when it was exported" : "; give a number, or --dim a range"));
+    }
+    fix(own, *given.number(), option);
+  };
+  if (!parsed.dtype) {
+    if (meta.kind() != ValueKind::kInt || !meta.value) throw wrong("the program's input is no integer");
+    return fit(*meta.value, parsed.value, "the input");
+  }
+  if (!meta.shape || !meta.dtype) throw wrong("the program's input is no tensor");
+  if (*meta.dtype != *parsed.dtype) throw wrong("the program's input is of " + *meta.dtype);
+  if (meta.shape->size() != parsed.shape.size())
+    throw wrong("the program's input has " + std::to_string(meta.shape->size()) + " dimensions");
+  for (std::size_t i = 0; i < parsed.shape.size(); ++i)
+    fit((*meta.shape)[i], parsed.shape[i], "size " + std::to_string(i));
+}
+
+std::vector<std::string> ProgramDimensions::warnings() const {
+  std::vector<std::string> warnings;
+  for (const auto& [name, number] : beyond_) {
+    warnings.push_back(name + " is " + number.text() + ", and the program was exported for " +
+                       text_of(known_.range(name)) + ": sizes and costs are told, but it may not run so");
+  }
+  return warnings;
 }
 
 std::string ProgramDimensions::list() const {
@@ -243,6 +311,7 @@ void ProgramDimensions::apply(ProgramGraph& graph) {
 
 // Of subgraphs nothing is said: they need not run.
 void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
+  if (!beyond_.empty()) return;
   for (const Operation& operation : graph.operations) {
     const Expression* condition = asserted_condition(operation, graph);
     if (condition == nullptr || decide(given_, *condition) != false) continue;
@@ -294,7 +363,11 @@ bool ProgramDimensions::holds(const Operation& operation, const ProgramGraph& gr
 Expression ProgramDimensions::narrowed(const Expression& value) {
   if (value.number()) return value;
   const auto [entry, is_new] = narrowed_.emplace(value.text(), Expression());
-  if (is_new) entry->second = value.map_sizes([this](const SymInt& size) { return known_.simplify(size); });
+  if (is_new) {
+    entry->second = value.map_sizes([this](const SymInt& size) {
+      return known_.simplify(beyond_.empty() ? size : size.substitute(beyond_));
+    });
+  }
   return entry->second;
 }
 

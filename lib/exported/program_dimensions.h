@@ -1,7 +1,8 @@
-// The named dimensions of an exported program: their ranges, narrowed by --dim and --concrete.
+// The named dimensions of an exported program: their ranges, narrowed by --dim, --input and --concrete.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,8 @@ class ProgramDimensions {
   // `graph` is not kept.
   ProgramDimensions(std::vector<RangeConstraint> constraints, const ProgramGraph& graph);
 
-  // Applies --dim, and --concrete for integer inputs.  Throws Error(kUsage) for an unknown dimension, and for
-  // a range or number outside the program's range.
+  // Applies --dim, --input, and --concrete for integer inputs.  Throws Error(kUsage) for an unknown dimension
+  // or input, for one of another type, and for a range or number outside the program's range.
   void narrow(const TraceOptions& options, const ProgramGraph& graph, const GraphSignature& signature);
   bool are_narrowed() const { return !asked_.empty(); }
   // Applies the narrowed ranges to the graph and the subgraphs of its operators: simplifies sizes and
@@ -44,6 +45,8 @@ class ProgramDimensions {
   std::vector<Expression> guards(const InputSizes& inputs) const;
   // Returns whether the ranges imply the condition: s77 >= 2.
   bool says(const Expression& condition) const { return decide(known_, condition) == true; }
+  // Says which dimensions have numbers outside of the program's ranges (TraceOptions::beyond_ranges).
+  std::vector<std::string> warnings() const;
   // Returns all dimensions with their ranges for messages: "s77 (2..64), u0 (0..)".
   std::string list() const;
 
@@ -52,6 +55,7 @@ class ProgramDimensions {
   void add_name(const std::string& name, const Range& known, const Range& given);
   void narrow(const std::string& name, const Range& range, const std::string& option);
   void fix(const Expression& expr, std::int64_t number, const std::string& option);
+  void narrow_by_input(const InputSpec& spec, const ProgramGraph& graph, const GraphSignature& signature);
 
   void check_asserts(const ProgramGraph& graph) const;
   void apply_to(ProgramValue& value);
@@ -67,6 +71,8 @@ class ProgramDimensions {
   // sizes, which the program knows from asserts: an assert must not be used to prove itself.
   ShapeEnv known_, given_;
   std::unordered_map<std::string, Expression> narrowed_;  // by text
+  bool may_leave_ranges_ = false;
+  std::map<std::string, SymInt> beyond_;  // numbers outside of the ranges
 };
 
 }  // namespace fxtrace

@@ -149,6 +149,7 @@ struct Constant {
   // neither dtype nor shape nor data.
   std::string object_type = {};
   std::int64_t object_index = 0;
+  std::string content = {};  // as ParameterRecord::content; not in the JSON
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 

@@ -55,7 +55,8 @@ struct ParameterRecord {
   std::string type;                                  // class of a custom object
   std::optional<std::string> alias_of;               // tied tensors: the first name
   std::optional<std::string> device = std::nullopt;  // on which it was saved: "cuda:0"; absent for the CPU
-  // Not in the JSON: equal for tensors of equal bytes, most likely; empty where the archive does not tell.
+  // Not in the JSON: ZipArchive::content_key(); equal for tensors of equal bytes, most likely, empty where
+  // the archive does not tell.
   std::string content = {};
 };
 

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "operators/name_table.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -20,6 +19,8 @@ constexpr std::string_view kTorchSpaces =
     "quantized_decomposed rngprims rnn sparse static_runtime streams symm_mem triton vulkan vulkan_prepack xnnpack";
 
 }  // namespace
+
+std::span<const NamesOfSpace> callable_operators() { return kOperators; }
 
 bool is_callable_operator(std::string_view space, std::string_view name) {
   return has_name(kOperators, space, name);

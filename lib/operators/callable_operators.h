@@ -1,7 +1,10 @@
 // The allow list of operators that a graph may call without the caller's word: those that only compute.
 #pragma once
 
+#include <span>
 #include <string_view>
+
+#include "operators/name_table.h"
 
 namespace fxtrace {
 
@@ -9,6 +12,7 @@ namespace fxtrace {
 // and writes memory where its arguments say.  Of higher-order operators those that run what the graph has.
 // scripts/torch_functions generates the table.
 bool is_callable_operator(std::string_view space, std::string_view name);
+std::span<const NamesOfSpace> callable_operators();
 
 // Returns whether torch itself registers operators in the namespace.  What is in others is a library's.
 bool is_torch_operator_space(std::string_view space);

@@ -1,9 +1,6 @@
 #include "operators/torch_functions.h"
 
 #include <array>
-
-#include "operators/name_table.h"
-
 namespace fxtrace {
 namespace {
 
@@ -12,6 +9,8 @@ constexpr auto kFunctions = std::to_array<NamesOfSpace>({
 });
 
 }  // namespace
+
+std::span<const NamesOfSpace> torch_functions() { return kFunctions; }
 
 bool is_torch_function(std::string_view qualified_name) {
   const std::size_t dot = qualified_name.rfind('.');

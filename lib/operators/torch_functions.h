@@ -1,7 +1,10 @@
 // An allow list of torch functions for generated source: functions that exist and do nothing but compute.
 #pragma once
 
+#include <span>
 #include <string_view>
+
+#include "operators/name_table.h"
 
 namespace fxtrace {
 
@@ -9,5 +12,6 @@ namespace fxtrace {
 // neither reads or writes files, runs other code, nor changes the process.  scripts/torch_functions generates
 // the table.
 bool is_torch_function(std::string_view qualified_name);
+std::span<const NamesOfSpace> torch_functions();
 
 }  // namespace fxtrace

@@ -11,10 +11,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "families/traits.h"
 #include "graph/call_order.h"
 #include "graph/each_graph.h"
+#include "graph/module_paths.h"
 #include "graph/node_spec.h"
 #include "graph/parameter_uses.h"
+#include "operators/operators.h"
 #include "passes/support/graph_part.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
@@ -95,12 +98,8 @@ class Finder {
   }
 
   Taken find_module(const std::string& given) const {
-    const auto record = std::ranges::find(collection_.modules, given, &ModuleRecord::path);
-    if (record == collection_.modules.end()) {
-      std::vector<std::string> names;
-      for (const ModuleRecord& module : collection_.modules) names.push_back(module.path);
-      throw no_such("module", given, names);
-    }
+    const auto record = std::ranges::find(collection_.modules, ::fxtrace::find_module(collection_, given),
+                                          &ModuleRecord::path);
     const std::string& path = record->alias_of.value_or(record->path);
     const ModuleGraph* own = part_.call ? nullptr : find_graph(path);
     if (own != nullptr && path.empty()) return {own, nullptr, {}, true};
@@ -271,7 +270,11 @@ class Extraction {
         if (!is_inside(nodes.position(input)) && seen.insert(input.index).second) entering.push_back(input);
       });
     }
-    for (const NodeId id : entering) add_input(graph, id);
+    find_sizes(entering);
+    for (const NodeId id : entering) {
+      if (!sizes_.contains(id.index)) add_input(graph, id);
+    }
+    for (const auto& [position, id] : size_order_) add_size(graph, id);
     for (std::size_t i = 0; i < nodes.order().size(); ++i) {
       if (nodes.node(i).op != Opcode::kOutput && is_inside(i)) copy(graph, nodes.order()[i]);
     }
@@ -290,6 +293,83 @@ class Extraction {
         (taken_.has_all_inputs && taken_.graph->graph.is_assigned(node.id)) ||
         std::ranges::any_of(node.users, [&](NodeId user) { return nodes.is_member(nodes.position(user)); });
     return is_used && !nodes.is_read_before(position);
+  }
+
+  // --- sizes that enter: what a tensor among the inputs tells is no input ---
+
+  // A size that is computed in the part: of a dimension of an input, or as the whole graph has it.
+  struct Size {
+    NodeId tensor;  // invalid: by a copy of the node
+    std::int64_t dimension = 0;
+  };
+
+  void find_sizes(const std::vector<NodeId>& entering) {
+    const Graph& graph = taken_.graph->graph;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+      if (has_trait(find_operator(parse_target(graph.node(id).target)), traits::kChangesShape)) return;
+    }
+    for (const NodeId id : entering) {
+      if (graph.node(id).meta->kind() == ValueKind::kTensor) tensors_.push_back(id);
+    }
+    for (const NodeId id : entering) can_compute(id);
+  }
+
+  bool can_compute(NodeId id) {
+    const Graph& graph = taken_.graph->graph;
+    const Node& node = graph.node(id);
+    if (sizes_.contains(id.index)) return true;
+    if (node.op != Opcode::kCallFunction || made_.contains(id.index)) return false;
+    const auto found = size_of_input(node);
+    if (!found && !is_copied(node)) return false;
+    sizes_.emplace(id.index, found.value_or(Size{}));
+    size_order_.emplace(taken_.nodes->position(id), id);
+    return true;
+  }
+
+  // Which dimension of an input is called so.
+  std::optional<Size> size_of_input(const Node& node) const {
+    if (node.meta->kind() != ValueKind::kInt || !node.meta->value || node.meta->value->number())
+      return std::nullopt;
+    for (const NodeId tensor : tensors_) {
+      const auto& shape = taken_.graph->graph.node(tensor).meta->shape;
+      if (!shape) continue;
+      const auto dimension = std::ranges::find(*shape, *node.meta->value);
+      if (dimension != shape->end()) return Size{tensor, dimension - shape->begin()};
+    }
+    return std::nullopt;
+  }
+
+  // It asks an input for its sizes, or calculates with such numbers.
+  bool is_copied(const Node& node) {
+    const bool gives_size = has_trait(find_operator(parse_target(node.target)), traits::kGivesSize);
+    const std::string& target = *node.target;
+    if (!gives_size && !target.starts_with("operator.") && !target.starts_with("math.") &&
+        !target.starts_with("torch.sym_"))
+      return false;
+    bool has_all = true;
+    for_each_input(node, [&](NodeId input) {
+      const bool is_input = gives_size && std::ranges::find(tensors_, input) != tensors_.end();
+      has_all = has_all && (is_input || can_compute(input));
+    });
+    return has_all;
+  }
+
+  void add_size(ModuleGraph& graph, NodeId id) {
+    const Node& old = taken_.graph->graph.node(id);
+    const Size& size = sizes_.at(id.index);
+    if (!size.tensor.valid()) {
+      check_name(graph.graph, copy_node(old, Scope(), graph.graph, made_), old);
+      return;
+    }
+    Graph::NodeSpec spec;
+    spec.op = Opcode::kCallFunction;
+    spec.target = old_.model.is_torchscript() ? "aten.size.int" : "aten.sym_size.int";
+    spec.name_hint = old.name;
+    spec.args = {Argument(made_.at(size.tensor.index)), Argument(size.dimension)};
+    spec.meta = old.meta;
+    const NodeId made = graph.graph.append(std::move(spec));
+    check_name(graph.graph, made, old);
+    made_.emplace(id.index, made);
   }
 
   void add_input(ModuleGraph& graph, NodeId id) {
@@ -760,6 +840,9 @@ class Extraction {
   const Taken& taken_;
   CallOrder calls_;
   ParameterUses uses_;
+  std::vector<NodeId> tensors_;                    // that enter
+  std::unordered_map<std::uint32_t, Size> sizes_;  // by node
+  std::map<std::size_t, NodeId> size_order_;       // the same, by position
   GraphCollection new_;
   Made made_;
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order

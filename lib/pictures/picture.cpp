@@ -6,10 +6,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "graph/module_paths.h"
 #include "pictures/labels.h"
 #include "pictures/page.h"
 #include "support/error.h"
-#include "support/nearest.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
 
@@ -73,12 +73,7 @@ class Maker {
                         {is_leaf ? "trace with --no-leaf " + shell_word("@" + path) + " to look inside"
                                  : "fxtrace inspect lists the modules"});
     }
-    std::vector<std::string> known;
-    for (const ModuleRecord& module : collection_.modules) known.push_back(module.path);
-    const std::string near = find_nearest(path, known);
-    throw usage_error(
-        "--focus " + shell_word(path) + ": the model has no such module",
-        {near.empty() ? "fxtrace inspect lists the modules" : "did you mean " + shell_word(near) + "?"});
+    return focus(find_module(collection_, path));
   }
 
   bool is_in_any(Index index, const std::vector<Index>& boxes) const {

@@ -13,6 +13,7 @@
 #include "rules/module_places.h"
 #include "summaries/model_summary.h"
 #include "support/columns.h"
+#include "support/nearest.h"
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
 #include "support/words.h"
@@ -125,6 +126,7 @@ class Checker {
  public:
   Checker(std::vector<Rule> rules, const CheckedModel& model) : model_(model) {
     report_.model = model.model;
+    report_.path = model.path;
     report_.rules = std::move(rules);
     if (model.collection == nullptr) return;
     tree_.emplace(*model.collection);
@@ -132,6 +134,7 @@ class Checker {
     for (const ModuleGraph& graph : model.collection->graphs) add_view(graph, graph.module);
     sources_.assign(tree_->size(), nullptr);
     for (const GraphView& view : views_) look_at(view);
+    settle_names();
   }
 
   CheckReport run() {
@@ -161,6 +164,52 @@ class Checker {
   }
 
  private:
+  // --- the names of the rules ---
+
+  void settle_names() {
+    const Pattern::Names names = names_of_model();
+    for (Rule& rule : report_.rules) {
+      const auto settle = [&](Pattern& pattern) {
+        for (const std::string& name : pattern.settle(names))
+          report_.unknown.push_back({rule.name, name, false, nearest_names(name, names)});
+      };
+      std::ranges::for_each(rule.operators, settle);
+      if (!rule.requirement) continue;
+      settle(rule.requirement->subject);
+      if (rule.requirement->object) settle(*rule.requirement->object);
+      if (rule.requirement->path) settle_path(rule, *rule.requirement->path);
+    }
+  }
+
+  void settle_path(const Rule& rule, NamePattern& path) {
+    std::vector<std::string> paths;
+    for (const ModuleRecord& module : model_.collection->modules) paths.push_back(module.path);
+    const bool is_here = path.settle([&] {
+      return std::ranges::any_of(paths, [&](const std::string& one) { return path.matches(one); });
+    });
+    if (!is_here)
+      report_.unknown.push_back({rule.name, path.text(), true, find_nearest(path.text(), paths, 3)});
+  }
+
+  // Each once.
+  Pattern::Names names_of_model() const {
+    std::unordered_set<std::string> targets(model_.declared.begin(), model_.declared.end()), types;
+    for (const GraphView& view : views_) {
+      const Graph& graph = view.graph->graph;
+      for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+        const Node& node = graph.node(id);
+        if (node.op == Opcode::kCallFunction || node.op == Opcode::kCallMethod) targets.insert(*node.target);
+        if (node.op == Opcode::kCallModule) types.insert(type_of(node));
+      }
+    }
+    for (const ModuleRecord& module : model_.collection->modules) types.insert(module.type);
+    types.erase("");
+    Pattern::Names names{{targets.begin(), targets.end()}, {types.begin(), types.end()}};
+    std::ranges::sort(names.targets);
+    std::ranges::sort(names.types);
+    return names;
+  }
+
   // --- the model ---
 
   void add_view(const ModuleGraph& graph, const std::string& name) {
@@ -636,6 +685,12 @@ std::size_t CheckReport::count(std::size_t rule) const {
 std::size_t CheckReport::count(Severity severity) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       offences, [&](const Offence& offence) { return rules[offence.rule].severity == severity; }));
+}
+
+std::size_t CheckReports::count(Severity severity) const {
+  std::size_t count = 0;
+  for (const CheckReport& report : models) count += report.count(severity);
+  return count;
 }
 
 void add_guards(const GraphCollection& collection, ShapeEnv& dimensions) {

@@ -37,8 +37,17 @@ struct Offence {
 
 struct CheckReport {
   GraphCollection::Model model;
+  std::string path;  // of the file as it was given
   std::vector<Rule> rules;
   std::vector<Offence> offences;  // in the order of the rules, then of the model
+
+  // What rules speak of and neither the model nor torch has.  Such a rule says nothing of the model.
+  struct Unknown {
+    std::string rule, name;
+    bool is_path = false;
+    std::vector<std::string> nearest;
+  };
+  std::vector<Unknown> unknown;
 
   // Offences of a rule; of all rules of that severity.
   std::size_t count(std::size_t rule) const;
@@ -46,11 +55,26 @@ struct CheckReport {
   bool holds() const { return count(Severity::kError) == 0; }
 };
 
+// Of all models that were asked about, in the order given.
+struct CheckReports {
+  struct Unread {
+    std::string path;
+    std::string message;  // why it could not be read
+  };
+  std::vector<CheckReport> models;
+  std::vector<Unread> unread;
+
+  std::size_t count(Severity severity) const;
+  bool holds() const { return count(Severity::kError) == 0 && unread.empty(); }
+};
+
 struct CheckedModel {
   GraphCollection::Model model;
+  std::string path;                             // as it was given
   const GraphCollection* collection = nullptr;  // null: rules about it are not among the rules
   ShapeEnv dimensions;                          // what options and guards say of them
   std::vector<SecurityFinding> findings;
+  std::vector<std::string> declared;  // targets of operators that options declare
 };
 
 // Adds what the guards of the model's own graph say of dimensions: 2 <= batch <= 64.

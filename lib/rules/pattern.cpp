@@ -1,10 +1,15 @@
 #include "rules/pattern.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
+#include "operators/known_names.h"
 #include "operators/modules.h"
 #include "operators/operators.h"
 #include "support/error.h"
+#include "support/nearest.h"
+#include "support/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -14,6 +19,27 @@ std::string with_dots(std::string_view text) {
   const std::size_t at = text.find("::");
   if (at == std::string_view::npos) return std::string(text);
   return std::string(text.substr(0, at)) + "." + std::string(text.substr(at + 2));
+}
+
+bool is_target(const NamePattern& glob, const std::string& target) {
+  const std::string_view base = without_overload(target);
+  return glob.matches(base) || (base.size() != target.size() && !glob.is_last_part() && glob.matches(target));
+}
+bool is_type(const NamePattern& glob, const std::string& type) {
+  const std::string alias = public_alias(type);
+  return glob.matches(type) || (alias != type && glob.matches(alias));
+}
+// Nodes that have no name of their own.
+bool is_word(const NamePattern& glob) { return glob.text() == "placeholder" || glob.text() == "output"; }
+bool is_known(const NamePattern& glob) {
+  const std::vector<std::string>& names = known_names();
+  const std::string& prefix = glob.glob().prefix();
+  for (auto name = std::ranges::lower_bound(names, prefix); name != names.end() && name->starts_with(prefix);
+       ++name) {
+    // By the last part only names without overloads are meant: "aten.add.out" is no "out".
+    if (glob.is_last_part() ? is_target(glob, *name) : glob.matches(*name)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -33,22 +59,35 @@ Pattern::Pattern(std::string_view text, std::string_view whole, std::size_t offs
       throw usage_error("'" + std::string(whole) + "': expected an operator or a type at position " +
                         std::to_string(offset + at + 1));
     }
-    static_cast<void>(Glob(glob, whole, offset + at));  // errors show what was written
+    const NamePattern check(glob, whole, offset + at);  // errors show what was written
     globs_.emplace_back(with_dots(glob));
     if (end == text.size()) break;
     at = end + 1;
   }
 }
 
-bool Pattern::matches(const std::string& text) const {
-  return std::ranges::any_of(globs_, [&](const Glob& glob) { return glob.matches(text); });
+std::vector<std::string> Pattern::settle(const Names& model) {
+  std::vector<std::string> unknown;
+  for (NamePattern& glob : globs_) {
+    const auto is_here = [&] {
+      return std::ranges::any_of(model.targets,
+                                 [&](const std::string& target) { return is_target(glob, target); }) ||
+             std::ranges::any_of(model.types, [&](const std::string& type) { return is_type(glob, type); });
+    };
+    const auto is_anywhere = [&] { return is_word(glob) || is_known(glob); };
+    if (!glob.settle(is_here) && !glob.settle(is_anywhere)) unknown.push_back(glob.text());
+  }
+  targets_.clear();
+  types_.clear();
+  registered_ = -1;
+  return unknown;
 }
 
 bool Pattern::matches_target(const std::string& target) const {
   const auto [entry, is_new] = targets_.try_emplace(target);
   if (is_new) {
-    const std::string_view base = without_overload(target);
-    entry->second = matches(target) || (base.size() != target.size() && matches(std::string(base)));
+    entry->second =
+        std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_target(glob, target); });
   }
   return entry->second;
 }
@@ -56,8 +95,7 @@ bool Pattern::matches_target(const std::string& target) const {
 bool Pattern::matches_type(const std::string& type) const {
   const auto [entry, is_new] = types_.try_emplace(type);
   if (is_new) {
-    const std::string alias = public_alias(type);
-    entry->second = matches(type) || (alias != type && matches(alias));
+    entry->second = std::ranges::any_of(globs_, [&](const NamePattern& glob) { return is_type(glob, type); });
   }
   return entry->second;
 }
@@ -65,17 +103,36 @@ bool Pattern::matches_type(const std::string& type) const {
 bool Pattern::matches_registered() const {
   if (registered_ < 0) {
     const auto is_match = [&](const Operator& op) {
-      const std::string target = op.target();
-      return matches(target) || matches(std::string(without_overload(target)));
+      return std::ranges::any_of(
+          globs_, [target = op.target()](const NamePattern& glob) { return is_target(glob, target); });
     };
     registered_ = std::ranges::any_of(registered_operators(), is_match) ? 1 : 0;
   }
   return registered_ == 1;
 }
 
-bool Pattern::has_word() const {
-  return std::ranges::any_of(
-      globs_, [](const Glob& glob) { return glob.prefix() == "placeholder" || glob.prefix() == "output"; });
+bool Pattern::has_word() const { return std::ranges::any_of(globs_, is_word); }
+
+std::vector<std::string> nearest_names(const std::string& text, const Pattern::Names& model) {
+  // What is around a name stays as it was written: "aten.itme.*".
+  constexpr const char* kAround = ".*";
+  const std::size_t begin = text.find_first_not_of(kAround);
+  if (begin == std::string::npos) return {};
+  const std::size_t end = text.find_last_not_of(kAround) + 1;
+  const std::string name = text.substr(begin, end - begin);
+  const bool is_last_part = name.find('.') == std::string::npos && (begin > 0 || end == text.size());
+  std::vector<std::string> names;
+  std::unordered_set<std::string> seen;
+  const auto add = [&](const std::string& candidate) {
+    std::string one(is_last_part ? QualifiedName(candidate).last() : candidate);
+    if (seen.insert(one).second) names.push_back(std::move(one));
+  };
+  for (const std::string& target : model.targets) add(std::string(without_overload(target)));
+  for (const std::string& type : model.types) add(public_alias(type));
+  for (const std::string& known : known_names()) add(std::string(without_overload(known)));
+  std::vector<std::string> nearest = find_nearest(name, names, 3);
+  for (std::string& found : nearest) found = text.substr(0, begin) + found + text.substr(end);
+  return nearest;
 }
 
 }  // namespace fxtrace

@@ -9,7 +9,7 @@
 
 #include "archive/security_finding.h"
 #include "rules/pattern.h"
-#include "support/glob.h"
+#include "support/name_pattern.h"
 
 namespace fxtrace {
 
@@ -36,7 +36,7 @@ struct Requirement {
   Pattern subject;
   Relation relation = Relation::kNone;  // only with is_negated
   std::optional<Pattern> object;        // of the first three
-  std::optional<Glob> path;             // of kWithin, instead: "@encoder.**"
+  std::optional<NamePattern> path;      // of kWithin, instead: "@encoder.**"
   std::int64_t count = 0;
 };
 

@@ -9,8 +9,8 @@
 
 #include "graph/call_order.h"
 #include "graph/each_graph.h"
+#include "graph/module_paths.h"
 #include "support/error.h"
-#include "support/glob.h"
 #include "support/nearest.h"
 #include "support/number_in.h"
 #include "support/qualified_name.h"
@@ -367,20 +367,9 @@ std::vector<std::string> find_modules(const GraphCollection& collection, const s
     if (path != pattern) asked = pattern;
     return {path};
   }
-  std::vector<std::string> paths;
-  if (pattern.find_first_of("*?[") != std::string::npos) {
-    const Glob glob(pattern);
-    for (const ModuleRecord& module : collection.modules) {
-      if (!module.alias_of && glob.matches(module.path)) paths.push_back(module.path);
-    }
-    if (paths.empty()) throw usage_error("no module's path matches '" + pattern + "'");
-    return paths;
-  }
-  for (const ModuleRecord& module : collection.modules) paths.push_back(module.path);
-  const std::string nearest = find_nearest(pattern, paths);
-  throw usage_error("the model has no module '" + pattern + "'",
-                    nearest.empty() ? std::vector<std::string>{}
-                                    : std::vector<std::string>{"did you mean " + shell_word(nearest) + "?"});
+  std::vector<std::string> paths = match_modules(collection, pattern);
+  if (paths.empty()) throw no_such_module(collection, pattern);
+  return paths;
 }
 
 }  // namespace fxtrace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <utility>
 
 #include "support/shell_word.h"
 
@@ -30,18 +31,31 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string find_nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  if (text.size() > 100) return {};
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(text.size() / 3, 1) + 1;
-  for (const auto& candidate : candidates) {
-    const std::size_t d = distance(text, candidate);
-    if (d < best_distance) {
-      best_distance = d;
-      best = candidate;
-    }
+std::vector<std::string> find_nearest(std::string_view text, const std::vector<std::string>& candidates,
+                                      std::size_t most) {
+  if (text.empty() || text.size() > 100) return {};
+  const std::string end = "." + std::string(text);
+  const std::size_t largest = std::max<std::size_t>(text.size() / 3, 1);
+  std::vector<std::pair<std::size_t, const std::string*>> found;
+  for (const std::string& candidate : candidates) {
+    const bool is_too_long = candidate.size() > text.size() + largest;
+    const std::size_t d = candidate.ends_with(end) ? 0
+                          : is_too_long            ? largest + 1
+                                                   : distance(text, candidate);
+    if (d <= largest) found.emplace_back(d, &candidate);
   }
-  return best;
+  std::ranges::stable_sort(found, {}, [](const auto& item) { return item.first; });
+  std::vector<std::string> names;
+  for (const auto& [d, name] : found) {
+    if (names.size() == most) break;
+    if (std::ranges::find(names, *name) == names.end()) names.push_back(*name);
+  }
+  return names;
+}
+
+std::string find_nearest(std::string_view text, const std::vector<std::string>& candidates) {
+  const std::vector<std::string> names = find_nearest(text, candidates, 1);
+  return names.empty() ? "" : names.front();
 }
 
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {

@@ -190,7 +190,9 @@ std::optional<std::string> TorchScriptArchive::saved_device(const TensorValue& t
 }
 
 std::string TorchScriptArchive::content_key(const TensorValue& tensor) const {
-  return tensor.storage ? zip_->content_key(prefix_ + tensor.storage->record, tensor.offset) : "";
+  // Scales and signs are not in the bytes.
+  if (!tensor.storage || is_quantized(tensor.dtype) || tensor.is_conjugated || tensor.is_negated) return "";
+  return zip_->content_key(prefix_ + tensor.storage->record, tensor.offset, tensor.sizes, tensor.strides);
 }
 
 std::optional<Constant> TorchScriptArchive::find_object_constant(const ObjectValue* object) const {
@@ -241,6 +243,7 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   if (is_dense && tensor.storage && tensor.storage->device.type != "meta" && tensor.storage->bytes != 0)
     result.record = tensor.storage->record;
   if (is_dense) result.data = elements(tensor, kMaxConstantElements);
+  result.content = content_key(tensor);
   return result;
 }
 

@@ -22,17 +22,14 @@ constexpr std::string_view kDtypes =
     "complex64 complex128 quint8 qint8 qint32 quint4x2 quint2x4 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
     "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 bits1x8 bits2x4 bits4x2 bits8 bits16 int1 int2 int3 "
     "int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7";
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDtypeAliases = {{
-    {"float", "float32"},
-    {"double", "float64"},
-    {"half", "float16"},
-    {"long", "int64"},
-    {"int", "int32"},
-    {"short", "int16"},
-    {"chalf", "complex32"},
-    {"cfloat", "complex64"},
-    {"cdouble", "complex128"},
-    {"bit", "uint1"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDtypeAliases = {{
+    // In front of sizes only: "u8" alone may be a dimension.
+    {"fp16", "float16"},     {"fp32", "float32"},       {"fp64", "float64"},   {"bf16", "bfloat16"},
+    {"f16", "float16"},      {"f32", "float32"},        {"f64", "float64"},    {"i8", "int8"},
+    {"i16", "int16"},        {"i32", "int32"},          {"i64", "int64"},      {"u8", "uint8"},
+    {"b8", "bool"},          {"float", "float32"},      {"double", "float64"}, {"half", "float16"},
+    {"long", "int64"},       {"int", "int32"},          {"short", "int16"},    {"chalf", "complex32"},
+    {"cfloat", "complex64"}, {"cdouble", "complex128"}, {"bit", "uint1"},
 }};
 constexpr std::array<std::string_view, 12> kDevices = {
     "cpu", "cuda", "xpu", "mps", "meta", "xla", "hip", "hpu", "mtia", "vulkan", "maia", "privateuseone",
@@ -118,15 +115,40 @@ class SpecReader {
     const auto value = SymInt::parse(text);
     // "+short" is no other dimension than "short".
     const std::string name = value ? value->text() : std::string(text);
-    if (find_dtype(name)) {
+    if (find_dtype(name) && !is_short(name)) {
       fail(shell_quoted(name) + " is a dtype; a tensor also needs its sizes: " + name + "[...]");
     }
     if (value) return *value;
+    if (const auto sizes = sizes_alone(text)) no_dtype(*sizes);
     fail(shell_quoted(text) + " is neither a tensor nor an integer expression");
   }
 
+  // "f32": as a dimension may be called.
+  static bool is_short(std::string_view name) {
+    return name.find_first_of("0123456789") != std::string_view::npos && name.size() <= 3;
+  }
+  // "1,3,224" of "1,3,224", "(1, 3, 224)" and "1x3x224".
+  static std::optional<std::string> sizes_alone(std::string_view text) {
+    if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+    std::string sizes(trimmed(text));
+    const bool is_by_x = sizes.find_first_not_of("0123456789x") == std::string::npos;
+    if (is_by_x) std::ranges::replace(sizes, 'x', ',');
+    const auto parts = split_sizes(sizes);
+    const bool are_sizes = parts.size() > 1 && std::ranges::all_of(parts, [](std::string_view part) {
+                             return SymInt::parse(part).has_value();
+                           });
+    return are_sizes ? std::optional(joined(parts, {}, ",")) : std::nullopt;
+  }
+  [[noreturn]] void no_dtype(const std::string& sizes) const {
+    fail("sizes need the dtype in front of them: float32[" + sizes + "], or int64[" + sizes +
+         "] for indices");
+  }
+
   std::string dtype(std::string_view name) const {
-    if (name.empty()) fail("missing dtype before the sizes");
+    if (name.empty()) {
+      const std::string_view text = trimmed(spec_.text);
+      no_dtype(std::string(text.substr(1, text.rfind(']') - 1)));
+    }
     if (auto known = find_dtype(name)) return *known;
     fail(shell_quoted(name) + " is not a dtype" +
          did_you_mean(without_prefix(name, "torch."), dtype_names()));

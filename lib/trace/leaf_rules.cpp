@@ -195,8 +195,29 @@ class Matcher {
     if (rule.path_glob) path_.emplace(*rule.path_glob);
   }
 
-  const Glob* type() const { return type_ ? &*type_ : nullptr; }
-  const Glob* path() const { return path_ ? &*path_ : nullptr; }
+  const Glob* type() const { return type_ ? &type_->glob() : nullptr; }
+  const Glob* path() const { return path_ ? &path_->glob() : nullptr; }
+
+  // Settles what bare names mean.
+  void settle(const std::vector<ModuleInfo>& infos, Modules& modules) {
+    const auto any_module = [&](const auto& matches) {
+      for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (!infos[i].alias_of && matches(i)) return true;
+      }
+      return false;
+    };
+    if (type_ && type_->is_bare()) {
+      type_->settle([&] {
+        types_.clear();
+        return any_module([&](std::size_t i) { return matches_type(infos[i].type); });
+      });
+      types_.clear();
+    }
+    if (path_ && path_->is_bare()) {
+      path_->settle(
+          [&] { return any_module([&](std::size_t i) { return matches_path(infos[i], i, modules); }); });
+    }
+  }
 
   bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
     return matches_name(info, module, modules) &&
@@ -207,17 +228,16 @@ class Matcher {
 
   // By its globs alone.
   bool matches_name(const ModuleInfo& info, std::size_t module, Modules& modules) {
-    if (type_ && (info.type.empty() || !matches_type(info.type))) return false;
-    if (path_ && (info.path.empty() || !modules.any_path(module, [this](const std::string& path) {
-          return path_->matches(path);
-        }))) {
-      return false;
-    }
-    return true;
+    return (!type_ || matches_type(info.type)) && (!path_ || matches_path(info, module, modules));
   }
 
  private:
+  bool matches_path(const ModuleInfo& info, std::size_t module, Modules& modules) const {
+    return !info.path.empty() &&
+           modules.any_path(module, [this](const std::string& path) { return path_->matches(path); });
+  }
   bool matches_type(const std::string& type) {
+    if (type.empty()) return false;
     const auto found = types_.find(type);
     if (found != types_.end()) return found->second;
     const bool result = type_->matches(type) || type_->matches(public_alias(type));
@@ -236,8 +256,7 @@ class Matcher {
   }
 
   const LeafRule& rule_;
-  std::optional<Glob> type_;
-  std::optional<Glob> path_;
+  std::optional<NamePattern> type_, path_;
   std::unordered_map<std::string, bool> types_;
 };
 
@@ -308,6 +327,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   const auto matches = [&](const std::string& text) {
     const LeafRule candidate = parse_leaf_rule(text, rule.leaf);
     Matcher matcher(candidate);
+    matcher.settle(infos, modules);
     for (std::size_t i = 0; i < infos.size(); ++i) {
       if (!infos[i].alias_of && matcher.matches(infos[i], i, modules)) return true;
     }
@@ -328,7 +348,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   }
   const std::string type = find_nearest(name, types);
   const std::string path = find_nearest(name, paths);
-  const std::string as_type = type.empty() || dotted ? type : "**." + type;
+  const std::string& as_type = type;
   const std::string as_path = path.empty() ? path : "@" + path;
   const auto& [first, second] = rule.type_glob ? std::tie(as_type, as_path) : std::tie(as_path, as_type);
   return first.empty() ? second : first;
@@ -337,6 +357,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
 // What is not known of modules that the rule matches by its globs; empty when all is.
 std::string untold_message(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
   Matcher matcher(rule);
+  matcher.settle(infos, modules);
   std::vector<std::string> untold;
   std::size_t count = 0;
   for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -381,8 +402,12 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
 LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
     : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {
   std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
-  for (const auto& rule : options.wrap_rules)
-    function_rules_.push_back({Glob(rule.glob), rule.glob, rule.wrap});
+  for (const auto& rule : options.wrap_rules) {
+    // Functions are known as they are called, each by a name with dots.
+    const NamePattern pattern(rule.glob);
+    function_rules_.push_back(
+        {pattern.is_bare() ? Glob("**." + rule.glob) : pattern.glob(), rule.glob, rule.wrap});
+  }
   function_rule_matched_.assign(function_rules_.size(), false);
 
   const bool asks = std::ranges::any_of(options.leaf_rules, [](const LeafRule& rule) {
@@ -391,6 +416,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     });
   });
   Modules modules(program, asks && told ? told() : std::vector<BoundProgram::Attributes>{});
+  for (Matcher& matcher : matchers) matcher.settle(program.modules(), modules);
   Candidates candidates(matchers);
   std::vector<bool> matched(matchers.size(), false);
   const auto& infos = program.modules();

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "support/glob.h"
+#include "support/name_pattern.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
@@ -23,7 +23,8 @@ LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 //   1. --max-depth N: a module N levels below the root, or deeper, is a leaf, whatever the rules say.
 //      Containers without a forward are not: their children are.
 //   2. The last of the user's rules that matches.  A rule matches when its type glob matches the type or its
-//      public alias, its path glob the path, and every predicate holds.
+//      public alias, its path glob the path, and every predicate holds.  Bare names may be last parts
+//      (support/name_pattern.h).
 //   3. torch.fx's default rule, unless options.default_leaves is off: modules of torch.nn and torch.ao.nn are
 //      leaves, except Sequential and what derives from it, containers without a forward, and the root.
 //

@@ -93,6 +93,9 @@ struct TraceOptions {
   std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
   std::vector<InputSpec> inputs;                        // likewise
   std::vector<DimensionRange> dimensions;
+  // Whether a dimension of an exported program may be 0 or 1 though torch.export took it for 2 or more, as it
+  // does with all: for costs and pictures.  Not in the JSON.
+  bool beyond_ranges = false;
   Defaults defaults = Defaults::kNeeded;
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "costs/graph_costs.h"
+#include "graph/text_form.h"
+#include "support/shell_word.h"
 #include "support/timer.h"
 #include "trace/hints.h"
 
@@ -39,6 +41,22 @@ std::string assumed_names(const GraphCollection& collection) {
   return names;
 }
 
+// What the model says to the inputs of the options, where it raises; empty where it does not.  A module that
+// raises is a leaf of the graph, so what is wrong with the inputs would show only there.
+std::string refusal(const GraphCollection& collection, const TraceOptions& options) {
+  if (options.inputs.empty()) return "";
+  for (const ModuleRecord& module : collection.modules) {
+    if (module.alias_of || !module.failure || module.failure->kind != FailureKind::kRaised) continue;
+    const Failure& failure = *module.failure;
+    std::string text = "with";
+    for (const InputSpec& input : options.inputs)
+      text += " --input " + shell_word(input.name + "=" + input.text);
+    text += " " + (failure.module.empty() ? "the root" : failure.module) + " raises " + failure.message;
+    return failure.source ? text + " (" + place_text(*failure.source) + ")" : text;
+  }
+  return "";
+}
+
 }  // namespace
 
 void warn_of(const std::vector<std::string>& warnings, const Listener& listener) {
@@ -69,6 +87,7 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
   }
   const Timer trace_time;
   TraceResult result = trace(*program, options, wanted.description);
+  if (const std::string text = refusal(result.collection, options); !text.empty()) listener.warning(text);
   const Timer cost_time;
   add_costs(result.collection);
   result.trace_time = trace_time.milliseconds();

@@ -1,3 +1,4 @@
+#include "writers/check_words.h"
 #include "writers/check_writers.h"
 #include "writers/json_parts.h"
 
@@ -36,25 +37,56 @@ void write_offence(JsonEmitter& json, const CheckReport& report, const Offence& 
   });
 }
 
+void write_counts(JsonEmitter& json, const auto& report) {
+  json.field("holds", report.holds());
+  json.field("errors", report.count(Severity::kError));
+  json.field("warnings", report.count(Severity::kWarning));
+}
+
+void write_fields(JsonEmitter& json, const CheckReport& report) {
+  json.key("model").object([&] { write_model_fields(json, report.model); });
+  json.field("path", check_words::path(report));
+  write_counts(json, report);
+  json.key("rules");
+  json.open_lines('[');
+  for (std::size_t i = 0; i < report.rules.size(); ++i) {
+    json.item();
+    write_rule(json, report, i);
+  }
+  json.close(']');
+  json.key("offences").list_lines(report.offences, [&](const Offence& offence) {
+    write_offence(json, report, offence);
+  });
+}
+
 }  // namespace
 
-void write_check_json(const CheckReport& report, std::ostream& out) {
+void write_check_json(const CheckReports& reports, std::ostream& out) {
   JsonEmitter json(out);
   json.document([&] {
     write_format(json, "fxtrace.check", 1);
-    json.key("model").object([&] { write_model_fields(json, report.model); });
-    json.field("holds", report.holds());
-    json.field("errors", report.count(Severity::kError));
-    json.field("warnings", report.count(Severity::kWarning));
-    json.key("rules");
-    json.open_lines('[');
-    for (std::size_t i = 0; i < report.rules.size(); ++i) {
-      json.item();
-      write_rule(json, report, i);
-    }
-    json.close(']');
-    json.key("offences").list_lines(report.offences, [&](const Offence& offence) {
-      write_offence(json, report, offence);
+    if (reports.models.size() == 1 && reports.unread.empty())
+      return write_fields(json, reports.models.front());
+    write_counts(json, reports);
+    json.key("reports").list_lines(reports.models, [&](const CheckReport& report) {
+      json.object_lines([&] { write_fields(json, report); });
+    });
+    json.key("unread").objects_lines(reports.unread, [&](const CheckReports::Unread& unread) {
+      json.field("path", unread.path);
+      json.field("message", unread.message);
+    });
+  });
+}
+
+void write_check_report(const CheckReport& report, std::ostream& out) {
+  JsonEmitter json(out);
+  json.document([&] {
+    write_fields(json, report);
+    json.key("unknown").objects_lines(report.unknown, [&](const CheckReport::Unknown& unknown) {
+      json.field("rule", unknown.rule);
+      json.field("name", unknown.name);
+      json.field("is_path", unknown.is_path);
+      json.key("nearest").list(unknown.nearest, [&](const std::string& name) { json.value(name); });
     });
   });
 }

@@ -53,20 +53,30 @@ void write_offences(const CheckReport& report, std::size_t at, std::ostream& out
   }
 }
 
-}  // namespace
+// Test suites and cases.
+struct Counts {
+  std::size_t tests = 0, failures = 0, errors = 0;
 
-void write_check_junit(const CheckReport& report, std::ostream& out) {
-  std::size_t failures = 0;
+  std::string attributes() const {
+    return attribute("tests", std::to_string(tests)) + attribute("failures", std::to_string(failures)) +
+           attribute("errors", std::to_string(errors));
+  }
+};
+
+Counts counts_of(const CheckReport& report) {
+  Counts counts{.tests = report.rules.size()};
   for (std::size_t rule = 0; rule < report.rules.size(); ++rule)
-    failures += report.rules[rule].severity == Severity::kError && report.count(rule) > 0 ? 1 : 0;
-  const std::string counts = attribute("tests", std::to_string(report.rules.size())) +
-                             attribute("failures", std::to_string(failures)) + attribute("errors", "0");
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" << attribute("name", "fxtrace check")
-      << counts << ">\n  <testsuite" << attribute("name", report.model.file) << counts << ">\n";
+    counts.failures += report.rules[rule].severity == Severity::kError && report.count(rule) > 0 ? 1 : 0;
+  return counts;
+}
+
+void write_suite(const CheckReport& report, std::ostream& out) {
+  const std::string& path = check_words::path(report);
+  out << "  <testsuite" << attribute("name", path) << counts_of(report).attributes() << ">\n";
   std::size_t at = 0;
   for (std::size_t index = 0; index < report.rules.size(); ++index) {
     const Rule& rule = report.rules[index];
-    out << "    <testcase" << attribute("classname", report.model.file) << attribute("name", rule.name);
+    out << "    <testcase" << attribute("classname", path) << attribute("name", rule.name);
     const std::size_t count = report.count(index);
     if (count == 0) {
       out << "/>\n";
@@ -88,7 +98,30 @@ void write_check_junit(const CheckReport& report, std::ostream& out) {
     out << "    </testcase>\n";
     at += count;
   }
-  out << "  </testsuite>\n</testsuites>\n";
+  out << "  </testsuite>\n";
+}
+
+void write_unread(const CheckReports::Unread& unread, std::ostream& out) {
+  out << "  <testsuite" << attribute("name", unread.path) << Counts{.tests = 1, .errors = 1}.attributes()
+      << ">\n    <testcase" << attribute("classname", unread.path) << attribute("name", "read")
+      << ">\n      <error" << attribute("type", "unread") << attribute("message", unread.message)
+      << "/>\n    </testcase>\n  </testsuite>\n";
+}
+
+}  // namespace
+
+void write_check_junit(const CheckReports& reports, std::ostream& out) {
+  Counts all{.tests = reports.unread.size(), .errors = reports.unread.size()};
+  for (const CheckReport& report : reports.models) {
+    const Counts counts = counts_of(report);
+    all.tests += counts.tests;
+    all.failures += counts.failures;
+  }
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" << attribute("name", "fxtrace check")
+      << all.attributes() << ">\n";
+  for (const CheckReport& report : reports.models) write_suite(report, out);
+  for (const CheckReports::Unread& unread : reports.unread) write_unread(unread, out);
+  out << "</testsuites>\n";
 }
 
 }  // namespace fxtrace

@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "support/printable.h"
 #include "writers/check_words.h"
@@ -10,9 +11,7 @@ namespace {
 
 constexpr std::size_t kMostOffences = 200;  // GitHub takes 65,536 characters in a comment, a MiB in a summary
 
-}  // namespace
-
-void write_check_markdown(const CheckReport& report, std::ostream& out) {
+void write_section(const CheckReport& report, std::ostream& out) {
   out << "**" << markdown_sentence(check_words::headline(report)) << "**\n";
   if (!report.offences.empty()) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
   std::size_t count = 0;
@@ -29,6 +28,23 @@ void write_check_markdown(const CheckReport& report, std::ostream& out) {
     out << "\n... and " << report.offences.size() - kMostOffences << " more\n";
   const std::string held = check_words::rules_that_hold(report);
   if (!held.empty()) out << "\nHolds: " << markdown_code(held) << "\n";
+}
+
+}  // namespace
+
+void write_check_markdown(const CheckReports& reports, std::ostream& out) {
+  bool is_first = true;
+  const auto separate = [&] {
+    if (!std::exchange(is_first, false)) out << "\n";
+  };
+  for (const CheckReport& report : reports.models) {
+    separate();
+    write_section(report, out);
+  }
+  for (const CheckReports::Unread& unread : reports.unread) {
+    separate();
+    out << "**" << markdown_sentence(short_line(unread.path + ": " + unread.message)) << "**\n";
+  }
 }
 
 }  // namespace fxtrace

@@ -1,5 +1,12 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <unordered_map>
 #include <vector>
 
 #include "support/json_emitter.h"
@@ -12,17 +19,36 @@
 namespace fxtrace {
 namespace {
 
-// A file as a reference relative to the repository, or as an absolute one.
+// A path as a reference relative to the repository, as GitHub takes it: without a scheme, and
+// percent-encoded.
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string uri = path.starts_with('/') ? "file://" : "";
+  std::string uri;
   for (const char c : path) {
     const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                           std::string_view("-._~/").find(c) != std::string_view::npos;
     const auto byte = static_cast<unsigned char>(c);
     uri += is_plain ? std::string(1, c) : std::string{'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  return uri.empty() ? "%2D" : uri;
+  return uri;
+}
+
+// The path that was given, from the folder that the program runs in: where GitHub's jobs have the repository.
+// What is outside of it has no place there, and no folder of this machine is told.
+std::string uri_of_model(const std::string& given) {
+  std::filesystem::path path = std::filesystem::path(given).lexically_normal();
+  if (path.is_absolute()) {
+    std::error_code failed;
+    path = path.lexically_relative(std::filesystem::current_path(failed));
+  }
+  const bool is_outside = path.empty() || *path.begin() == "..";
+  return uri_of(is_outside ? std::filesystem::path(given).filename().string() : path.string());
+}
+
+std::string uri_of_source(const SourceLocation& source) {
+  const std::string file = check_words::source_file(source);
+  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+  return uri_of(path.empty() || *path.begin() == ".." ? path.filename().string() : path.string());
 }
 
 // Braces and brackets are markup in SARIF's messages.
@@ -58,47 +84,108 @@ void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places
   });
 }
 
-void write_location(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
-  json.object([&] {
-    json.key("physicalLocation").object([&] {
-      const bool has_source = offence.source && !offence.source->file.empty();
-      json.key("artifactLocation").object([&] {
-        json.field("uri", uri_of(has_source ? offence.source->file : report.model.file));
-      });
-      if (!has_source || offence.source->line <= 0) return;
-      json.key("region").object([&] {
-        json.field("startLine", offence.source->line);
-        if (!offence.source->text.empty())
-          json.key("snippet").object([&] { json.field("text", offence.source->text); });
-      });
+void write_physical_location(JsonEmitter& json, const std::string& uri, std::int64_t line,
+                             const std::string& text = "") {
+  json.key("physicalLocation").object([&] {
+    json.key("artifactLocation").object([&] { json.field("uri", uri); });
+    json.key("region").object([&] {
+      json.field("startLine", line);
+      if (!text.empty()) json.key("snippet").object([&] { json.field("text", text); });
     });
-    if (!offence.places.empty()) write_logical_locations(json, offence.places);
   });
 }
 
-void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence) {
+// The same in every run, whatever other offences there are: GitHub tells by it which ones are new.  Lines of
+// a binary file cannot.
+std::string fingerprint(const CheckReport& report, const Offence& offence) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    hash = (hash ^ 0xFF) * 0x100000001b3ULL;
+  };
+  add(report.rules[offence.rule].name);
+  add(offence.message);
+  if (offence.source) add(offence.source->text);  // its line moves
+  for (const OffencePlace& place : offence.places) {
+    add(place.module);
+    add(place.record.value_or(""));
+  }
+  std::ostringstream text;
+  text << std::hex << hash << ":1";
+  return text.str();
+}
+
+void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence, std::size_t index) {
   const Rule& rule = report.rules[offence.rule];
   json.field("ruleId", short_line(rule.name));
-  json.field("ruleIndex", offence.rule);
+  json.field("ruleIndex", index);
   json.field("level", to_string(rule.severity));
   std::string text = short_line(offence.message);
   if (const std::string places = check_words::places(offence); !places.empty()) text += " (" + places + ")";
   if (rule.message) text += ". " + short_line(*rule.message);
-  write_message(json, "message", text);
-  json.key("locations");
-  json.open('[');
-  json.item();
-  write_location(json, report, offence);
-  json.close(']');
+  text = message_of(text);
+  const bool has_source = offence.source && !offence.source->file.empty();
+  const std::int64_t line = has_source ? std::max<std::int64_t>(offence.source->line, 1) : 1;
+  if (has_source) {  // a link to the related location
+    const std::string name = check_words::source_file(*offence.source) + ":" + std::to_string(line);
+    text += " at [" + message_of(short_line(name)) + "](1)";
+  }
+  json.key("message").object([&] { json.field("text", text); });
+  json.key("locations").objects(std::array{&report}, [&](const CheckReport* model) {
+    write_physical_location(json, uri_of_model(check_words::path(*model)), 1);
+    if (!offence.places.empty()) write_logical_locations(json, offence.places);
+  });
+  if (has_source) {
+    json.key("relatedLocations").objects(std::array{&*offence.source}, [&](const SourceLocation* source) {
+      json.field("id", 1);
+      write_physical_location(json, uri_of_source(*source), line, source->text);
+      write_message(json, "message", source->function.empty() ? "source" : short_line(source->function));
+    });
+  }
+  json.key("partialFingerprints").object([&] {
+    json.field("primaryLocationLineHash", fingerprint(report, offence));
+  });
   json.key("properties").object([&] {
     json.field("model", report.model.file);
     json.field("undecided", offence.is_undecided);
   });
 }
 
+// The rules of all models, each once.
+class AllRules {
+ public:
+  explicit AllRules(const CheckReports& reports) {
+    for (const CheckReport& report : reports.models) {
+      for (const Rule& rule : report.rules) {
+        if (indices_.try_emplace(rule.name, rules_.size()).second) rules_.push_back(&rule);
+      }
+    }
+  }
+  const std::vector<const Rule*>& rules() const { return rules_; }
+  std::size_t index_of(const Rule& rule) const { return indices_.at(rule.name); }
+
+ private:
+  std::vector<const Rule*> rules_;
+  std::unordered_map<std::string, std::size_t> indices_;
+};
+
+void write_invocation(JsonEmitter& json, const CheckReports& reports) {
+  json.field("executionSuccessful", reports.unread.empty());
+  if (reports.unread.empty()) return;
+  json.key("toolExecutionNotifications")
+      .objects_lines(reports.unread, [&](const CheckReports::Unread& unread) {
+        json.field("level", "error");
+        write_message(json, "message", short_line(unread.message));
+        json.key("locations").objects(std::array{&unread.path}, [&](const std::string* path) {
+          write_physical_location(json, uri_of_model(*path), 1);
+        });
+      });
+}
+
 }  // namespace
 
-void write_check_sarif(const CheckReport& report, std::ostream& out) {
+void write_check_sarif(const CheckReports& reports, std::ostream& out) {
+  const AllRules rules(reports);
   JsonEmitter json(out);
   json.document([&] {
     json.field("$schema",
@@ -112,12 +199,23 @@ void write_check_sarif(const CheckReport& report, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").objects_lines(report.rules,
-                                          [&](const Rule& rule) { write_sarif_rule(json, rule); });
+          json.key("rules").objects_lines(rules.rules(),
+                                          [&](const Rule* rule) { write_sarif_rule(json, *rule); });
         });
       });
-      json.key("results").objects_lines(report.offences,
-                                        [&](const Offence& offence) { write_result(json, report, offence); });
+      json.key("invocations").objects(std::array{&reports}, [&](const CheckReports* all) {
+        write_invocation(json, *all);
+      });
+      json.key("results");
+      json.open_lines('[');
+      for (const CheckReport& report : reports.models) {
+        for (const Offence& offence : report.offences) {
+          json.item();
+          json.object(
+              [&] { write_result(json, report, offence, rules.index_of(report.rules[offence.rule])); });
+        }
+      }
+      json.close(']');
     });
     json.close(']');
   });

@@ -9,9 +9,7 @@ namespace {
 
 constexpr std::size_t kMostTextOffences = 50;  // of a rule; JSON has all
 
-}  // namespace
-
-void write_check_text(const CheckReport& report, std::ostream& out, const TextLayout& layout) {
+void write_text(const CheckReport& report, std::ostream& out, const TextLayout& layout) {
   out << layout.paint(check_words::headline(report), kBold) << "\n";
   std::size_t at = 0;
   for (std::size_t rule = 0; rule < report.rules.size(); ++rule) {
@@ -39,6 +37,12 @@ void write_check_text(const CheckReport& report, std::ostream& out, const TextLa
   const std::string held = check_words::rules_that_hold(report);
   if (!held.empty() && !report.offences.empty())
     out << "\n" << layout.paint("holds", kBold) << "  " << held << "\n";
+}
+
+}  // namespace
+
+void write_check_text(const CheckReports& reports, std::ostream& out, const TextLayout& layout) {
+  for (const CheckReport& report : reports.models) write_text(report, out, layout);
 }
 
 }  // namespace fxtrace

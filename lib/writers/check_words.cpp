@@ -23,11 +23,15 @@ std::string list(const std::vector<std::string>& names, const char* what) {
 
 }  // namespace
 
+const std::string& path(const CheckReport& report) {
+  return report.path.empty() ? report.model.file : report.path;
+}
+
 std::string headline(const CheckReport& report) {
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
   const auto count = static_cast<std::int64_t>(report.rules.size());
-  const std::string file = short_line(report.model.file) + ": ";
+  const std::string file = short_line(path(report)) + ": ";
   if (broken == 0)
     return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
   const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");
@@ -65,10 +69,20 @@ std::string places(const Offence& offence) {
 
 std::string source(const Offence& offence) {
   if (!offence.source) return "";
-  // An absolute path is one of the machine that saved the model.
   SourceLocation source = *offence.source;
-  if (source.file.starts_with('/')) source.file.erase(0, source.file.rfind('/') + 1);
+  source.file = source_file(source);
   return short_line(place_text(source));
+}
+
+std::string source_file(const SourceLocation& source) {
+  const std::string& file = source.file;
+  if (!file.starts_with('/')) return file;
+  // That of a package says where in the package it is.
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    if (const std::size_t at = file.rfind(packages); at != std::string::npos)
+      return file.substr(at + packages.size());
+  }
+  return file.substr(file.rfind('/') + 1);
 }
 
 std::string rules_that_hold(const CheckReport& report) {

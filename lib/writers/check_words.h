@@ -8,6 +8,8 @@
 
 namespace fxtrace::check_words {
 
+// The model's file as it was given.
+const std::string& path(const CheckReport& report);
 // "model.pt2: 2 of 5 rules do not hold"
 std::string headline(const CheckReport& report);
 // "deny aten.item.*: no aten.item.*"
@@ -16,6 +18,8 @@ std::string rule(const Rule& rule);
 std::string places(const Offence& offence);
 // "net.py:12: return x.item()"; empty where it is not known.
 std::string source(const Offence& offence);
+// The source's file without the folders of the machine that saved the model: "pkg/net.py".
+std::string source_file(const SourceLocation& source);
 // "no-failed, max-params": the rules that nothing breaks.
 std::string rules_that_hold(const CheckReport& report);
 

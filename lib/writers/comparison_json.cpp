@@ -26,6 +26,13 @@ class Writer {
       json_.close(']');
       json_.key("counts").object_lines(
           [&] { for_each_kind([&](DifferenceKind kind) { counts(comparison, kind); }); });
+      json_.key("weights").object([&] {
+        json_.field("compared", comparison.weights.compared);
+        json_.field("differ", comparison.weights.differ);
+        json_.field("not_compared", comparison.weights.not_compared);
+        json_.field("bytes_before", comparison.weights.bytes_before);
+        json_.field("bytes_after", comparison.weights.bytes_after);
+      });
       json_.key("modules").list_lines(comparison.modules,
                                       [&](const ModuleDifferences& item) { module(item); });
     });

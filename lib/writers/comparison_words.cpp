@@ -8,6 +8,7 @@
 
 #include "graph/text_form.h"
 #include "support/columns.h"
+#include "support/number_in.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/utf8.h"
@@ -140,6 +141,14 @@ std::string parameter_text(const Difference& difference, const std::string& path
   return name + ": " + short_line(difference.field) + " " + change_text(difference);
 }
 
+std::string weight_text(const Difference& difference, const std::string& path) {
+  const auto bytes = [](const std::optional<std::string>& text) {
+    return number_in<std::int64_t>(text.value_or("")).value_or(0);
+  };
+  return short_line(QualifiedName(difference.subject).below(path)) + ": other content, " +
+         numbers(bytes(difference.before), bytes(difference.after), bytes_text);
+}
+
 std::string cost_text(const Difference& difference) {
   const auto size = [](const std::optional<std::string>& text) {
     return text ? SymInt::parse(*text) : std::nullopt;
@@ -186,6 +195,8 @@ std::string text_of(const Difference& difference, const ModuleDifferences& modul
       return module_text(difference, module);
     case DifferenceKind::kParameters:
       return parameter_text(difference, module.path);
+    case DifferenceKind::kWeights:
+      return weight_text(difference, module.path);
     case DifferenceKind::kOrder:
       return order_text(difference);
     case DifferenceKind::kCosts:
@@ -265,6 +276,23 @@ class Sayings {
   bool is_any_;
 };
 
+// "12 of 104 differ: 45.2 MiB, 3 not compared"
+std::string weights(const WeightCounts& counts) {
+  std::vector<std::string> parts;
+  if (counts.differ > 0) {
+    parts.push_back(with_separators(counts.differ) + " of " + with_separators(counts.compared) +
+                    (counts.differ == 1 ? " differs: " : " differ: ") +
+                    numbers(counts.bytes_before, counts.bytes_after, bytes_text));
+  } else if (counts.compared > 0) {
+    parts.push_back(counts.compared == 1 ? "the same"
+                                         : "all " + with_separators(counts.compared) + " the same");
+  }
+  if (counts.not_compared > 0)
+    parts.push_back((parts.empty() ? "" : with_separators(counts.not_compared) + " ") +
+                    std::string("not compared"));
+  return parts.empty() ? "none" : joined(parts);
+}
+
 std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
 
 }  // namespace
@@ -302,6 +330,8 @@ std::vector<Line> summary(const ModelComparison& comparison) {
   lines.emplace_back("Parameters",
                      with_counts(numbers(a.parameters.elements, b.parameters.elements, with_separators),
                                  counts(comparison, DifferenceKind::kParameters)));
+  if (comparison.told.has(DifferenceKind::kWeights))
+    lines.emplace_back("Weights", weights(comparison.weights));
   std::vector<std::string> nodes;
   add_text(nodes, counts(comparison, DifferenceKind::kNodes));
   add_text(nodes, rest(comparison, DifferenceKind::kNodes, a.nodes, b.nodes,

@@ -18,7 +18,7 @@ namespace fxtrace::comparison_words {
 std::string headline(const ModelComparison& comparison);
 std::string models(const ModelComparison& comparison);
 
-// Five: "Modules", "148 → 160: 13 added".
+// Six: "Modules", "148 → 160: 13 added".
 using Line = std::pair<std::string, std::string>;
 std::vector<Line> summary(const ModelComparison& comparison);
 

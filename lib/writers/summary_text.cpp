@@ -254,7 +254,7 @@ class SummaryTextWriter {
     std::istringstream in(text);
     std::string line;
     for (std::string word; in >> word;) {
-      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.width, kLeastTable)) {
+      if (!line.empty() && width(line) + 1 + width(word) > std::max(layout_.line(), kLeastTable)) {
         out_ << line << "\n";
         line = kIndent + word;
       } else {

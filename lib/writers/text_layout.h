@@ -20,8 +20,12 @@ inline constexpr const char* kCyan = "\033[36m";
 inline constexpr const char* kReset = "\033[0m";
 
 struct TextLayout {
-  std::size_t width = 100;  // columns of the terminal; lines of notes and totals may be longer
-  bool colour = false;      // also enables bars of each row's share
+  static constexpr std::size_t kAny = std::size_t{1} << 30;  // of files and pipes: nothing is cut there
+  std::size_t width = kAny;  // columns of the terminal; lines of notes and totals may be longer
+  bool colour = false;       // also enables bars of each row's share
+
+  // To which sentences are wrapped.
+  std::size_t line() const { return width == kAny ? 100 : width; }
 
   // Returns the text in one of the styles above, where there are colours.
   std::string paint(const std::string& text, const char* style) const {

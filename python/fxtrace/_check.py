@@ -55,6 +55,7 @@ class CheckReport:
     """True where no rule of severity "error" is broken."""
 
     file: str
+    path: str  # as it was given
     holds: bool
     errors: int
     warnings: int
@@ -137,6 +138,7 @@ def _offence(data: Mapping[str, Any]) -> Offence:
 def _report(data: Mapping[str, Any], messages: Sequence[Message]) -> CheckReport:
     return CheckReport(
         file=data["model"]["file"],
+        path=data["path"],
         holds=data["holds"],
         errors=data["errors"],
         warnings=data["warnings"],

@@ -91,11 +91,51 @@ def _similar(name: str, names: Mapping[str, object]) -> str:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """As in the program's rules: * matches within one dotted part, ** across parts, ? one character."""
-    parts = (
-        {"**": ".*", "*": "[^.]*", "?": "[^.]"}.get(part, re.escape(part)) for part in re.split(r"(\*\*|[*?])", pattern)
-    )
-    return re.compile("".join(parts), re.DOTALL)
+    """As lib/support/glob.h: * matches within one dotted part, ** across parts, ? one character, [abc] one of a set."""
+    special = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+
+    def translated(part: str) -> str:
+        if part.endswith("**."):  # a whole part, or none
+            return r"(?:.*\.)?"
+        if part.startswith("[") and part.endswith("]"):
+            return r"(?!\.)[" + ("^" if part[1] == "!" else "") + re.escape(part[1:-1].lstrip("!")).replace(r"\-", "-") + "]"
+        return special.get(part, re.escape(part))
+
+    parts = re.split(r"((?:(?<![^.])\*\*\.)+|\*\*|[*?]|\[!?[^\]]+\])", pattern)
+    return re.compile("".join(map(translated, parts)), re.DOTALL)
+
+
+def _type_names(type_: str | None) -> list[str]:
+    """A module's type and its public alias: torch.nn.modules.linear.Linear, torch.nn.Linear."""
+    if type_ is None:
+        return []
+    alias = re.fullmatch(r"(torch\.(?:ao\.)?nn(?:\.(?!modules\.)\w+)*)\.modules\.\w+\.(\w+)", type_)
+    return [type_, f"{alias[1]}.{alias[2]}"] if alias else [type_]
+
+
+def _target_names(node: Node) -> list[str]:
+    """What a pattern may call the node's target, an operator by its name without the overload as well."""
+    if node.op == "call_module":
+        return [node.target, *_type_names(node.scope.module_type)]
+    parts = node.target.split(".")
+    is_operator = len(parts) == 3 and parts[0] not in ("torch", "operator", "builtins", "math", "higher_order")
+    return [node.target, ".".join(parts[:2])] if node.op == "call_function" and is_operator else [node.target]
+
+
+def _matches(pattern: str, names_of: Callable[[Node], list[str]], nodes: Sequence[Node]) -> Callable[[Node], bool]:
+    """As lib/support/name_pattern.h: a name without a dot or a star that no node has is the last part of names."""
+
+    def last_parts(node: Node) -> list[str]:
+        names = names_of(node)
+        has_overload = len(names) == 2 and names[0].startswith(names[1] + ".")  # which is no last part
+        return [name.rpartition(".")[2] for name in names[1 if has_overload else 0 :]]
+
+    tests: list[tuple[re.Pattern[str], Callable[[Node], list[str]]]] = []
+    for text in pattern.replace("::", ".").split("|"):
+        glob = _glob(text)
+        is_bare = not set(text) & set(".*") and not any(glob.fullmatch(name) for node in nodes for name in names_of(node))
+        tests.append((glob, last_parts if is_bare else names_of))
+    return lambda node: any(glob.fullmatch(name) for glob, names in tests for name in names(node))
 
 
 @dataclass(frozen=True)
@@ -557,20 +597,18 @@ class GraphData:
     ) -> list[Node]:
         """The nodes for which everything that is given holds, in order.
 
-        `target`, `module` and `module_type` are globs as in the program's rules: `*` matches within one dotted part,
-        `**` across parts. `module` and `module_type` are those of the node's scope.
+        `target`, `module` and `module_type` are the patterns of `fxtrace check`: `*` matches within one dotted part,
+        `**` across parts, `|` separates several; a bare name (`Linear`, `relu`, `mlp`) that is none as it stands is the
+        last part of names. `target` is an operator with or without its overload, or the type of a called module.
+        `module` and `module_type` are those of the node's scope.
         """
-        globs: list[tuple[str | None, Callable[[Node], str]]] = [
-            (target, lambda node: node.target),
-            (module, lambda node: node.scope.module_path),
-            (module_type, lambda node: node.scope.module_type or ""),
+        given: list[tuple[str | None, Callable[[Node], list[str]]]] = [
+            (target, _target_names),
+            (module, lambda node: [node.scope.module_path]),
+            (module_type, lambda node: _type_names(node.scope.module_type)),
         ]
-        tests = [(_glob(pattern), text_of) for pattern, text_of in globs if pattern is not None]
-        return [
-            node
-            for node in self.nodes
-            if (op is None or node.op == op) and all(glob.fullmatch(text_of(node)) for glob, text_of in tests)
-        ]
+        tests = [_matches(pattern, names_of, self.nodes) for pattern, names_of in given if pattern is not None]
+        return [node for node in self.nodes if (op is None or node.op == op) and all(test(node) for test in tests)]
 
     @property
     def placeholders(self) -> list[Node]:

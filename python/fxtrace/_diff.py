@@ -75,6 +75,7 @@ class Comparison:
     equal: bool
     kinds: tuple[str, ...]
     counts: Mapping[str, Mapping[str, int]]  # by kind and change, told or not
+    weights: Mapping[str, int]  # tensors that both have: compared, differ, not_compared, bytes_before, bytes_after
     modules: tuple[ModuleDifferences, ...]
     messages: tuple[Message, ...]
 
@@ -140,6 +141,7 @@ def _comparison(data: Mapping[str, Any], messages: Sequence[Message]) -> Compari
         equal=data["equal"],
         kinds=tuple(data["kinds"]),
         counts=data["counts"],
+        weights=data["weights"],
         modules=tuple(
             ModuleDifferences(
                 path=module["path"],

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zipfile
 
@@ -161,7 +162,7 @@ def test_several_models(program, tmp_path):
     assert b"nested_exported.pt2: the rule holds" in done.stdout and b"failing_nested.pt: 1 of 1 rule" in done.stdout
     assert b"broken.pt2" in done.stderr
     run(program, NESTED, NESTED, "--no-failed", code=0)
-    run(program, NESTED, NESTED, "--json", code=2)
+    assert len(json.loads(run(program, NESTED, NESTED, "--json", code=0).stdout)["reports"]) == 2
 
 
 def test_collections(program, tmp_path):
@@ -338,6 +339,14 @@ def hostile_collection(program, tmp_path_factory) -> str:
     return str(path)
 
 
+def check_github_uri(uri: str) -> None:
+    """A path in the repository: relative, with forward slashes, percent-encoded, without a scheme."""
+    assert uri and all(0x21 <= ord(c) < 0x7F and c not in '<>"{}|\\^`' for c in uri)
+    parts = urllib.parse.urlsplit(uri)
+    assert not parts.scheme and not parts.netloc and not parts.query and not parts.fragment, uri
+    assert not uri.startswith("/") and not {".", "..", ""} & set(parts.path.split("/")), uri
+
+
 def check_sarif(document: dict) -> None:
     """What SARIF 2.1.0 requires of what is written."""
     assert document["version"] == "2.1.0" and document["$schema"].endswith("sarif-schema-2.1.0.json")
@@ -351,12 +360,11 @@ def check_sarif(document: dict) -> None:
     for result in one["results"]:
         assert identifiers[result["ruleIndex"]] == result["ruleId"]
         assert result["message"]["text"] and result["level"] in ("error", "warning")
-        for location in result["locations"]:
+        (location,) = result["locations"]
+        for location in [location, *result.get("relatedLocations", [])]:
             physical = location["physicalLocation"]
-            uri = physical["artifactLocation"]["uri"]
-            assert uri and all(0x21 <= ord(c) < 0x7F and c not in '<>"{}|\\^`' for c in uri)
-            if "region" in physical:
-                assert physical["region"]["startLine"] >= 1
+            check_github_uri(physical["artifactLocation"]["uri"])
+            assert physical["region"]["startLine"] >= 1
             places = [tuple(logical.items()) for logical in location.get("logicalLocations", [])]
             assert len(set(places)) == len(places) and all(dict(place)["fullyQualifiedName"] for place in places)
 
@@ -415,7 +423,7 @@ def test_formats(program, tmp_path):
     check_sarif(sarif)
     results = sarif["runs"][0]["results"]
     assert [result["level"] for result in results] == ["warning", "warning"]
-    assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("nested.py")
+    assert results[0]["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"].endswith("nested.py")
     markdown = run(program, NESTED, "--rules", rules, "--markdown").stdout.decode()
     assert "| warning | `deny aten.mul.*` | `aten.mul.Tensor is not allowed`<br>`No products.` |" in markdown
 
@@ -500,17 +508,18 @@ def run_action(folder: pathlib.Path, **inputs: str) -> tuple[int, str, str]:
 def test_action(workspace):
     code, summary, outputs = run_action(workspace, models="models/**/*.pt2", arguments="--no-failed --deny 'aten.item.*'")
     assert code == 0 and outputs == "sarif=fxtrace-sarif\n"
-    assert "**nested.pt2: all 2 rules hold**" in summary
-    check_sarif(json.loads((workspace / "fxtrace-sarif" / "models_nested.pt2.sarif").read_text()))
+    assert "**models/nested.pt2: all 2 rules hold**" in summary
+    check_sarif(json.loads((workspace / "fxtrace-sarif" / "fxtrace.sarif").read_text()))
 
     code, summary, log = run_action(workspace, models="models/*.pt2", arguments="--require 'torch.nn.Linear at-most 1'", sarif="out")
     assert code == 1 and "nested.pt2: 1 of 1 rule does not hold" in summary and "there are 4 torch.nn.Linear" in log
-    (result,) = json.loads((workspace / "out" / "models_nested.pt2.sarif").read_text())["runs"][0]["results"][:1]
+    (result,) = json.loads((workspace / "out" / "fxtrace.sarif").read_text())["runs"][0]["results"][:1]
     assert result["level"] == "error"
 
     code, summary, _ = run_action(workspace, models="models/*.pt2 models/**/*.pt", arguments="--no-failed")
     assert code == 1 and "failing one.pt: 1 of 1 rule does not hold" in summary and "nested.pt2: the rule holds" in summary
-    assert (workspace / "fxtrace-sarif" / "models_more_failing one.pt.sarif").exists()
+    sarif = (workspace / "fxtrace-sarif" / "fxtrace.sarif").read_text()
+    assert "models/more/failing%20one.pt" in sarif and "file:" not in sarif
 
     assert run_action(workspace, models="models/none-*.pt2")[0] == 2
     assert run_action(workspace, models="models/nested.pt2", arguments="--no-such-option")[0] == 2
@@ -564,6 +573,71 @@ def test_pre_commit(workspace, tmp_path):
         env={**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache")},
     )
     assert done.returncode == 1 and "failing one.pt: 1 of 1 rule does not hold" in done.stdout, done.stdout + done.stderr
+
+
+# --- several models ---
+
+
+def test_a_repository_of_three_models(program, workspace, monkeypatch):
+    """One report in each format, with paths that GitHub finds in the repository."""
+    monkeypatch.chdir(workspace)
+    shutil.copy(SAMPLES / "nested_scripted.pt", workspace / "models" / "ö #1.pt")
+    given = ["models/nested.pt2", "./models/more/failing one.pt", str(workspace / "models" / "ö #1.pt")]
+    rules = ["--no-failed", "--deny", "aten.mul"]
+    outputs = {name: run(program, *rules, f"--{name}", *given, code=1).stdout for name in ("json", "junit", "sarif", "markdown")}
+    document = json.loads(outputs["json"])
+    validator("check.schema.json").validate(document)
+    assert [report["path"] for report in document["reports"]] == given and document["unread"] == []
+    suites = ElementTree.fromstring(outputs["junit"])
+    assert [suite.get("name") for suite in suites] == given
+    assert int(suites.get("tests")) == sum(int(suite.get("tests")) for suite in suites) == 6
+    assert outputs["markdown"].count(b"\n**") + outputs["markdown"].startswith(b"**") == 3 and b"**models/nested.pt2: " in outputs["markdown"]
+    sarif = json.loads(outputs["sarif"])
+    check_sarif(sarif)
+    results = sarif["runs"][0]["results"]
+    paths = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+    assert set(map(urllib.parse.unquote, paths)) == {"models/nested.pt2", "models/more/failing one.pt", "models/ö #1.pt"}
+    assert all((workspace / urllib.parse.unquote(path)).is_file() for path in paths)
+    prints = [result["partialFingerprints"]["primaryLocationLineHash"] for result in results]
+    assert len({*zip(paths, prints, strict=True)}) == len(results)
+    assert str(workspace) not in outputs["sarif"].decode()
+
+    # One that cannot be read is told, and does not keep the others.
+    (workspace / "models" / "bad.pt").write_bytes(b"no model")
+    done = run(program, *rules, "--json", *given[:2], "models/bad.pt", "models/none.pt", code=3)
+    document = json.loads(done.stdout)
+    validator("check.schema.json").validate(document)
+    assert [item["path"] for item in document["unread"]] == ["models/bad.pt", "models/none.pt"] and not document["holds"]
+    assert len(document["reports"]) == 2 and done.stderr.decode().count("fxtrace: error:") == 2
+    errors = ElementTree.fromstring(run(program, *rules, "--junit", *given[:2], "models/bad.pt", code=3).stdout)
+    assert errors.get("errors") == "1"
+
+
+def test_names_that_nothing_has(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+
+    def refused(*words, models=(NESTED,)):
+        done = run(program, *models, *words, code=2)
+        assert not done.stdout
+        return done.stderr.decode()
+
+    assert "did you mean 'aten.item.*'" in refused("--deny", "aten.itme.*")
+    assert "'Linear'" in refused("--require", "Lineer followed-by Linear")
+    assert "is the path of no module" in refused("--require", "no Linear within @no.such.**")
+    assert "--op-schema" in refused("--deny", "mylib.*")
+    ops = tmp_path / "ops.txt"
+    ops.write_text("aten.linear\naten.rellu\n")
+    assert "did you mean 'aten.relu'" in refused("--ops", ops)
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [{"deny": "aten.itme", "name": "no sync"}]}))
+    assert "the rule 'no sync'" in refused("--rules", rules)
+    # Known and not there, declared, or in another model.
+    run(program, NESTED, "--deny", "aten.item", "--deny", "Conv2d", "--deny", "scaled_dot_product_attention", "--deny", "torchvision.*", code=0)
+    run(program, NESTED, "--deny", "mylib.*", "--op-schema", "mylib::op(Tensor x) -> Tensor", code=0)
+    other = str(SAMPLES / "failing_nested.pt")
+    own = next(module.type for module in fxtrace.trace(other).modules if module.type and not module.type.startswith("torch"))
+    assert "is no operator" in refused("--deny", own)
+    run(program, NESTED, other, "--deny", own, code=1)
 
 
 # --- size ---

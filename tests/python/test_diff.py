@@ -7,6 +7,7 @@ import random
 import resource
 import shutil
 import time
+import zipfile
 from collections.abc import Callable
 
 import fxtrace
@@ -15,9 +16,10 @@ import harness
 import hostile_collections
 import large_collections
 import pytest
+import torch
 
 SCHEMA = os.path.join(harness.ROOT, "schemas", "comparison.schema.json")
-KINDS = ["modules", "parameters", "nodes", "arguments", "shapes", "order", "costs", "guards", "names", "sources"]
+KINDS = ["modules", "parameters", "weights", "nodes", "arguments", "shapes", "order", "costs", "guards", "names", "sources"]
 
 
 def sample(name: str) -> str:
@@ -323,7 +325,7 @@ def check_edit(program, validate, bases, folder, number: int) -> str | None:
     before, after = folder / "before.json", folder / "after.json"
     before.write_text(json.dumps(base), encoding="utf-8")
     after.write_text(json.dumps(edited), encoding="utf-8")
-    comparison = diff(program, str(before), str(after), "--only", ",".join(kind for kind in KINDS if kind != "costs"))
+    comparison = diff(program, str(before), str(after), "--only", ",".join(kind for kind in KINDS if kind not in ("costs", "weights")))
     validate(comparison)
     found = told(comparison)
     kind, change, subject, field = expected
@@ -444,6 +446,125 @@ def test_python(program, monkeypatch):
     assert not fxtrace.diff(before, before, only="nodes")
     with pytest.raises(TypeError, match="unexpected keyword argument 'runs'"):
         fxtrace.diff(before, before, runs=2)
+
+
+# --- weights, by the checksums of the archives ---
+
+
+class Weighted(torch.nn.Module):
+    """Parameters of every kind of storage: their own, tied, a part of another, in another order, empty."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.first = torch.nn.Linear(6, 6)
+        self.tied = torch.nn.Linear(6, 6)
+        self.tied.weight = self.first.weight
+        self.turned = torch.nn.Parameter(torch.randn(6, 4).t())
+        whole = torch.randn(12, 6)
+        self.part = torch.nn.Parameter(whole[3:9])
+        self.register_buffer("empty", torch.empty(0, 3))
+        self.register_buffer("steps", torch.tensor(7))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.turned @ self.tied(self.first(x)).relu() @ self.part + self.steps + self.empty.sum()
+
+
+def saved(model: torch.nn.Module, path) -> str:
+    example = (torch.randn(6, 6),)
+    if str(path).endswith(".pt2"):
+        torch.export.save(torch.export.export(model.eval(), example), path)
+    else:
+        torch.jit.save(torch.jit.script(model.eval()) if "script" in path.name else torch.jit.trace(model.eval(), example), str(path))
+    return str(path)
+
+
+def weights_of(program, before: str, after: str) -> tuple[set[str], dict]:
+    """Which differ, and the counts."""
+    comparison = diff(program, before, after, "--only", "weights")
+    assert comparison["counts"]["weights"]["changed"] == comparison["weights"]["differ"]
+    assert comparison["equal"] == (comparison["weights"]["differ"] == 0)
+    return {subject for _, _, subject, _ in told(comparison)}, comparison["weights"]
+
+
+@pytest.mark.parametrize("ending", ["script.pt", "trace.pt", "export.pt2"])
+def test_weights(program, tmp_path, ending, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+    one = saved(Weighted(1), tmp_path / f"one_{ending}")
+    same = saved(Weighted(1), tmp_path / f"same_{ending}")
+    other = saved(Weighted(2), tmp_path / f"other_{ending}")
+    few = Weighted(1)
+    with torch.no_grad():
+        few.first.bias += 1
+    few = saved(few, tmp_path / f"few_{ending}")
+
+    differing, counts = weights_of(program, one, same)
+    assert not differing and counts["compared"] + counts["not_compared"] == 7 and counts["compared"] >= 6
+    differing, counts = weights_of(program, one, few)
+    assert differing == {"first.bias"} and counts["bytes_before"] == counts["bytes_after"] == 24
+    differing, counts = weights_of(program, one, other)
+    # What is a part of a larger record may be the same; else all that is random differs.
+    assert {"first.weight", "first.bias", "tied.bias", "turned"} <= differing <= {"first.weight", "first.bias", "tied.bias", "turned", "part"}
+    assert "tied.weight" not in differing and "steps" not in differing
+
+    text = program.stdout("diff", one, few).decode()
+    assert "Weights     1 of " in text and "first.bias" not in text and "bias: other content, 24 B" in program.stdout("diff", one, few, "--only", "weights").decode()
+    assert program.run("diff", one, few, "--fail-on", "weights").returncode == 1
+    assert program.run("diff", one, few, "--exit-code").returncode == 1
+    assert program.run("diff", one, few, "--exit-code", "--ignore", "weights").returncode == 0
+    assert program.run("diff", one, same, "--exit-code").returncode == 0
+    assert b"1 of " in program.stdout("diff", one, few, "--markdown")
+    assert fxtrace.diff(one, few, only="weights").weights["differ"] == 1
+    # A saved collection has no checksums.
+    collection = str(tmp_path / "one.json")
+    program.stdout("trace", one, "-o", collection)
+    assert "not compared" in program.stdout("diff", collection, few).decode()
+    assert diff(program, collection, few)["weights"]["compared"] <= 1  # the empty one
+
+
+def test_weights_of_both_kinds_and_of_other_types(program, tmp_path):
+    script, program_file = saved(Weighted(1), tmp_path / "script.pt"), saved(Weighted(1), tmp_path / "export.pt2")
+    assert not weights_of(program, script, program_file)[0]
+    half = saved(Weighted(1).to(torch.float16), tmp_path / "half_script.pt")
+    differing, counts = weights_of(program, script, half)
+    assert differing == {"first.weight", "first.bias", "tied.bias", "turned", "part"}
+    assert counts["bytes_before"] == 2 * counts["bytes_after"] == 4 * (36 + 6 + 6 + 24 + 36)
+    # Compressed records have the checksums of what is in them.
+    deflated = tmp_path / "deflated.pt"
+    with zipfile.ZipFile(script) as source, zipfile.ZipFile(deflated, "w", zipfile.ZIP_DEFLATED) as target:
+        for item in source.infolist():
+            target.writestr(item.filename, source.read(item))
+    assert weights_of(program, script, str(deflated)) == (set(), weights_of(program, script, script)[1])
+
+
+class Constants(torch.nn.Module):
+    """Large tensors that are no parameters: of a frozen model its weights, too."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.linear = torch.nn.Linear(40, 40)
+        self.plain = torch.randn(60, 60)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).sum() + (x.sum() * self.plain).sum()
+
+
+@pytest.mark.parametrize("ending", ["pt", "pt2"])
+def test_weights_that_are_constants(program, tmp_path, ending):
+    paths = []
+    for number, seed in enumerate([1, 1, 2]):
+        path = str(tmp_path / f"model{number}.{ending}")
+        model = Constants(seed).eval()
+        if ending == "pt":
+            torch.jit.save(torch.jit.freeze(torch.jit.script(model)), path)
+        else:
+            torch.export.save(torch.export.export(model, (torch.randn(2, 40),)), path)
+        paths.append(path)
+    assert diff(program, paths[0], paths[1])["equal"]
+    differing, counts = weights_of(program, paths[0], paths[2])
+    large = [name for name in differing if "bias" not in name]
+    assert len(large) == counts["differ"] - ("linear.bias" in differing) == 2 and counts["not_compared"] == 0
 
 
 # --- hostile collections ---

@@ -278,10 +278,15 @@ def test_options_repeat_the_run(program, programs, tmp_path):
         (["--dim", "z=1"], ["no dimension 'z'", "the dimensions are "]),
         (["--dim", "{rows}=201.."], ["does not overlap with 0..200, the range of {rows}"]),
         (["--dim", "{rows}=7", "--dim", "{rows}=8"], ["does not overlap with 7, the range of {rows}"]),
-        (
-            ["--input", "float32[1,2]"],
-            ["--input is only for TorchScript", "to narrow a dimension, use --dim; the dimensions are {rows} (0..200)"],
-        ),
+        (["--input", "z=float32[1,4]"], ["the program has no input 'z'", "the inputs are x, y, n"]),
+        (["--input", "float32[1,2,3]"], ["the program's input has 2 dimensions"]),
+        (["--input", "x=float32[1,2]"], ["size 1 is 4 in the program, fixed when it was exported"]),
+        (["--input", "x=int64[1,4]"], ["the program's input is of float32"]),
+        (["--input", "x=float32[batch,4]"], ["size 0 is {rows} in the program; give a number, or --dim a range"]),
+        (["--input", "x=float32[300,4]"], ["does not overlap with 0..200, the range of {rows}"]),
+        (["--input", "x=7"], ["the program's input is no integer"]),
+        (["--input", "n=float32[2]"], ["the program's input is no tensor"]),
+        (["--input", "x=float32[7,4]", "--dim", "{rows}=8"], ["does not overlap with 8"]),
         (["--dim", "{rows}"], ["--dim takes NAME=LO..HI"]),
     ],
 )
@@ -292,6 +297,38 @@ def test_errors(program, programs, options, messages):
     assert done.returncode == 2 and not done.stdout
     for message in messages:
         assert message.format(rows=rows) in done.stderr.decode()
+
+
+def test_sizes_of_inputs(program, programs):
+    """--input says what --dim and --concrete say."""
+    path = programs["sizes"]
+    x, y, n = (node["meta"] for node in program.trace(path)["graphs"][0]["nodes"][:3])
+    rows, (batch, _, length) = x["shape"][0], y["shape"]
+    graphs = program.trace(path, f"--dim={rows}=20", f"--dim={batch}=5", f"--dim={length}=9")["graphs"]
+    asked = program.trace(path, "--input", "x=float32[20,4]", "--input", "1=f32[5,3,9]")
+    assert asked["graphs"] == graphs and asked["options"] == {"input": {"x": "float32[20,4]", "1": "float32[5,3,9]"}}
+    assert program.trace(path, "--input", f"x=float32[{rows},4]")["graphs"] == program.trace(path)["graphs"]
+    assert program.trace(path, "--input", "n=3")["graphs"] != program.trace(path)["graphs"]
+
+
+def test_one_where_the_exporter_took_two(program, programs):
+    """For costs and pictures, and never for a graph that is to run."""
+    path = programs["sizes"]
+    collection = program.trace(path)
+    batch = collection["graphs"][0]["nodes"][1]["meta"]["shape"][0]
+    macs = json.loads(program.stdout("summary", path, "--json", f"--dim={batch}=2"))["totals"]["macs"]
+    for options in ([f"--dim={batch}=1"], ["--input", f"y=float32[1,3,{collection['graphs'][0]['nodes'][1]['meta']['shape'][2]}]"]):
+        done = program.run("summary", path, "--json", *options)
+        assert done.returncode == 0 and f"{batch} is 1, and the program was exported for 2.." in done.stderr.decode()
+        assert json.loads(done.stdout)["totals"]["macs"] != macs and batch not in str(json.loads(done.stdout)["totals"]["macs"])
+        assert program.run("render", path, *options, "-f", "dot").returncode == 0
+        done = program.run("trace", path, *options)
+        assert done.returncode == 2 and b"does not overlap" in done.stderr
+    # A range that somebody chose is not left.
+    assert program.run("summary", path, f"--dim={batch}=0..1").returncode == 2
+    bounded = programs["bodies"]
+    name = program.trace(bounded)["graphs"][0]["nodes"][0]["meta"]["shape"][0]
+    assert program.run("summary", bounded, f"--dim={name}=0").returncode == 0
 
 
 def test_a_wrong_number_is_noticed(program, programs):

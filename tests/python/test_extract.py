@@ -264,7 +264,7 @@ def test_python(program, monkeypatch):
     assert again.to_json() == part.to_json() and again.path == part.path
     ends = fxtrace.extract(path, start="mul", end=["add", "mul_1"])
     assert [node.name for node in ends.root if node.op == "call_function"][0] == "mul"
-    with pytest.raises(fxtrace.UsageError, match="there is no module 'stage.frist'"):
+    with pytest.raises(fxtrace.UsageError, match="the model has no module 'stage.frist'"):
         fxtrace.extract(path, module="stage.frist")
     with pytest.raises(TypeError, match="'nothing'"):
         fxtrace.extract(path, module="stage", nothing=1)

@@ -482,7 +482,10 @@ def test_looking_around():
     assert graph.placeholders == [graph["x"]]
     assert [node.name for node in graph.find(op="call_module")] == ["outer_good_linear"]
     assert [node.target for node in graph.find(target="aten.*.*")] == ["aten.sigmoid.default", "aten.mul.Tensor"]
-    assert graph.find(target="aten.*") == [] and len(graph.find(target="aten.**")) == 2
+    assert graph.find(target="aten.*") == graph.find(target="aten.**") == graph.find(target="aten::mul|sigmoid")
+    assert [node.target for node in graph.find(target="mul")] == ["aten.mul.Tensor"]
+    assert graph.find(target="Tensor") == graph.find(target="default") == [] and len(graph.find(target="Linear")) == 1
+    assert graph.find(module="outer.good.[a-k]*") == [] != graph.find(module="outer.good.[!a-k]*")
     assert (
         graph.find(module="outer.good.lin*")
         == graph.find(module_type="torch.**.Linear")

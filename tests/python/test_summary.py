@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import termios
+import time
 
 import harness
 import jsonschema_rs
@@ -220,6 +221,38 @@ def test_no_terminal_no_colour(program, net, tmp_path):
     assert run_in_terminal(program, 60, "summary", net, "-o", file) == ""
     with open(file, encoding="utf-8") as written:
         assert written.read() == text
+
+
+def test_nothing_is_cut_in_a_pipe(program, net, tmp_path, monkeypatch):
+    collection = json.loads(program.stdout("trace", net))
+    long = "a_package." + "with_a_name." * 20 + "AndAType"
+    collection["modules"][1]["type"] = long
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps(collection))
+    text = program.stdout("summary", str(path)).decode()
+    assert "AndAType" in text and "…" not in text
+    monkeypatch.setenv("COLUMNS", "40")
+    assert program.stdout("summary", str(path)).decode() == text
+    assert program.stdout("order", str(path)).decode().count("…") == program.stdout("order", net).decode().count("…")
+
+
+def test_progress_of_a_pipe(program, net):
+    """On a terminal, from the first second on, and nothing of it is left."""
+    outside, inside = pty.openpty()
+    with open(net, "rb") as file, subprocess.Popen(
+        [program.path, "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=inside
+    ) as process:
+        content = file.read()
+        process.stdin.write(content[:-1])
+        process.stdin.flush()
+        time.sleep(1.2)
+        process.stdin.write(content[-1:])
+        process.stdin.close()
+        assert process.wait(60) == 0
+    os.close(inside)
+    told = os.read(outside, 65536).decode()
+    os.close(outside)
+    assert told.startswith("\r\x1b[Kreading stdin: ") and told.endswith("\r\x1b[K")
 
 
 # --- beside torchinfo ---

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "rules/report_reader.h"
 #include "rules/rule_file.h"
 #include "sample_collection.h"
 #include "support/amount.h"
@@ -113,9 +114,9 @@ GraphCollection with_cost(const std::string& macs, const Lines& guards) {
   return collection;
 }
 
-std::string text_of(void (*write)(const CheckReport&, std::ostream&), const CheckReport& report) {
+std::string text_of(void (*write)(const CheckReports&, std::ostream&), const CheckReports& reports) {
   std::ostringstream out;
-  write(report, out);
+  write(reports, out);
   return out.str();
 }
 
@@ -243,6 +244,83 @@ TEST_CASE("check: what is inside of what", "[check]") {
         Lines{"aten.relu.default is within pkg.Block @ h.1%relu"});
   CHECK(required("no pkg.Block within pkg.Block").empty());
   CHECK(required("pkg.Block within pkg.Net").empty());
+}
+
+TEST_CASE("check: a bare name is the last part of names, and what nothing has is unknown", "[check]") {
+  CHECK(told(blocks(), deny_rule("item")) == told(blocks(), deny_rule("aten.item")));
+  CHECK(told(blocks(), deny_rule("Block")) == told(blocks(), deny_rule("pkg.Block")));
+  CHECK(required("relu within @h.0") == required("aten.relu within @h.0"));
+  CHECK(required("aten.relu within @1").empty());
+  CHECK(required("no aten.relu within @0").empty());
+  // Overloads are no last parts.
+  const auto unknown = [](Rule rule) {
+    std::string text;
+    for (const CheckReport::Unknown& one : report_of(blocks(), {std::move(rule)}).unknown) {
+      text += (text.empty() ? "" : "; ") + std::string(one.is_path ? "@" : "") + one.name;
+      for (const std::string& near : one.nearest) text += " " + near;
+    }
+    return text;
+  };
+  CHECK(unknown(deny_rule("self")).starts_with("self"));
+  // Known, and not there.
+  for (const char* text : {"aten.mm", "aten::mm", "aten.mm.*", "mm", "scaled_dot_product_attention", "Conv2d",
+                           "torch.nn.Conv2d", "torch.nn.modules.conv.*", "operator.getitem", "quantized.**",
+                           "getattr", "placeholder", "higher_order.cond", "torch.nn.functional.gelu",
+                           "torch.nn.Transformer", "torchvision.nms", "*.dequantize*"})
+    CHECK(unknown(deny_rule(text)).empty());
+  CHECK(unknown(deny_rule("aten.itme.*")).starts_with("aten.itme.* aten.item.*"));
+  CHECK(unknown(deny_rule("aten.item|aten.itme")).starts_with("aten.itme aten.item"));
+  CHECK(unknown(deny_rule("Lineer")).starts_with("Lineer Linear"));
+  CHECK(unknown(deny_rule("nn.Linear")).starts_with("nn.Linear torch.nn.Linear"));
+  CHECK(unknown(deny_rule("pkg.Blok")) == "pkg.Blok pkg.Block");
+  CHECK(unknown(deny_rule("mylib.*")) == "mylib.*");
+  CHECK(unknown(ops_rule("aten.relu\naten.rellu", "ops.txt")).starts_with("aten.rellu aten.relu"));
+  CHECK(unknown(require_rule("aten.relu followed-by Lineer")).starts_with("Lineer"));
+  CHECK(unknown(require_rule("no aten.relu within @g.*")) == "@g.*");
+  CheckedModel model;
+  const GraphCollection collection = blocks();
+  model.collection = &collection;
+  model.declared = {"mylib.op.default"};
+  CHECK(check({deny_rule("mylib.*")}, model).unknown.empty());
+}
+
+TEST_CASE("check: a report is read as it was written", "[check]") {
+  CheckReport report = report_of(blocks(), {no_failed_rule(), deny_rule("aten.item"), deny_rule("aten.mm"),
+                                            require_rule("no aten.relu within @g")});
+  report.path = "models/net.pt2";
+  report.rules[1].message = "why";
+  report.rules[2].severity = Severity::kWarning;
+  report.offences[0].source = SourceLocation{"net.py", 0, "forward", "x"};
+  REQUIRE(report.unknown.size() == 1);
+  std::ostringstream text, again;
+  write_check_report(report, text);
+  write_check_report(read_check_report(text.str(), "report"), again);
+  CHECK(text.str() == again.str());
+  CHECK_THROWS_AS(read_check_report("{\"model\": 1}", "report"), Error);
+}
+
+TEST_CASE("check: one report for several models", "[check]") {
+  CheckReport first = report_of(blocks(), {no_failed_rule()}),
+              second = report_of(blocks(), {deny_rule("aten.item")});
+  first.path = "a/net.pt2";
+  second.path = "./b c/net.pt2";
+  second.offences[0].source = SourceLocation{"/home/me/site-packages/pkg/net.py", 7, "forward", "x.item()"};
+  const CheckReports reports{{first, second}, {{"c.pt2", "it is cut off"}}};
+  const auto json = nlohmann::json::parse(text_of(write_check_json, reports));
+  CHECK(json["reports"][1]["path"] == "./b c/net.pt2");
+  CHECK(json["unread"][0]["path"] == "c.pt2");
+  CHECK(json["holds"] == false);
+  const auto run = nlohmann::json::parse(text_of(write_check_sarif, reports))["runs"][0];
+  CHECK(run["tool"]["driver"]["rules"].size() == 2);
+  CHECK(run["invocations"][0]["executionSuccessful"] == false);
+  const auto& result = run["results"][0];
+  CHECK(result["ruleIndex"] == 1);
+  CHECK(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "b%20c/net.pt2");
+  CHECK(result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "pkg/net.py");
+  CHECK(result["message"]["text"].get<std::string>().ends_with(" at [pkg/net.py:7](1)"));
+  const std::string junit = text_of(write_check_junit, reports);
+  CHECK(junit.find("tests=\"3\" failures=\"1\" errors=\"1\"") != std::string::npos);
+  CHECK(junit.find("<testsuite name=\"a/net.pt2\"") != std::string::npos);
 }
 
 TEST_CASE("check: what a leaf or a failed module calls cannot be told", "[check]") {
@@ -387,7 +465,7 @@ TEST_CASE("check: places of equal blocks are told as one", "[check]") {
   const CheckReport report = report_of(collection, {no_failed_rule(), rule});
   REQUIRE(report.offences.size() == 1);
   std::ostringstream out;
-  write_check_text(report, out, {});
+  write_check_text({{report}, {}}, out, {});
   CHECK(out.str() ==
         "net.pt2: 1 of 2 rules does not hold\n"
         "\n"
@@ -415,21 +493,23 @@ TEST_CASE("check: every format quotes what a file says", "[check]") {
   const CheckReport report = check(std::move(rules), model);
   REQUIRE(report.offences.size() == 3);
 
-  const auto json = nlohmann::json::parse(text_of(write_check_json, report));
+  const auto json = nlohmann::json::parse(text_of(write_check_json, {{report}, {}}));
   CHECK(json["offences"][1]["rule"].get<std::string>().starts_with("<b>&\"'`|]]>\x1b[31m\n"));
   CHECK(json["offences"][0]["places"][0]["module"].is_null());
-  const auto sarif = nlohmann::json::parse(text_of(write_check_sarif, report));
+  const auto sarif = nlohmann::json::parse(text_of(write_check_sarif, {{report}, {}}));
   const auto& result = sarif["runs"][0]["results"][1];
-  const auto& location = result["locations"][0]["physicalLocation"];
+  const auto& location = result["relatedLocations"][0]["physicalLocation"];
   CHECK(location["region"]["startLine"] == 3);
-  const auto uri = location["artifactLocation"]["uri"].get<std::string>();
-  CHECK(uri.starts_with("%3Cb%3E%26%22%27%60%7C%5D%5D%3E%1B%5B31m%0A"));
+  const std::string encoded = "%3Cb%3E%26%22%27%60%7C%5D%5D%3E%1B%5B31m%0A";
+  CHECK(location["artifactLocation"]["uri"].get<std::string>().starts_with(encoded));
+  const auto& model_location = result["locations"][0]["physicalLocation"];
+  CHECK(model_location["artifactLocation"]["uri"].get<std::string>().starts_with(encoded));
   CHECK(result["message"]["text"].get<std::string>().find("{{0}}\\[a\\](b)\\\\") != std::string::npos);
-  const std::string junit = text_of(write_check_junit, report);
+  const std::string junit = text_of(write_check_junit, {{report}, {}});
   CHECK(junit.find("&lt;b&gt;&amp;&quot;&#39;`|]]&gt;\\x1b[31m") != std::string::npos);
-  const std::string markdown = text_of(write_check_markdown, report);
+  const std::string markdown = text_of(write_check_markdown, {{report}, {}});
   std::ostringstream text;
-  write_check_text(report, text, {});
+  write_check_text({{report}, {}}, text, {});
   for (const std::string& written : {junit, markdown, text.str()}) {
     CAPTURE(written);
     CHECK(written.find('\x1b') == std::string::npos);

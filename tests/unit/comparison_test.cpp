@@ -218,7 +218,8 @@ TEST_CASE("compare tells modules that moved, and not what is in them") {
   b.parameters = {{"b.l.weight", ParameterKind::kParameter, {2, 3}, "float32", {}, {}}};
   CHECK(told(a, b) == Lines{"modules moved a as b"});
   b.parameters.front().shape = {4, 3};  // renamed, and changed
-  CHECK(told(a, b) == Lines{"modules moved a as b", "parameters changed a.l.weight shape: [2, 3] to [4, 3]"});
+  CHECK(told(a, b) == Lines{"modules moved a as b", "parameters changed a.l.weight shape: [2, 3] to [4, 3]",
+                            "weights changed a.l.weight bytes: 24 to 48"});
   b.modules[1].type = "pkg.B";
   b.modules[1].status = ModuleStatus::kFailed;
   b.modules[1].path = "a";
@@ -657,7 +658,7 @@ TEST_CASE("compare tells parameters, ties and uses") {
   b.parameters[1].alias_of = "w";
   b.unused_parameters = {"v"};
   CHECK(told(a, b) == Lines{"parameters changed w dtype: float32 to float16",
-                            "parameters changed v alias_of: none to w",
+                            "weights changed w bytes: 8 to 4", "parameters changed v alias_of: none to w",
                             "parameters changed v use: used to unused"});
 }
 
@@ -900,4 +901,39 @@ TEST_CASE("large graphs are compared in time that grows with their size", "[.vol
   const auto a = make(100'000);
   const auto b = make(50'000);
   CHECK(compare(a, b).count(DifferenceKind::kNodes) == 1);
+}
+
+TEST_CASE("compare tells weights by the checksums of records", "[comparison]") {
+  GraphCollection a, b;
+  const auto add = [&](const char* name, const char* before, const char* after,
+                       std::vector<std::int64_t> shape = {2}) {
+    ParameterRecord record{name, ParameterKind::kParameter, std::move(shape), "float32", {}, {}};
+    record.content = before;
+    a.parameters.push_back(record);
+    record.content = after;
+    b.parameters.push_back(std::move(record));
+  };
+  a.modules = b.modules = {{"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}}};
+  add("same", "1-8", "1-8");
+  add("other", "1-8", "2-8");
+  add("turned", "1-8/1,2", "2-8/1,2");
+  add("same_part", "1-64+2", "1-64+2");
+  add("empty", "", "", {0});
+  // The record has more than the tensor, or has it in another order; or there is no checksum.
+  add("part", "1-64", "2-64");
+  add("offset", "1-64+2", "1-64+4");
+  add("order", "1-8", "2-8/1,2");
+  add("unknown", "", "1-8");
+  a.parameters.push_back({"tied", ParameterKind::kParameter, {2}, "float32", {}, {"other"}});
+  b.parameters.push_back(a.parameters.back());
+  const ModelComparison comparison = compare(a, b);
+  CHECK(told(a, b) == Lines{"weights changed other bytes: 8 to 8", "weights changed turned bytes: 8 to 8"});
+  CHECK(comparison.weights.compared == 5);
+  CHECK(comparison.weights.differ == 2);
+  CHECK(comparison.weights.not_compared == 4);
+  CHECK(comparison.weights.bytes_before == 16);
+  ModelComparison left = comparison;
+  leave_out(left, DifferenceKind::kWeights);
+  CHECK(left.modules.empty());
+  CHECK_FALSE(left.is_equal());
 }

@@ -120,7 +120,8 @@ TEST_CASE("extract: modules, parameters and the order of the part", "[extract]")
   module.module = "a";
   CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module).find("a has no node") == 0);
   module.module = "b";
-  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "there is no module 'b'");
+  CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) ==
+        "the model has no module 'b'");
   module.module = "f";
   module.call = 2;
   CHECK(error_of("%x = placeholder[x]()\n%output = output[output](%x)", module) == "f has 1 calls, not 2");
@@ -232,6 +233,41 @@ TEST_CASE("extract: modes that the part runs in come along", "[extract]") {
   CHECK(part.find("%enter") != std::string::npos);
   CHECK(part.find("%leave") != std::string::npos);
   CHECK(part.find("%relu = placeholder") != std::string::npos);
+}
+
+TEST_CASE("extract: what a tensor that enters tells is no input", "[extract]") {
+  GraphCollection collection = collection_of(R"(
+      %x = placeholder[x]()
+      %relu = call_function[aten.relu.default](%x) -> Tensor
+      %size = call_function[aten.size.int](%x, 0)
+      %rows = call_function[aten.size.int](%relu, 0)
+      %sizes = call_function[aten.size.default](%relu)
+      %getitem = call_function[operator.getitem](%sizes, 1)
+      %mul = call_function[operator.mul](%rows, %getitem)
+      %add = call_function[operator.add](%mul, 3)
+      %item = call_function[aten.item.default](%x)
+      %view = call_function[aten.view.default](%relu, [%size, %add, %item])
+      %output = output[output](%view))");
+  Graph& graph = collection.graphs[0].graph;
+  graph.meta(NodeId{0}).shape = std::vector<Expression>{Expression::name("s0"), 4};
+  for (const std::uint32_t tensor : {0U, 1U, 9U}) graph.meta(NodeId{tensor}).type = "Tensor";
+  graph.meta(NodeId{1}).shape = std::vector<Expression>{8, Expression::name("s0")};
+  graph.meta(NodeId{2}).type = "int";
+  graph.meta(NodeId{2}).value = Expression::name("s0");
+  CHECK(print_graph(extracted(collection, nodes({"view"}, {"view"})).graphs[0].graph)
+            .find("placeholder[add]") == std::string::npos);
+  const GraphCollection part = extracted(collection, nodes({"view"}, {"view"}));
+  std::string text;
+  for (const NodeId id : part.graphs[0].graph.order()) {
+    const Node& node = part.graphs[0].graph.node(id);
+    text += node.name + "=" + *node.target + " ";
+  }
+  CHECK(
+      text ==
+      "relu=relu item=item size=aten.size.int rows=aten.size.int sizes=aten.size.default getitem=operator.getitem "
+      "mul=operator.mul add=operator.add view=aten.view.default output=output ");
+  CHECK(print_graph(part.graphs[0].graph).find("%size = call_function[aten.size.int](%relu, 1)") !=
+        std::string::npos);
 }
 
 TEST_CASE("extract: guards over what enters", "[extract]") {

@@ -151,15 +151,15 @@ TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
 
 TEST_CASE("leaf rules: what would have matched", "[leaf_rules]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"Linear", "**.Linear"},                          // the name of a type, as repr() has it
-      {"Conv2D", "**.Conv2d"},                          // misspelt
+      {"Conv2D", "Conv2d"},                             // misspelt
+      {"fc", "@fc"},                                    // the end of paths
       {"torch.nn.Conv2D", "torch.nn.Conv2d"},           //
       {"nn.Conv2d", "**.nn.Conv2d"},                    //
       {"stem.0", "@stem.0"},                            // a path
       {"layers.0.fc", "@**.layers.0.fc"},               // its end
       {"@layers.0.fc", "@**.layers.0.fc"},              //
       {"@torch.nn.Conv2d", "torch.nn.Conv2d"},          // a type
-      {"@Conv2d", "**.Conv2d"},                         //
+      {"@Conv2d", "Conv2d"},                            //
       {"@encoder.layer.0.fc", "@encoder.layers.0.fc"},  // misspelt
       {"nothing.like.it", ""},
   };
@@ -170,6 +170,29 @@ TEST_CASE("leaf rules: what would have matched", "[leaf_rules]") {
     const std::string text = "rule '" + std::string(rule) + "' matched nothing";
     CHECK(unmatched[0] == (*would == '\0' ? text : text + "; '" + would + "' would match"));
   }
+}
+
+TEST_CASE("leaf rules: a bare name is the last part of names where it is none as it stands", "[leaf_rules]") {
+  FakeModules program = sample();
+  program.add("fc", "Block");
+  program.add("deep", "pkg.Block");
+  program.add("deep.stem", "pkg.Net");
+  const auto leaf = [&](const char* rule) {
+    TraceOptions options = with_rules({rule});
+    options.default_leaves = false;
+    CHECK(LeafRules(options, program).unmatched().empty());
+    return leaves(program, options);
+  };
+  CHECK(leaf("Linear") == leaf("torch.nn.Linear"));
+  CHECK(leaf("Layer") == leaf("pkg.Layer"));
+  CHECK(leaf("[LM]ayer") == leaf("pkg.Layer"));
+  CHECK(leaf("@0") == "encoder.layers.0 stem.0");
+  CHECK(leaf("Linear@encoder.**") == "encoder.layers.0.fc encoder.layers.1.fc");
+  // As it stands.
+  CHECK(leaf("@fc") == "fc");
+  CHECK(leaf("@stem") == "stem");
+  CHECK(leaf("Block") == "fc");
+  CHECK(leaf("pkg.Block") == "deep");
 }
 
 TEST_CASE("leaf rules: predicates", "[leaf_rules]") {

@@ -415,7 +415,7 @@ neg -> sin
 sin -> cos
 )");
   options.focus = "a.bb";
-  CHECK_THROWS_WITH(text_of(collection, options), "--focus a.bb: the model has no such module");
+  CHECK_THROWS_WITH(text_of(collection, options), "the model has no module 'a.bb'");
 }
 
 TEST_CASE("pictures: a focus on a container, another name, a leaf", "[pictures]") {
