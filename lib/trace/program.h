@@ -62,6 +62,7 @@ struct ConstantInfo {
   std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
   std::string dtype;
   std::string type;  // class of an object
+  std::vector<StoredPart> stored = {};  // the tensors that it holds
 };
 
 class GraphTracer;
