@@ -145,14 +145,14 @@ void CostArguments::apply(const Config& config, GraphCollection& first, GraphCol
   add_custom_costs(config, first);
   add_custom_costs(config, second);
   check_custom_costs({&first, &second}, console);
-  for (GraphCollection* collection : {&first, &second}) {
-    const GraphCollection& other = collection == &first ? second : first;
-    std::vector<GivenSizes> own;
-    for (const GivenSizes& given : at) {
-      if (has_sizes(*collection, given) || !has_sizes(other, given)) own.push_back(given);
-    }
-    if (!own.empty()) note_ranges(*collection, set_sizes(*collection, own), console);
+  std::vector<GivenSizes> of_first, of_second;
+  for (const GivenSizes& given : at) {
+    const bool is_in_first = has_sizes(first, given), is_in_second = has_sizes(second, given);
+    if (is_in_first || !is_in_second) of_first.push_back(given);
+    if (is_in_second) of_second.push_back(given);
   }
+  if (!of_first.empty()) note_ranges(first, set_sizes(first, of_first), console);
+  if (!of_second.empty()) note_ranges(second, set_sizes(second, of_second), console);
 }
 
 }  // namespace fxtrace::cli

@@ -19,12 +19,14 @@
 #include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
+#include "costs/at_sizes.h"
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/shell_word.h"
 #include "support/words.h"
+#include "writers/summary_words.h"
 #include "writers/summary_writers.h"
 
 namespace fxtrace::cli {
@@ -94,6 +96,27 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
+// A peak that many expressions may be is known at sizes.
+void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
+  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
+  const auto example = summary_words::example_sizes(summary);
+  std::vector<GivenSizes> sizes;
+  for (const std::string& name : names_of_sizes(collection)) {
+    const auto known = example.sizes.find(name);
+    if (known == example.sizes.end()) return;
+    sizes.push_back({name, {known->second}});
+  }
+  if (sizes.empty()) return;
+  try {
+    GraphCollection there = collection;
+    set_sizes(there, sizes);
+    const auto& cost = there.graphs.front().cost;
+    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
+  } catch (const Error&) {
+    // The model does not take these.
+  }
+}
+
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
@@ -117,6 +140,7 @@ ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& gi
   TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
   arguments.costs.apply(config, result.collection, console);
   ModelSummary summary = summarize_model(result.collection);
+  add_example_peak(result.collection, summary);
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
     const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
@@ -140,6 +164,7 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
     GraphCollection collection = read_saved_collection(arguments.trace.any(), input, console);
     arguments.costs.apply(config, collection, console);
     summary = summarize_model(collection);
+    add_example_peak(collection, summary);
   } else {
     summary = summarize_trace(arguments, config, input, info, isolated, console);
   }

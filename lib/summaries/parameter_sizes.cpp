@@ -50,7 +50,7 @@ void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string&
 }
 
 void TensorTotal::add(const ParameterRecord& record) {
-  add_saturated(tensors, record.is_packed() ? std::ssize(record.stored) : 1);
+  add_saturated(tensors, 1);
   add_saturated(elements, element_count(record));
   add_saturated(bytes, byte_count(record));
   for_each_stored(record, [&](const auto&, const std::string& dtype) { dtypes.insert(dtype); });

@@ -12,12 +12,12 @@
 
 namespace fxtrace {
 
-// The total of several tensors, with tied ones counted once.
+// The total of several tensors, with tied ones counted once; packed parameters are one.
 struct TensorTotal {
   std::int64_t tensors = 0, elements = 0, bytes = 0;
   std::set<std::string> dtypes, devices;
 
-  // Adds a tensor, or the tensors of packed parameters; totals saturate at 2^63-1.
+  // Both saturate at 2^63-1.
   void add(const ParameterRecord& record);
   void add(const std::vector<std::int64_t>& shape, const std::string& dtype);
 };

@@ -289,12 +289,13 @@ std::vector<Line> totals(const ModelSummary& summary) {
   }
   if (summary.has_costs() && !summary.macs) lines.emplace_back("MACs", "not known");
   if (summary.has_costs() && summary.activation_bytes) {
-    std::string text = at_example(bytes_or_expression(*summary.activation_bytes, example));
-    const auto peak = summary.peak_bytes ? summary.peak_bytes->evaluate(example.sizes) : std::nullopt;
-    if (peak) {
-      text += ", at most " + bytes_text(*peak) + " at a time";
-      if (!summary.peak_bytes->is_number()) text += " at " + example.text;
-    }
+    const std::string bytes = bytes_or_expression(*summary.activation_bytes, example);
+    const bool is_example = bytes.starts_with("~");
+    const auto peak = summary.peak_bytes ? summary.peak_bytes->evaluate(example.sizes) : summary.example_peak;
+    std::string text = bytes.substr(is_example ? 1 : 0);
+    if (peak) text += ", at most " + bytes_text(*peak) + " at a time";
+    if (is_example || (peak && !(summary.peak_bytes && summary.peak_bytes->is_number())))
+      text += " at " + example.text;
     lines.emplace_back("Activations", text);
   }
   return lines;

@@ -87,6 +87,13 @@ def test_commands(program, net, tmp_path):
     assert summarize(program, script, *named)["totals"]["macs"] == macs
     diff = json.loads(program.stdout("diff", path, script, "--input", "x=float32[b,3,h,w]", *at, "--only", "costs", "--json"))
     assert {diff["before"]["macs"], diff["after"]["macs"]} == {macs}
+    fixed = str(tmp_path / "fixed.pt2")
+    torch.export.save(torch.export.export(Net().eval(), (torch.zeros(5, 3, 31, 40),)), fixed)
+    names = [dim for dim in summarize(program, path)["inputs"][0]["shape"] if isinstance(dim, str)]
+    sizes = ",".join(f"{name}={size}" for name, size in zip(names, (5, 31, 40)))
+    for pair in ((path, fixed), (fixed, path)):
+        diff = json.loads(program.stdout("diff", *pair, "--at", sizes, "--only", "costs", "--json"))
+        assert diff["before"]["macs"] == diff["after"]["macs"] == macs and diff["equal"]
     page = tmp_path / "page.html"
     program.stdout("render", path, *at, "-o", str(page))
     assert "s77" not in re.sub(r"<style.*?</style>", "", page.read_text(), flags=re.S).split('"guards"')[0][-100:]
