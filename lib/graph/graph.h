@@ -136,7 +136,8 @@ class Graph {
   std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions, interned
 };
 
-// A tensor that is part of what one name stands for: of a script object, or of a tensor of a class of its own.
+// A tensor that is part of what one name stands for: of a script object, or of a tensor of a class of its
+// own.
 struct StoredPart {
   std::string name;  // as torch calls it there: "weight", "qdata"
   std::vector<std::int64_t> shape;

@@ -84,7 +84,7 @@ struct GraphCollection {
     const char* kind_text() const { return is_torchscript() ? "TorchScript" : "exported program"; }
   };
   Model model;
-  std::string options_json = "{}";  // the trace's options, as a JSON object on one line
+  std::string options_json = "{}";       // the trace's options, as a JSON object on one line
   std::vector<CustomCost> custom_costs;  // of these options; the last of a name counts
   std::vector<ModuleRecord> modules;
   std::vector<ParameterRecord> parameters;

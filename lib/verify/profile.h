@@ -19,8 +19,8 @@ struct Profile {
   Sizes sizes;                              // of named dimensions
 };
 
-// Runs the graph to warm up, then `given_runs` times, or, where that is 1, until it has run for a second; and returns
-// the run with the median time.  A leaf is measured as a whole.  Throws RunError.
+// Runs the graph to warm up, then `given_runs` times, or, where that is 1, until it has run for a second; and
+// returns the run with the median time.  A leaf is measured as a whole.  Throws RunError.
 Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts& parts,
                       const std::function<std::vector<RunValue>()>& inputs, std::int64_t given_runs);
 
