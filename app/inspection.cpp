@@ -11,6 +11,7 @@
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
+#include "writers/json_parts.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -131,7 +132,9 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
   for (const auto& constant : inspection.constants) {
     if (rows.size() > kMaxConstants) break;
     if (constant.dtype.empty()) {
-      rows.push_back({constant.name, constant.type, ""});
+      std::int64_t bytes = 0;
+      for (const StoredPart& part : constant.stored) add_saturated(bytes, byte_count(part.shape, part.dtype));
+      rows.push_back({constant.name, constant.type, bytes == 0 ? "" : with_separators(bytes)});
       continue;
     }
     const Meta tensor{.type = {},
@@ -222,13 +225,15 @@ void signature_json(const MethodInfo& method, JsonEmitter& json) {
   ports_json("outputs", method.outputs, false, json);
 }
 
-// Of what is no tensor, its type.
+// Of a script object its type, and what it holds.
 void tensor_json(bool is_tensor, const std::vector<std::int64_t>& shape, const std::string& dtype,
-                 const std::string& type, JsonEmitter& json) {
+                 std::optional<std::int64_t> bytes, const std::string& type,
+                 const std::vector<StoredPart>& stored, JsonEmitter& json) {
   json.field("shape", is_tensor ? std::optional(shape) : std::nullopt);
   json.field("dtype", is_tensor ? std::optional(dtype) : std::nullopt);
-  json.field("bytes", is_tensor ? std::optional(byte_count(shape, dtype)) : std::nullopt);
-  if (!is_tensor) json.field("type", type);
+  json.field("bytes", bytes);
+  if (!type.empty() || !is_tensor) json.field("type", type);
+  write_stored(json, stored);
 }
 
 void module_json(const ModuleRecord& module, const ModuleSizes& sizes,
@@ -268,9 +273,9 @@ Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& 
   }
   inspection.constants = std::move(traced.description.constants);
   for (const auto& constant : inspection.constants) {
-    if (!constant.dtype.empty()) inspection.constants_total.add(constant.shape, constant.dtype, "cpu");
+    if (!constant.dtype.empty()) inspection.constants_total.add(constant.shape, constant.dtype);
+    for (const StoredPart& part : constant.stored) inspection.constants_total.add(part.shape, part.dtype);
   }
-  inspection.constants_total.devices.clear();
   inspection.collection = std::move(collection);
   return inspection;
 }
@@ -339,13 +344,18 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
     json.key("parameters").objects(collection.parameters, [&](const ParameterRecord& parameter) {
       json.field("name", parameter.name);
       json.field("kind", to_string(parameter.kind));
-      tensor_json(parameter.kind != ParameterKind::kCustomObject, parameter.shape, parameter.dtype,
-                  parameter.type, json);
+      const bool is_tensor = parameter.kind != ParameterKind::kCustomObject;
+      tensor_json(is_tensor, parameter.shape, parameter.dtype,
+                  is_tensor ? std::optional(byte_count(parameter)) : std::nullopt, parameter.type,
+                  parameter.stored, json);
       json.field("alias_of", parameter.alias_of);
     });
     json.key("constants").objects(inspection.constants, [&](const ConstantInfo& constant) {
       json.field("name", constant.name);
-      tensor_json(!constant.dtype.empty(), constant.shape, constant.dtype, constant.type, json);
+      const bool is_tensor = !constant.dtype.empty();
+      tensor_json(is_tensor, constant.shape, constant.dtype,
+                  is_tensor ? std::optional(byte_count(constant.shape, constant.dtype)) : std::nullopt,
+                  constant.type, constant.stored, json);
     });
     write_compiled_models(inspection.compiled, json);
   });

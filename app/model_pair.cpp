@@ -55,27 +55,27 @@ class PairReader {
   PairReader(const Config& config, Isolated& isolated, Console& console)
       : config_(config), isolated_(isolated), console_(console) {}
 
-  const GraphCollection& read(const InputFile& input, const FileInfo& info, const FileInfo& other) {
+  GraphCollection& read(const InputFile& input, const FileInfo& info, const FileInfo& other) {
     const bool differ = is_traceable(info.kind) && is_traceable(other.kind) && info.kind != other.kind;
     return read_model_or_collection(differ ? config_for(config_, info.kind) : config_, false, input,
                                     isolated_, console_);
   }
 
   // TorchScript, as the program was exported.
-  const GraphCollection& read_beside(const GraphCollection& program, const InputFile& input,
-                                     const FileInfo& info, const FileInfo& other) {
-    const GraphCollection* found = find_fitting(program, input, info);
+  GraphCollection& read_beside(const GraphCollection& program, const InputFile& input, const FileInfo& info,
+                               const FileInfo& other) {
+    GraphCollection* found = find_fitting(program, input, info);
     if (found == nullptr) return read(input, info, other);
     const std::size_t failed = count_failed(*found);
     if (failed == 0) return *found;
-    const GraphCollection& plain = read(input, info, other);
+    GraphCollection& plain = read(input, info, other);
     return count_failed(plain) < failed ? plain : *found;
   }
 
  private:
   // Traced with the program's inputs, or those of the options; null where the model does not take these.
-  const GraphCollection* find_fitting(const GraphCollection& program, const InputFile& input,
-                                      const FileInfo& info) {
+  GraphCollection* find_fitting(const GraphCollection& program, const InputFile& input,
+                                const FileInfo& info) {
     for (const bool has_names : {true, false}) {
       Config config = config_for(config_, info.kind);
       const bool has_inputs = speak_of_inputs(config.options);
@@ -118,11 +118,11 @@ ModelPair read_model_pair(const Config& config, const InputFile& first, const In
   const FileInfo other = identify(second);
   const auto is_script = [](const FileInfo& file) { return file.kind == FileKind::kTorchScript; };
   const bool second_first = is_script(info) && !is_script(other);
-  const GraphCollection* before = nullptr;
-  const GraphCollection* after = nullptr;
+  GraphCollection* before = nullptr;
+  GraphCollection* after = nullptr;
   const auto read = [&](bool is_second) {
     isolated.reads(is_second ? 1 : 0);
-    const GraphCollection*& collection = is_second ? after : before;
+    GraphCollection*& collection = is_second ? after : before;
     const GraphCollection* known = is_second ? before : after;
     const InputFile& input = is_second ? second : first;
     const FileInfo& own = is_second ? other : info;

@@ -10,8 +10,8 @@
 namespace fxtrace::cli {
 
 struct ModelPair {
-  const GraphCollection& before;
-  const GraphCollection& after;
+  GraphCollection& before;
+  GraphCollection& after;
 };
 
 // Each is as of read_model_or_collection().  An option that files of one kind alone take goes to the model of

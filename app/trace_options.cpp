@@ -23,6 +23,9 @@ const OptionRow* list_row(const OptionRow* row) {
   return &*std::find_if(option_table().begin(), option_table().end(), is_it);
 }
 
+// Costs can be told of what is traced already, too.
+bool is_cost(const OptionRow& row) { return row.key != nullptr && std::string_view(row.key) == "cost"; }
+
 }  // namespace
 
 void TraceArguments::add_to(CLI::App& app, bool with_passes) {
@@ -56,8 +59,14 @@ CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+bool TraceArguments::any() const {
+  return config_file_ || std::ranges::any_of(given_, [](const Given& given) { return !is_cost(*given.row); });
+}
+
 bool TraceArguments::any_but_passes() const {
-  const auto is_other = [](const Given& given) { return given.row->group != kPasses; };
+  const auto is_other = [](const Given& given) {
+    return given.row->group != kPasses && !is_cost(*given.row);
+  };
   return config_file_ || std::any_of(given_.begin(), given_.end(), is_other);
 }
 

@@ -34,8 +34,8 @@ class TraceArguments {
   bool has(std::string_view option, const std::string& text) const;
   const std::optional<std::string>& config_file() const { return config_file_; }
 
-  // Returns whether the command line has any of these options.
-  bool any() const { return config_file_ || !given_.empty(); }
+  // Returns whether the command line has any of these options, --cost aside.
+  bool any() const;
   // Returns the same without options of graph passes.
   bool any_but_passes() const;
 

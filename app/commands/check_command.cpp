@@ -16,6 +16,7 @@
 
 #include "app/answer.h"
 #include "app/commands/commands.h"
+#include "app/cost_arguments.h"
 #include "app/files.h"
 #include "app/isolation.h"
 #include "app/model.h"
@@ -47,6 +48,7 @@ constexpr AnswerRow<CheckReports> kCheckFormats[] = {
     {{".md", "--markdown", "write GitHub's Markdown"}, write_plain<write_check_markdown>}};
 
 struct CheckArguments : ModelArguments {
+  CostArguments costs;
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
@@ -138,8 +140,9 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
                 Console& console) {
   const Config config = config_for_costs(given, info.kind);
   try {
-    const GraphCollection& collection =
+    GraphCollection& collection =
         read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+    arguments.costs.apply(config, collection, console);
     model.model = collection.model;
     model.collection = &collection;
     const bool is_saved = info.kind == FileKind::kText;
@@ -360,6 +363,7 @@ Command make_check_command(CLI::App& app) {
                "nothing in the file that would have a reader run code, write elsewhere or use memory without "
                "measure: pickles, machine code, paths, sizes, libraries")
       ->group(group);
+  arguments->costs.add_to(app, group);
   arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_check(*arguments, console); };

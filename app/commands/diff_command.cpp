@@ -10,6 +10,7 @@
 
 #include "app/answer.h"
 #include "app/commands/commands.h"
+#include "app/cost_arguments.h"
 #include "app/graphviz.h"
 #include "app/isolation.h"
 #include "app/model.h"
@@ -48,6 +49,7 @@ constexpr DiffFormatRow kDiffFormats[] = {
     {DiffFormat::kPage, {".html"}}};
 
 struct DiffArguments : ModelArguments {
+  CostArguments costs;
   std::string before, after;
   std::optional<std::string> only, ignore, fail_on;
   bool exit_code = false;
@@ -112,7 +114,8 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
          Console& console) {
   if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
-  const auto& [before, after] = read_model_pair(config, first, second, isolated, console);
+  const auto [before, after] = read_model_pair(config, first, second, isolated, console);
+  arguments.costs.apply(config, before, after, console);
   const DiffArguments::Kinds kinds = arguments.kinds();
   const DiffFormat format = arguments.format().kind;
   const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
@@ -187,6 +190,7 @@ Command make_diff_command(CLI::App& app) {
   add_kinds("--fail-on", arguments->fail_on, "exit code 1 when there is a difference of one of these kinds");
   app.add_flag("--exit-code", arguments->exit_code, "exit code 1 when there is any that is told")
       ->group(group);
+  arguments->costs.add_to(app, group);
   arguments->answer.add_to(app, " (pictures are of both models in one)");
   arguments->add_to(app);
   return [arguments](Console& console) { return run_diff(*arguments, console); };

@@ -9,6 +9,7 @@
 
 #include "app/answer.h"
 #include "app/commands/commands.h"
+#include "app/cost_arguments.h"
 #include "app/isolation.h"
 #include "app/option_checks.h"
 #include "app/output.h"
@@ -34,6 +35,7 @@ std::vector<AnswerFormat> order_formats() {
 }
 
 struct OrderArguments : ModelArguments {
+  CostArguments costs;
   std::string model;
   std::optional<std::string> buckets;
   AnswerArguments answer{order_formats()};
@@ -60,9 +62,11 @@ std::optional<std::int64_t> OrderArguments::bucket_bytes() const {
 
 int order(const OrderArguments& arguments, const Config& config, const TextLayout& layout,
           const InputFile& input, Output& output, Isolated& isolated, Console& console) {
-  const GraphCollection& collection =
+  GraphCollection& collection =
       read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+  arguments.costs.apply(config, collection, console);
   UseOrder& order = isolated.keep(order_of_use(collection));
+  if (!arguments.costs.at.empty()) add_macs(collection, order);
   if (const auto bytes = arguments.bucket_bytes()) make_buckets(order, *bytes);
   output.write([&](std::ostream& out) {
     switch (arguments.format()) {
@@ -110,6 +114,7 @@ Command make_order_command(CLI::App& app) {
   add_last_value(app, "Order", "--buckets", arguments->buckets, "SIZE",
                  "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their "
                  "first uses; one that is larger is a bucket by itself");
+  arguments->costs.add_to(app, "Order");
   arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_order(*arguments, console); };

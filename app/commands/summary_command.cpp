@@ -13,14 +13,20 @@
 #include <CLI/CLI.hpp>
 
 #include "app/answer.h"
+#include "app/cost_arguments.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
+#include "costs/at_sizes.h"
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
+#include "support/error.h"
+#include "support/nearest.h"
 #include "support/shell_word.h"
+#include "support/words.h"
+#include "writers/summary_words.h"
 #include "writers/summary_writers.h"
 
 namespace fxtrace::cli {
@@ -44,15 +50,36 @@ constexpr SummaryFormat kSummaryFormats[] = {
 constexpr std::size_t kMostSummaryRows = 100;
 
 struct SummaryArguments : ModelArguments {
+  CostArguments costs;
   std::string model;
   std::optional<std::int64_t> depth;
   std::optional<std::string> sort;
   std::optional<bool> fold;
+  std::vector<CostColumn> columns;
   AnswerArguments answer{kSummaryFormats};
 
   // Throws Error(kUsage).
   const SummaryFormat& format() const { return kSummaryFormats[answer.format()]; }
 };
+
+// Of "weights,intensity", each once.
+std::vector<CostColumn> read_columns(const std::string& text) {
+  static const std::vector<std::string> names{"weights", "kv-cache", "intensity"};
+  std::vector<CostColumn> columns;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string name = text.substr(at, end - at);
+    at = end + 1;
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      throw usage_error("--columns: there is no column '" + name + "'" + did_you_mean(name, names),
+                        {"the columns are " + joined(names)});
+    }
+    const auto column = static_cast<CostColumn>(found - names.begin());
+    if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
+  }
+  return columns;
+}
 
 // What is shown of it, and how.
 void shape(ModelSummary& summary, const SummaryArguments& arguments) {
@@ -67,6 +94,27 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "macs") sort_rows(summary, SortKey::kMacs);
   if (arguments.sort == "params") sort_rows(summary, SortKey::kParameters);
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
+}
+
+// A peak that many expressions may be is known at sizes.
+void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
+  if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
+  const auto example = summary_words::example_sizes(summary);
+  std::vector<GivenSizes> sizes;
+  for (const std::string& name : names_of_sizes(collection)) {
+    const auto known = example.sizes.find(name);
+    if (known == example.sizes.end()) return;
+    sizes.push_back({name, {known->second}});
+  }
+  if (sizes.empty()) return;
+  try {
+    GraphCollection there = collection;
+    set_sizes(there, sizes);
+    const auto& cost = there.graphs.front().cost;
+    if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
+  } catch (const Error&) {
+    // The model does not take these.
+  }
 }
 
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
@@ -89,13 +137,18 @@ ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& gi
   wanted.description = true;
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
-  const TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
+  arguments.costs.apply(config, result.collection, console);
   ModelSummary summary = summarize_model(result.collection);
+  add_example_peak(result.collection, summary);
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
-    if (constant.dtype.empty()) continue;
-    summary.constants.add(constant.shape, constant.dtype, "cpu");
-    add_saturated(summary.dtypes[constant.dtype], byte_count(constant.shape, constant.dtype));
+    const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
+      summary.constants.add(shape, dtype);
+      add_saturated(summary.dtypes[dtype], byte_count(shape, dtype));
+    };
+    if (!constant.dtype.empty()) add(constant.shape, constant.dtype);
+    for (const StoredPart& part : constant.stored) add(part.shape, part.dtype);
   }
   if (lacks_inputs) {
     if (const auto hint = shape_hint(arguments, result)) console.remark("hint", *hint);
@@ -108,12 +161,16 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   ModelSummary summary;
   if (may_be_collection(input, info)) {
-    summary = summarize_model(read_saved_collection(arguments.trace.any(), input, console));
+    GraphCollection collection = read_saved_collection(arguments.trace.any(), input, console);
+    arguments.costs.apply(config, collection, console);
+    summary = summarize_model(collection);
+    add_example_peak(collection, summary);
   } else {
     summary = summarize_trace(arguments, config, input, info, isolated, console);
   }
   const std::size_t failed = summary.failed.size();
   const auto modules = summary.modules;
+  summary.columns = arguments.columns;
   shape(summary, arguments);
   output.write([&](std::ostream& out) { arguments.format().write(summary, out, layout); });
   if (failed == 0 || !config.strict) return kDone;
@@ -158,6 +215,16 @@ Command make_summary_command(CLI::App& app) {
                  "submodules of a module with the largest first; of expressions what they are with 128 for "
                  "each dimension. Default: in the order of the model")
       ->check(one_of({"macs", "params", "bytes"}));
+  app.add_option_function<std::string>(
+         "--columns",
+         [raw = arguments.get()](const std::string& text) {
+           for (const CostColumn column : read_columns(text)) raw->columns.push_back(column);
+         },
+         "columns besides: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
+         "attention), intensity (operations for each byte that is read or written)")
+      ->type_name("NAME,..")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group(table);
   CLI::Option* fold = app.add_flag_callback(
       "--fold", [arguments] { arguments->fold = true; },
       "one row for equal blocks in a row; the default of tables for people");
@@ -167,6 +234,7 @@ Command make_summary_command(CLI::App& app) {
          "a row for each module; the default of --json and --csv")
       ->group(table)
       ->excludes(fold);
+  arguments->costs.add_to(app, table);
   arguments->answer.add_to(app);
   arguments->add_to(app, false);
   return [arguments](Console& console) { return run_summary(*arguments, console); };

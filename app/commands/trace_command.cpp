@@ -25,6 +25,7 @@ namespace fxtrace::cli {
 namespace {
 
 struct TraceCommandArguments : ModelArguments {
+  CostArguments costs;  // of render
   std::string file;
   FormatArguments format;
 };
@@ -89,7 +90,9 @@ std::string hint_text(const Hint& hint) {
 // Traces the model, runs the passes of the configuration and writes the collection; what failed is told on
 // the console.
 int trace_and_write(const InputFile& input, const FileInfo& info, const Config& config,
-                    const FormatArguments& format, Output& output, Isolated& isolated, Console& console) {
+                    const TraceCommandArguments& arguments, Output& output, Isolated& isolated,
+                    Console& console) {
+  const FormatArguments& format = arguments.format;
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   Wanted wanted;
   wanted.hint = true;
@@ -103,6 +106,7 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
   const Timer pass_time;
   run_passes(config.passes, collection, console);
   const std::string pass_text = pass_time.milliseconds();
+  arguments.costs.apply(config, collection, console);
   const Timer write_time;
   output.write([&](std::ostream& out) { format.write(collection, out); });
   log::timings("load " + result.load_time + ", trace " + result.trace_time + ", passes " + pass_text +
@@ -129,6 +133,7 @@ int render_collection(const TraceCommandArguments& arguments, const Config& conf
       isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
   run_passes(config.passes, collection, console);
   add_to_options(config.passes, collection);
+  arguments.costs.apply(config, collection, console);
   const Timer timer;
   output.write([&](std::ostream& out) { arguments.format.write(collection, out); });
   log::info("wrote it in " + timer.milliseconds());
@@ -147,7 +152,7 @@ int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& c
     const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
     if (is_render && !is_traceable(info.kind))
       return render_collection(arguments, config, input, output, isolated, console);
-    return trace_and_write(input, info, config, arguments.format, output, isolated, console);
+    return trace_and_write(input, info, config, arguments, output, isolated, console);
   });
 }
 
@@ -186,6 +191,7 @@ Command make_render_command(CLI::App& app) {
       "  fxtrace render model.json --pass functional -o functional.json\n");
   app.add_option("FILE", arguments->file, "the model file or a collection's JSON file, or - for stdin")
       ->required();
+  arguments->costs.add_to(app, "Pictures");
   arguments->format.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_trace(*arguments, true, console); };

@@ -1,5 +1,6 @@
 #include "archive/state_dict.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -24,6 +25,8 @@ constexpr std::size_t kMaxTensors = 200'000;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxStorageKey = 64;
 constexpr int kMaxWrappers = 4;
+constexpr std::size_t kMaxAttribute = 64;  // bytes of an attribute's name
+constexpr std::size_t kMaxParts = 16;      // tensors in a tensor
 
 // The classes of torch's typed storages.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kStorageTypes = {{
@@ -77,9 +80,45 @@ class Reader {
     }
     // A tensor with attributes, or of a class of its own: (function, type, the function's arguments,
     // attributes).
-    if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3)
+    if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3) {
+      if (is_util(arguments[0], "_rebuild_wrapper_subclass") && arguments.size() >= 4)
+        return wrapper(machine_.parts(arguments[2]), arguments[3], wrappers + 1);
       return find_made(arguments[0], arguments[2], wrappers + 1);
+    }
     return std::nullopt;
+  }
+
+  // (class, dtype, sizes, strides, offset, ...), and its attributes: a dict, or (dict, slots).
+  std::optional<StoredTensor> wrapper(std::span<const Id> arguments, Id state, int wrappers) const {
+    constexpr std::size_t kStrides = 3;
+    if (arguments.size() <= kStrides) return std::nullopt;
+    auto sizes = find_integers(arguments[2]);
+    auto strides = find_integers(arguments[kStrides]);
+    const auto dtype = find_dtype(arguments[1]);
+    if (machine_.value(state).kind == PickleKind::kTuple && !machine_.parts(state).empty())
+      state = machine_.parts(state)[0];
+    if (!sizes || !strides || !dtype || machine_.value(state).kind != PickleKind::kDict) return std::nullopt;
+    StoredTensor tensor;
+    for (const auto& [key, value] : machine_.items(state)) {
+      const auto& name = machine_.value(key);
+      if (name.kind != PickleKind::kString || name.text.size() > kMaxAttribute) continue;
+      auto part = find_tensor(value, wrappers);
+      if (!part) continue;
+      if (std::ranges::any_of(part->sizes, [](std::int64_t size) { return size < 0; })) return std::nullopt;
+      std::vector<StoredTensor> parts = std::move(part->parts);
+      if (parts.empty()) parts.push_back(std::move(*part));
+      for (StoredTensor& inner : parts) {
+        if (tensor.parts.size() == kMaxParts) return std::nullopt;
+        inner.name = std::string(name.text) + (inner.name.empty() ? "" : "." + inner.name);
+        tensor.parts.push_back(std::move(inner));
+      }
+    }
+    if (tensor.parts.empty()) return std::nullopt;
+    tensor.storage = tensor.parts.front().storage;
+    tensor.sizes = std::move(*sizes);
+    tensor.strides = std::move(*strides);
+    tensor.dtype = *dtype;
+    return tensor;
   }
 
   // (storage, offset, sizes, strides, requires_grad, hooks), and in version 3 the dtype behind them.
@@ -160,15 +199,19 @@ std::string read_pickle(const ZipArchive& saved, const std::string& name) {
 }
 
 // `stored`: the pickle's bytes in the archive.
-std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t stored) {
-  PickleMachine machine(pickle);
+std::optional<Id> run(PickleMachine& machine, std::uint64_t stored) {
   const std::size_t most = PickleMachine::max_opcodes(stored);
   const auto end = machine.run(most);
   if (end == PickleMachine::End::kLimit) {
     throw input_error("refusing its pickle: more than " + std::to_string(most) + " steps");
   }
-  const auto dict = machine.find_result();
-  if (end != PickleMachine::End::kStop || !dict || machine.value(*dict).kind != PickleKind::kDict) {
+  return end == PickleMachine::End::kStop ? machine.find_result() : std::nullopt;
+}
+
+std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t stored) {
+  PickleMachine machine(pickle);
+  const auto dict = run(machine, stored);
+  if (!dict || machine.value(*dict).kind != PickleKind::kDict) {
     throw input_error("the pickle is damaged or is not a dict of tensors");
   }
   const Reader reader(machine);
@@ -199,6 +242,19 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t st
   return tensors;
 }
 
+// The keys of its storages, in the archive that has the pickle.
+void set_content(StoredTensor& tensor, const ZipArchive& saved, const std::string& pickle) {
+  const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
+  std::vector<std::string> keys;
+  for (StoredTensor& part : tensor.parts) {
+    set_content(part, saved, pickle);
+    keys.push_back(part.content);
+  }
+  tensor.content = tensor.parts.empty() ? saved.content_key(folder + "data/" + tensor.storage, tensor.offset,
+                                                            tensor.sizes, tensor.strides)
+                                        : joined_content_keys(keys);
+}
+
 }  // namespace
 
 std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
@@ -206,11 +262,23 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
     const ZipArchive saved(archive, record);
     const std::string pickle = find_pickle(saved);
     std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle), saved.stored_size(pickle));
-    const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
-    for (StoredTensor& tensor : tensors)
-      tensor.content =
-          saved.content_key(folder + "data/" + tensor.storage, tensor.offset, tensor.sizes, tensor.strides);
+    for (StoredTensor& tensor : tensors) set_content(tensor, saved, pickle);
     return tensors;
+  } catch (const Error& error) {
+    throw input_error("record " + std::string(record) + ": " + error.what());
+  }
+}
+
+std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record) {
+  try {
+    const ZipArchive saved(archive, record);
+    const std::string name = find_pickle(saved);
+    const std::string pickle = read_pickle(saved, name);
+    PickleMachine machine(pickle);
+    const auto value = run(machine, saved.stored_size(name));
+    auto tensor = value ? Reader(machine).find_tensor(*value) : std::nullopt;
+    if (tensor) set_content(*tensor, saved, name);
+    return tensor;
   } catch (const Error& error) {
     throw input_error("record " + std::string(record) + ": " + error.what());
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ struct StoredTensor {
   std::string dtype;          // "float32"
   bool is_parameter = false;  // saved as a torch.nn.Parameter
   std::string content;        // ZipArchive::content_key()
+  // Of a tensor of a class of its own (a wrapper subclass): the tensors that it is made of, by their paths in
+  // it.  Its sizes, strides and dtype are those that it shows, and its storage is the first one's.
+  std::vector<StoredTensor> parts = {};
 };
 
 // Returns the tensors of the dict in the record, in its order.  Reads only the record's directory and pickle,
@@ -26,5 +30,8 @@ struct StoredTensor {
 // Error(kInput) when the record does not exist, is damaged, was not written by torch.save, or is built to
 // exhaust time or memory.
 std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record);
+// Returns the tensor that torch.save wrote into the record by itself; nothing for any other value.  Throws
+// likewise.
+std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record);
 
 }  // namespace fxtrace

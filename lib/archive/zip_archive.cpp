@@ -555,6 +555,15 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
   return is_by_rows ? key : key + "/" + layout;
 }
 
+std::string joined_content_keys(const std::vector<std::string>& keys) {
+  std::string joined;
+  for (const std::string& key : keys) {
+    if (key.empty()) return {};
+    joined += (joined.empty() ? "" : ";") + key;
+  }
+  return joined;
+}
+
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {
   const Entry* found = Handle::find(*this, name);
   if (found == nullptr) throw input_error("no such record: " + std::string(name));

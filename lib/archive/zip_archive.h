@@ -82,6 +82,9 @@ class ZipArchive {
   mutable std::uint64_t read_ = 0;                 // bytes of all records so far
 };
 
+// The key of what consists of several tensors, set apart by ";".  Empty where one of them has none.
+std::string joined_content_keys(const std::vector<std::string>& keys);
+
 // The one error for an archive in which readers find different files; `what` is the first reason.  Whether it
 // is damaged or was made so cannot be told.
 Error misleading_archive(const std::string& what);

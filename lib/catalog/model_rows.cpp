@@ -111,10 +111,9 @@ class Writer {
           TableId::kParameters,
           {parameter.name, std::string(to_string(parameter.kind)), cell_unless_empty(parameter.dtype),
            is_tensor ? Cell(shape_text(parameter.shape)) : Cell(),
-           is_tensor ? Cell(element_count(parameter.shape)) : Cell(),
-           is_tensor ? Cell(byte_count(parameter.shape, parameter.dtype)) : Cell(), cell(parameter.device),
-           cell(parameter.alias_of), std::int64_t{unused.contains(parameter.name) ? 0 : 1},
-           cell_unless_empty(parameter.content)});
+           is_tensor ? Cell(element_count(parameter)) : Cell(),
+           is_tensor ? Cell(byte_count(parameter)) : Cell(), cell(parameter.device), cell(parameter.alias_of),
+           std::int64_t{unused.contains(parameter.name) ? 0 : 1}, cell_unless_empty(parameter.content)});
     }
   }
 

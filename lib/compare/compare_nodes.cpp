@@ -127,8 +127,9 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     if (first != nullptr && second != nullptr && is_large(*first) && is_large(*second)) {
       // What torch.export takes for a buffer is among the parameters.
       if (weighed_.insert(*now.name + ":" + *a.target).second) {
-        compare_weights(path_of(now, i), {*a.target, first->shape, first->dtype, first->content},
-                        {*b.target, second->shape, second->dtype, second->content});
+        compare_weights(path_of(now, i),
+                        {*a.target, first->shape, first->dtype, first->content, first->stored},
+                        {*b.target, second->shape, second->dtype, second->content, second->stored});
       }
       if (first->shape == second->shape && first->dtype == second->dtype) return true;
     }

@@ -27,12 +27,29 @@ struct StoredContent {
 
 // Of tensors of one type, by their keys.  Other bytes of a record are other content only where the tensor has
 // all of them, and has them in the same order.
-std::optional<bool> has_same_content(const std::string& a, const std::string& b, std::int64_t bytes) {
+std::optional<bool> has_same_content(std::string_view a, std::string_view b, std::int64_t bytes) {
   if (a.empty() || b.empty()) return std::nullopt;
   if (a == b) return true;
   const StoredContent before(a), after(b);
   const bool can_tell = before.has_all_of(bytes) && after.has_all_of(bytes) && before.layout == after.layout;
   return can_tell ? std::optional(before.checksum == after.checksum) : std::nullopt;
+}
+
+// Of what consists of tensors of these types: they differ where one does.
+std::optional<bool> has_same_content(std::string_view a, std::string_view b,
+                                     const std::vector<StoredPart>& parts) {
+  if (a.empty() || b.empty()) return std::nullopt;
+  std::optional<bool> same = true;
+  for (const StoredPart& part : parts) {
+    const std::size_t end_a = std::min(a.find(';'), a.size()), end_b = std::min(b.find(';'), b.size());
+    const auto one =
+        has_same_content(a.substr(0, end_a), b.substr(0, end_b), byte_count(part.shape, part.dtype));
+    if (one == false) return false;
+    if (!one) same = std::nullopt;
+    a.remove_prefix(std::min(end_a + 1, a.size()));
+    b.remove_prefix(std::min(end_b + 1, b.size()));
+  }
+  return same;
 }
 
 }  // namespace
@@ -65,8 +82,8 @@ void Comparer::compare_parameters() {
     compare_parameter(record, other);
     if (record.kind != ParameterKind::kCustomObject && !record.alias_of) {
       weighed_.insert(":" + record.name);
-      compare_weights(path, {record.name, record.shape, record.dtype, record.content},
-                      {other.name, other.shape, other.dtype, other.content});
+      compare_weights(path, {record.name, record.shape, record.dtype, record.content, record.stored},
+                      {other.name, other.shape, other.dtype, other.content, other.stored});
     }
     const bool was_used = !before_.unused.contains(record.name);
     const bool is_used = !after_.unused.contains(other.name);
@@ -113,12 +130,13 @@ void Comparer::compare_parameter(const ParameterRecord& a, const ParameterRecord
 
 void Comparer::compare_weights(std::string_view path, const Weight& a, const Weight& b) {
   WeightCounts& weights = result_.weights;
-  const bool is_other_type = a.shape != b.shape || a.dtype != b.dtype;
+  const bool is_other_type = a.shape != b.shape || a.dtype != b.dtype || a.stored != b.stored;
   const bool are_empty = element_count(a.shape) == 0 && element_count(b.shape) == 0;
   const std::optional<bool> is_same =
-      are_empty       ? std::optional(true)
-      : is_other_type ? std::optional(false)
-                      : has_same_content(a.content, b.content, byte_count(a.shape, a.dtype));
+      are_empty          ? std::optional(true)
+      : is_other_type    ? std::optional(false)
+      : a.stored.empty() ? has_same_content(a.content, b.content, byte_count(a.shape, a.dtype))
+                         : has_same_content(a.content, b.content, a.stored);
   if (!is_same) {
     ++weights.not_compared;
     return;
@@ -126,8 +144,12 @@ void Comparer::compare_weights(std::string_view path, const Weight& a, const Wei
   ++weights.compared;
   if (*is_same) return;
   ++weights.differ;
-  const std::int64_t before = byte_count(a.shape, a.dtype);
-  const std::int64_t after = byte_count(b.shape, b.dtype);
+  const auto bytes_of = [](const Weight& weight) {
+    std::int64_t bytes = weight.stored.empty() ? byte_count(weight.shape, weight.dtype) : 0;
+    for (const StoredPart& part : weight.stored) add_saturated(bytes, byte_count(part.shape, part.dtype));
+    return bytes;
+  };
+  const std::int64_t before = bytes_of(a), after = bytes_of(b);
   add_saturated(weights.bytes_before, before);
   add_saturated(weights.bytes_after, after);
   add_change(path, DifferenceKind::kWeights, a.name, "bytes", std::to_string(before), std::to_string(after));

@@ -104,6 +104,7 @@ class Comparer {
     const std::vector<std::int64_t>& shape;
     const std::string& dtype;
     const std::string& content;
+    const std::vector<StoredPart>& stored;
   };
   void compare_weights(std::string_view path, const Weight& a, const Weight& b);
   // Tied ones are one, under whichever name.

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "costs/custom_costs.h"
 #include "costs/known_arguments.h"
+#include "families/stored_parts.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -34,6 +36,8 @@ namespace {
 struct Owned {
   std::size_t number = 0;  // tied ones have the same
   std::int64_t bytes = 0;
+  const std::vector<StoredPart>* stored = nullptr;  // what it is made of, where it is not one plain tensor
+  bool is_packed = false;
 };
 
 std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view dtype) {
@@ -42,7 +46,22 @@ std::int64_t bytes_of(const std::vector<std::int64_t>& shape, std::string_view d
   for (const std::int64_t size : shape) {
     if (__builtin_mul_overflow(bytes, size, &bytes)) return 0;
   }
+  return type ? (bytes + elements_in_byte(*type) - 1) / elements_in_byte(*type) : 0;
+}
+
+std::int64_t bytes_of(const std::vector<StoredPart>& parts) {
+  std::int64_t bytes = 0;
+  for (const StoredPart& part : parts) add_saturated(bytes, bytes_of(part.shape, part.dtype));
   return bytes;
+}
+
+// What is known of packed parameters: the weight, which stands first.
+AbstractValue packed_value(const std::vector<StoredPart>& parts) {
+  if (parts.empty()) return {};
+  TensorInfo weight;
+  weight.sizes.assign(parts.front().shape.begin(), parts.front().shape.end());
+  weight.dtype = find_scalar_type(std::string_view(parts.front().dtype));
+  return {AbstractValue::Sequence{{std::move(weight)}}};
 }
 
 // By name, so that those of a module and of the modules below it stand together.
@@ -53,7 +72,10 @@ class OwnedTensors {
       if (record.kind == ParameterKind::kCustomObject) continue;
       const std::string& first = record.alias_of ? *record.alias_of : record.name;
       const std::size_t number = numbers_.try_emplace(first, numbers_.size()).first->second;
-      by_name_[record.name] = {number, bytes_of(record.shape, record.dtype)};
+      const bool is_plain = record.stored.empty();
+      by_name_[record.name] = {number,
+                               is_plain ? bytes_of(record.shape, record.dtype) : bytes_of(record.stored),
+                               is_plain ? nullptr : &record.stored, record.is_packed()};
     }
   }
 
@@ -109,9 +131,10 @@ Cost unsized_call() {
 class GraphCosts {
  public:
   // `read` and `all` are for any number of graphs, one after another.
-  GraphCosts(const OwnedTensors& owned, OwnedBytes& read, OwnedBytes& all, ModuleGraph& graph,
-             bool is_subgraph)
+  GraphCosts(const OwnedTensors& owned, const CustomCosts& custom, OwnedBytes& read, OwnedBytes& all,
+             ModuleGraph& graph, bool is_subgraph)
       : owned_(owned),
+        custom_(custom),
         module_graph_(graph),
         graph_(graph.graph),
         is_subgraph_(is_subgraph),
@@ -119,10 +142,13 @@ class GraphCosts {
         read_(read),
         all_(all) {
     for (const auto& [name, constant] : graph.constants) {
-      constants_.emplace(name,
-                         Owned{owned.size() + constants_.size(), bytes_of(constant.shape, constant.dtype)});
+      const bool is_packed = !constant.stored.empty();
+      constants_.emplace(
+          name, Owned{owned.size() + constants_.size(),
+                      is_packed ? bytes_of(constant.stored) : bytes_of(constant.shape, constant.dtype),
+                      is_packed ? &constant.stored : nullptr, is_packed});
     }
-    for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, read, all, subgraph, true).run();
+    for (auto& [name, subgraph] : graph.subgraphs) GraphCosts(owned, custom, read, all, subgraph, true).run();
   }
 
   void run() {
@@ -148,7 +174,7 @@ class GraphCosts {
         if (!is_subgraph_) log_.hold(known(node.id));
         return;
       case Opcode::kGetAttr:
-        known(node.id) = known_value(*node.meta);
+        known(node.id) = attribute_value(node);
         return;
       case Opcode::kOutput:
         for_each_input(node, [&](NodeId used) { log_.keep(known(used)); });
@@ -163,6 +189,8 @@ class GraphCosts {
       case Opcode::kCallFunction:
         break;
     }
+    if (const CustomCosts::Rule* rule = custom_.find(*node.target))
+      return add_known(node, custom_cost(node, *rule));
     if (const CostedOperator* op = find_operator_of(*node.target)) return add_operator(node, *op);
     const TargetParts target = parse_target(*node.target);
     if (target.kind == TargetKind::kHigherOrder) return add_known(node, higher_order_cost(node, target));
@@ -181,6 +209,17 @@ class GraphCosts {
     Cost cost;
     cost.unknown[*node.target] = 1;
     add_known(node, cost);
+  }
+
+  const Owned* find_owned(std::string_view target) const {
+    if (const Owned* owned = owned_.find(target)) return owned;
+    const auto constant = constants_.find(target);
+    return constant == constants_.end() ? nullptr : &constant->second;
+  }
+
+  AbstractValue attribute_value(const Node& node) const {
+    const Owned* owned = find_owned(*node.target);
+    return owned != nullptr && owned->is_packed ? packed_value(*owned->stored) : known_value(*node.meta);
   }
 
   // Targets are shared by the nodes that have them.
@@ -203,14 +242,25 @@ class GraphCosts {
     for_each_input(node, [&](NodeId used) {
       const Node& input = graph_.node(used);
       if (input.op != Opcode::kGetAttr) return;
-      if (const Owned* owned = owned_.find(*input.target)) return add_read(*owned);
-      const auto constant = constants_.find(*input.target);
-      if (constant != constants_.end()) add_read(constant->second);
+      if (const Owned* owned = find_owned(*input.target)) add_read(*owned);
     });
     if (node.op == Opcode::kCallModule) owned_.for_each_below(called_module(node), add_read);
-    cost.parameter_bytes = read_.bytes();
+    cost.parameter_bytes = bytes_of_part(node).value_or(read_.bytes());
     if (cost.peak_bytes == cost.activation_bytes) cost.peak_bytes.reset();
     graph_.set_cost(node.id, is_nothing(cost) ? std::nullopt : std::optional(std::move(cost)));
+  }
+
+  // Of what takes one tensor out of a tensor of a class of its own.
+  std::optional<std::int64_t> bytes_of_part(const Node& node) const {
+    if (!takes_stored_part(*node.target) || node.args.size() != 2) return std::nullopt;
+    const auto* id = node.args[0].get_if<NodeId>();
+    const auto* name = node.args[1].get_if<std::string>();
+    if (id == nullptr || name == nullptr || graph_.node(*id).op != Opcode::kGetAttr) return std::nullopt;
+    const Owned* owned = find_owned(*graph_.node(*id).target);
+    if (owned == nullptr || owned->stored == nullptr) return std::nullopt;
+    const auto part = std::ranges::find(*owned->stored, *name, &StoredPart::name);
+    if (part == owned->stored->end()) return std::nullopt;
+    return bytes_of(part->shape, part->dtype);
   }
 
   // Results of a call that gives several, as far as somebody takes them.
@@ -246,6 +296,18 @@ class GraphCosts {
     log_.call(op, args, results);
     set_cost(node, log_.last());
     known(node.id) = results.size() == 1 ? std::move(results[0]) : AbstractValue{std::move(results)};
+  }
+
+  Cost custom_cost(const Node& node, const CustomCosts::Rule& rule) {
+    const auto known_of = [this](const Argument& argument) {
+      return known_value(argument, [this](NodeId id) -> const AbstractValue& { return known(id); });
+    };
+    std::vector<AbstractValue> results{known_value(*node.meta)};
+    if (results[0].is_unknown()) {
+      const AbstractValue items = taken_items(node);
+      if (const auto* sequence = items.sequence()) results.assign(sequence->begin(), sequence->end());
+    }
+    return fxtrace::custom_cost(rule, find_operator_of(*node.target), node, known_of, std::move(results));
   }
 
   bool is_taken(const Node& node, std::ptrdiff_t index) {
@@ -316,6 +378,7 @@ class GraphCosts {
   }
 
   const OwnedTensors& owned_;
+  const CustomCosts& custom_;
   ModuleGraph& module_graph_;
   Graph& graph_;
   bool is_subgraph_;
@@ -332,7 +395,8 @@ class GraphCosts {
 void add_costs(GraphCollection& collection) {
   const OwnedTensors owned(collection.parameters);
   OwnedBytes read, all;
-  for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, read, all, graph, false).run();
+  const CustomCosts custom(collection.custom_costs);
+  for (ModuleGraph& graph : collection.graphs) GraphCosts(owned, custom, read, all, graph, false).run();
 }
 
 }  // namespace fxtrace

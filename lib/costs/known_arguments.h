@@ -2,12 +2,17 @@
 // defaults.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <forward_list>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "costs/cost_log.h"
+#include "costs/custom_costs.h"
 #include "graph/node.h"
 
 namespace fxtrace {
@@ -84,5 +89,27 @@ class KnownArguments final : public CallArguments {
   const ValueOf& value_of_;
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
+
+// Returns what the user's rule says that the call costs.  known_of(argument) gives its value; `op` is null
+// for an operator that is not known.
+template <class Call, class KnownOf>
+Cost custom_cost(const CustomCosts::Rule& rule, const CostedOperator* op, const Call& call,
+                 const KnownOf& known_of, std::vector<AbstractValue> results) {
+  const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
+    if (place < call.args.size()) return known_of(call.args[place]);
+    if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
+    const auto* given = find_argument(call, SIZE_MAX, op->called.schema.arguments[place].name);
+    return given != nullptr ? known_of(*given) : op->defaults[place];
+  };
+  const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {
+    if (const auto* given = find_argument(call, SIZE_MAX, name)) return known_of(*given);
+    if (op == nullptr) return std::nullopt;
+    const auto& formals = op->called.schema.arguments;
+    const auto formal = std::ranges::find(formals, name, &SchemaArgument::name);
+    return formal == formals.end() ? std::nullopt
+                                   : argument(static_cast<std::size_t>(formal - formals.begin()));
+  };
+  return CustomCosts::cost(rule, {argument, named, std::move(results)});
+}
 
 }  // namespace fxtrace

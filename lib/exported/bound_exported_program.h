@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "costs/custom_costs.h"
 #include "exported/call_graph.h"
 #include "exported/exported_program.h"
 #include "exported/program_dimensions.h"
@@ -27,6 +28,7 @@ class BoundExportedProgram : public BoundProgram {
   // --- for module_graph.h ---
   const ExportedProgram& program() const { return program_; }
   const TraceOptions& options() const { return options_; }
+  const CustomCosts& custom_costs() const { return custom_costs_; }
   const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
   const ProgramDimensions& dimensions() const { return dimensions_; }
   const CallIndex& calls() const;
@@ -34,6 +36,7 @@ class BoundExportedProgram : public BoundProgram {
  private:
   const ExportedProgram& program_;
   const TraceOptions options_;  // over the program's own inputs
+  const CustomCosts custom_costs_{options_.custom_costs};
   ProgramDimensions dimensions_;
   std::optional<ProgramGraph> narrowed_;      // absent: use the program's own
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use

@@ -32,6 +32,8 @@ class OperationSum {
   void add(const Operation& operation) {
     const TargetParts target = operation.target.parts();
     const Operator* op = operation.target.find_operator();
+    if (const CustomCosts::Rule* rule = all_.custom_.find(operation.target.text()))
+      return add_custom(operation, *rule, op == nullptr ? nullptr : &costed_operator(*op));
     if (op != nullptr) return add_operator(operation, costed_operator(*op));
     if (target.kind == TargetKind::kHigherOrder) return add_runs(operation, target);
     if (!is_plain_python(target)) log_.add_unknown(operation.target.text());
@@ -50,6 +52,19 @@ class OperationSum {
     for (const auto& [value, path] : operation.outputs) {
       if (AbstractValue* place = place_of(results, path, most)) known(value) = *place;
     }
+  }
+
+  void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const CostedOperator* op) {
+    const auto known_of = [this](const Operand& operand) {
+      return known_value(operand, [this](ValueId value) -> const AbstractValue& { return known(value); });
+    };
+    std::vector<const AbstractValue*> args;
+    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    std::vector<AbstractValue> results;
+    for (const auto& output : operation.outputs) results.push_back(known(output.value));
+    log_.call(custom_cost(rule, op, operation, known_of, results), args, results);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      known(operation.outputs[i].value) = std::move(results[i]);
   }
 
   // Of the result, or of its part.
@@ -73,7 +88,7 @@ class OperationSum {
       std::vector<std::uint32_t> all(subgraph.graph.operations.size());
       std::iota(all.begin(), all.end(), 0U);
       const std::vector<std::uint32_t> uses = count_uses(subgraph.graph);
-      inside.push_back(OperationCosts(subgraph.graph, uses).cost_of(all));
+      inside.push_back(OperationCosts(subgraph.graph, uses, all_.custom_).cost_of(all));
     }
     std::optional<SymInt> times;
     if (const auto argument = find_repeating_argument(target);
@@ -99,8 +114,9 @@ class OperationSum {
   CostLog log_;
 };
 
-OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses)
-    : graph_(graph), uses_(uses) {}
+OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
+                               const CustomCosts& custom)
+    : graph_(graph), uses_(uses), custom_(custom) {}
 
 Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
   // Where there are no leaves nobody asks.

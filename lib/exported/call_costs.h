@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "costs/custom_costs.h"
 #include "graph/cost.h"
 #include "shapes/abstract_value.h"
 #include "trace/program_graph.h"
@@ -12,8 +13,9 @@ namespace fxtrace {
 
 class OperationCosts {
  public:
-  // `uses` is count_uses(graph).  Both must outlive this.
-  OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses);
+  // `uses` is count_uses(graph).  All must outlive this.
+  OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
+                 const CustomCosts& custom);
 
   // Returns the cost of these operations (indices into the graph's, ascending).  Values that other operations
   // make count as allocated already.
@@ -24,6 +26,7 @@ class OperationCosts {
 
   const ProgramGraph& graph_;
   const std::vector<std::uint32_t>& uses_;
+  const CustomCosts& custom_;
   std::vector<AbstractValue> known_;  // by value
   std::vector<bool> is_known_;        // likewise
 };

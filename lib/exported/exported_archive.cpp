@@ -134,8 +134,14 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     }
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
-    if (!tensor.packed)
+    if (!tensor.packed) {
       tensor.content = zip_->content_key(tensor.record, tensor.offset, tensor.sizes, tensor.strides);
+    } else if (zip_->contains(tensor.record)) {
+      if (auto saved = read_saved_tensor(*zip_, tensor.record)) {
+        tensor.parts = std::move(saved->parts);
+        tensor.content = std::move(saved->content);
+      }
+    }
     to.insert_or_assign(std::string(item.key()), std::move(tensor));
   }
 }

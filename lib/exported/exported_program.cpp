@@ -9,6 +9,7 @@
 #include "exported/bound_exported_program.h"
 #include "exported/graph_reader.h"
 #include "exported/same_calls.h"
+#include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
@@ -412,6 +413,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
         record.shape = at.sizes;
         record.dtype = at.dtype;
         record.content = at.content;
+        set_parts(at, record);
         const auto [first, is_new] = first_names.emplace(numbers.at(item.name_in_program), record.name);
         if (!is_new) {
           record.alias_of = first->second;
@@ -429,6 +431,19 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     if (first != alias_of.end()) lifted.target = first->second;
     lifted.names = other_names[lifted.target];
     lifted.names.push_back(lifted.target);
+  }
+}
+
+// Of a tensor of a class of its own: what the file stores.
+void ExportedProgram::set_parts(const TensorRecord& tensor, ParameterRecord& record) {
+  double most = -1;  // bytes, as far as sizes of any file can be multiplied
+  for (const StoredTensor& part : tensor.parts) {
+    record.stored.push_back({part.name, part.sizes, part.dtype});
+    const Dtype dtype = find_scalar_type(std::string_view(part.dtype));
+    double bytes = dtype ? static_cast<double>(item_size(*dtype)) : 0;
+    for (const std::int64_t size : part.sizes) bytes *= static_cast<double>(size);
+    if (bytes > most) record.dtype = part.dtype;
+    most = std::max(most, bytes);
   }
 }
 

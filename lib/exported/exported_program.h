@@ -76,6 +76,7 @@ class ExportedProgram : public Program {
   void read_root_call(const JsonValue& signature);
   void make_parameters(const std::map<std::string, TensorRecord>& tensors,
                        const std::vector<Hierarchy::NamedTensor>& names);
+  static void set_parts(const TensorRecord& tensor, ParameterRecord& record);
   void read_guards(const JsonValue& program);
 
   ExportedArchive archive_;

@@ -36,12 +36,12 @@ constexpr CallId kNoLeaf = UINT32_MAX - 1;
 // A graph that is being recorded.
 struct Environment {
   // `said`: see LocalSizes.
-  Environment(const ProgramGraph& g, const ProgramGraph& said_graph)
+  Environment(const ProgramGraph& g, const ProgramGraph& said_graph, const CustomCosts& custom)
       : graph(g),
         said(said_graph),
         nodes(g.values.size()),
         uses(count_uses(g)),
-        costs(g, uses),
+        costs(g, uses, custom),
         origin(origins(g)),
         sizes(g, said_graph) {
     for (const auto& [name, value] : g.objects) objects.emplace(value.index, name);
@@ -82,7 +82,7 @@ class ModuleGraphBuilder {
 
   void record_model(bool is_leaf) {
     const ProgramGraph& graph = bound_.graph();
-    Environment env(graph, program_.graph());
+    Environment env(graph, program_.graph(), bound_.custom_costs());
     for (const auto& input : graph.inputs) {
       if (const auto* lifted = program_.find_lifted(input.value))
         env.lifted.emplace(input.value.index, lifted);
@@ -123,7 +123,7 @@ class ModuleGraphBuilder {
     base_ = *call;
     const auto is_own = [&](ValueId origin) { return program_.find_lifted(origin) != nullptr; };
     const auto [graph, origin] = bound_.calls().cut_out(base_, is_own);
-    Environment env(graph, graph);
+    Environment env(graph, graph, bound_.custom_costs());
     for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
       const auto* lifted = origin[i].valid() ? program_.find_lifted(origin[i]) : nullptr;
       if (lifted != nullptr) env.lifted.emplace(i, lifted);
@@ -459,7 +459,7 @@ class ModuleGraphBuilder {
     const auto place = static_cast<std::size_t>(&operation - outer.graph.operations.data());
     const auto& said = outer.said.operations[place].subgraphs;
     const auto same = std::ranges::find(said, subgraph.name, &ProgramSubgraph::name);
-    Environment env(graph, same == said.end() ? graph : same->graph);
+    Environment env(graph, same == said.end() ? graph : same->graph, bound_.custom_costs());
     bind_inputs(outer, operation, env);
     record_inputs(env);
     record_all(env);

@@ -1,10 +1,13 @@
 // Attention.  Costs: torch.utils.flop_counter, sdpa_flop_count(): queries by keys, and the weights that these
 // give by values; what a mask leaves out counts too.
 #include <algorithm>
+#include <array>
 
+#include "families/aliases.h"
 #include "families/cost_helpers.h"
 #include "families/family.h"
 #include "families/shape_helpers.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -188,5 +191,30 @@ constexpr OperatorRow kAttentionRows[] = {
 }  // namespace
 
 Family attention_family() { return kAttentionRows; }
+
+std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
+                                                                        const Schema& schema) {
+  constexpr std::array<CostRule, 4> kForward{attention, cudnn_attention, length_first, triton_attention};
+  const bool is_attention = std::ranges::find(kForward, find_cost_rule(op)) != kForward.end();
+  if (!is_attention) return std::nullopt;
+  const auto place_of = [&](std::string_view name, std::string_view short_name) {
+    const auto found = std::ranges::find_if(schema.arguments, [&](const SchemaArgument& argument) {
+      return argument.name == name || argument.name == short_name;
+    });
+    return static_cast<std::size_t>(found - schema.arguments.begin());
+  };
+  const std::pair places(place_of("key", "k"), place_of("value", "v"));
+  if (std::max(places.first, places.second) >= schema.arguments.size()) return std::nullopt;
+  return places;
+}
+
+bool hands_on_elements(const Operator& op) {
+  const auto all = aliases(op);
+  const bool is_view =
+      std::ranges::any_of(all, [](const Alias& alias) { return alias.result == 0 && alias.argument == 0; });
+  constexpr std::string_view kCopies =
+      "aten::clone aten::repeat aten::repeat_interleave aten::_to_copy aten::_unsafe_view aten::expand_copy";
+  return is_view || has_word(kCopies, op.base_name());
+}
 
 }  // namespace fxtrace

@@ -7,7 +7,10 @@
 // family.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "families/shape_rules.h"
 #include "operators/operators.h"
@@ -22,6 +25,14 @@ using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 // Returns the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
 // unknown.  Operators without MACs have a rule too.
 CostRule find_cost_rule(const Operator& op);
+
+// Where an attention operator has its keys and values, which a decoder keeps for later steps; nothing for
+// others.
+std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
+                                                                        const Schema& schema);
+// Returns whether the result has the elements of the first argument, perhaps some several times and in
+// another dtype.
+bool hands_on_elements(const Operator& op);
 
 // The rule of operators without MACs.
 SymInt no_macs(const RuleArguments& args, const Results& results);

@@ -253,6 +253,15 @@ Results grouped_product(const RuleArguments& args) {
   return make(std::move(sizes), dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
 }
 
+Results grouped_fallback(const RuleArguments& args) {
+  TensorInfo result = args.tensor("input");
+  const TensorInfo& weight = args.tensor("weight");
+  require_rank(result, {2}, "the input");
+  require_rank(weight, {3}, "the weight");
+  result.sizes.back() = weight.sizes.back();
+  return make(std::move(result));
+}
+
 Results bilinear(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("input1"), &other = args.tensor("input2"),
                    &weight = args.tensor("weight");
@@ -360,12 +369,20 @@ SymInt linear_out_channel(const RuleArguments& args, const Results&) {
 }
 
 // ATen/native/GroupedMM: each row, or column, or place of the inner size belongs to one group.
-SymInt grouped(const RuleArguments& args, const Results&) {
-  const TensorInfo &a = operand(args, "self"), &b = operand(args, "mat2");
+SymInt grouped_macs(const TensorInfo& a, const TensorInfo& b) {
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
   const SymInt matrix =
       from_back(a.sizes, 1) * from_back(a.sizes, 2) * b.sizes.back() * numbers_in_element(a);
   return a.dim() == 3 && b.dim() == 3 ? a.sizes[0] * matrix : matrix;
+}
+
+SymInt grouped(const RuleArguments& args, const Results&) {
+  return grouped_macs(operand(args, "self"), operand(args, "mat2"));
+}
+
+// Of the experts of transformers, where torch has no kernel.
+SymInt grouped_fallback(const RuleArguments& args, const Results&) {
+  return grouped_macs(operand(args, "input"), operand(args, "weight"));
 }
 
 SymInt two_products(const RuleArguments& args, const Results&) {
@@ -555,6 +572,7 @@ constexpr OperatorRow kProductsRows[] = {
     {"outer", {.traits = kNoMacs | kSmallTensors, .shape = outer, .batch = {BatchForm::kOuter}}},
     {"symm_mem::_async_input_mm", {.macs = first_two}},
     {"tensordot", {.shape = tensordot, .macs = tensordot}},
+    {"transformers::grouped_mm_fallback", {.shape = grouped_fallback, .macs = grouped_fallback}},
     {"vdot", {.shape = dot, .same_dtype = {"self", "other"}, .macs = dot}},
 };
 

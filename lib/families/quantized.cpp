@@ -251,6 +251,7 @@ constexpr OperatorRow kQuantizedRows[] = {
      {.macs = packed_conv_transpose}},
     {"_quantized::linear _quantized::linear_dynamic", {.macs = packed_linear}},
     {"dequantize", {.traits = kNoMacs, .shape = dequantize}},
+    {"export::access_subclass_inner_tensor", {.traits = kNoMacs}},
     {"fake_quantize_per_channel_affine_cachemask fake_quantize_per_tensor_affine_cachemask",
      {.traits = kNoMacs, .shape = fake_quantize_with_mask}},
     {"int_repr", {.traits = kNoMacs, .shape = int_repr}},

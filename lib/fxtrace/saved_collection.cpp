@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "archive/file_kind.h"
+#include "costs/custom_costs.h"
 #include "costs/graph_costs.h"
 #include "readers/collection_reader.h"
 #include "support/error.h"
@@ -51,6 +52,11 @@ GraphCollection read_collection_file(const ModelFile& file, const std::string& n
                     timer.milliseconds());
   if (!unknown.empty())
     listener.warning(name + ": left out what a later fxtrace has written: " + some_of(unknown));
+  const JsonDocument options(collection.options_json, "options");
+  if (const auto costs = options.root().find("cost")) {
+    for (const JsonValue cost : costs->fields())
+      collection.custom_costs.push_back(make_custom_cost(cost.key(), std::string(cost.string())));
+  }
   return collection;
 }
 

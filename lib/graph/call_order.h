@@ -24,6 +24,7 @@ class CallOrder {
  public:
   // The texts are those of `execution`, which must not change.
   explicit CallOrder(const Execution& execution);
+  explicit CallOrder(Execution&& execution) = delete;
 
   std::size_t size() const { return calls_.size(); }
   const OrderedCall& operator[](std::size_t call) const { return calls_[call]; }

@@ -88,6 +88,7 @@ class Graph {
   }
   void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
   void set_cost(NodeId id, std::optional<Cost> cost) { own(id).cost = std::move(cost); }
+  void set_meta(NodeId id, Shared<Meta> meta) { own(id).meta = std::move(meta); }
   void set_scope(NodeId id, Shared<Scope> scope) { own(id).scope = std::move(scope); }
   void set_in_order_of_use(NodeId id, bool value) { own(id).in_order_of_use = value; }
   void set_program(NodeId id, Shared<ProgramPart> program) { own(id).program = std::move(program); }
@@ -135,6 +136,16 @@ class Graph {
   std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions, interned
 };
 
+// A tensor that is part of what one name stands for: of a script object, or of a tensor of a class of its
+// own.
+struct StoredPart {
+  std::string name;  // as torch calls it there: "weight", "qdata"
+  std::vector<std::int64_t> shape;
+  std::string dtype;
+
+  bool operator==(const StoredPart&) const = default;
+};
+
 struct Constant {
   std::string dtype;
   std::vector<std::int64_t> shape;
@@ -150,6 +161,7 @@ struct Constant {
   std::string object_type = {};
   std::int64_t object_index = 0;
   std::string content = {};  // as ParameterRecord::content; not in the JSON
+  std::vector<StoredPart> stored = {};  // the tensors that this object holds
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 

@@ -52,12 +52,25 @@ struct ParameterRecord {
   ParameterKind kind = ParameterKind::kParameter;
   std::vector<std::int64_t> shape;  // a custom object has neither shape nor dtype
   std::string dtype;
-  std::string type;                                  // class of a custom object
+  std::string type;                                  // class of a custom object, or of packed parameters
   std::optional<std::string> alias_of;               // tied tensors: the first name
   std::optional<std::string> device = std::nullopt;  // on which it was saved: "cuda:0"; absent for the CPU
   // Not in the JSON: ZipArchive::content_key(); equal for tensors of equal bytes, most likely, empty where
   // the archive does not tell.
   std::string content = {};
+  // What the file stores where that is not one plain tensor.  Packed parameters: the tensors that the script
+  // object holds; shape and dtype are those of the first, its weight.  A tensor of a class of its own: those
+  // that it is made of; the shape is its own, the dtype that of the largest.
+  std::vector<StoredPart> stored = {};
+
+  bool is_packed() const { return !stored.empty() && !type.empty(); }
+};
+
+// What a user says that an operator costs (costs/custom_costs.h).
+struct CustomCost {
+  std::string name;  // "ns::op", of all overloads, or "ns::op.overload"
+  std::string text;  // "2*numel(out)*in0.size(-1)"
+  bool operator==(const CustomCost&) const = default;
 };
 
 struct GraphCollection {
@@ -72,7 +85,8 @@ struct GraphCollection {
     const char* kind_text() const { return is_torchscript() ? "TorchScript" : "exported program"; }
   };
   Model model;
-  std::string options_json = "{}";  // the trace's options, as a JSON object on one line
+  std::string options_json = "{}";       // the trace's options, as a JSON object on one line
+  std::vector<CustomCost> custom_costs;  // of these options; the last of a name counts
   std::vector<ModuleRecord> modules;
   std::vector<ParameterRecord> parameters;
   std::vector<std::string> unused_parameters;

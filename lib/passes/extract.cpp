@@ -244,6 +244,7 @@ class Extraction {
     if (taken_.nodes == nullptr) return old_;
     new_.model = old_.model;
     new_.options_json = old_.options_json;
+    new_.custom_costs = old_.custom_costs;
     make_graph(new_.graphs.emplace_back());
     take_other_graphs();
     find_names();

@@ -200,7 +200,8 @@ class Builder {
   }
 
   void find_live(Filling& filling, const ModuleGraph& graph) {
-    const CallOrder calls(graph.execution ? *graph.execution : Execution());
+    const Execution none;
+    const CallOrder calls(graph.execution ? *graph.execution : none);
     for (const OrderedCall& call : calls) filling.live.insert(names_.module(call.module));
     std::vector<std::pair<const ModuleGraph*, std::size_t>> pending{{&graph, 0}};
     while (!pending.empty()) {

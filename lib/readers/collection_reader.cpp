@@ -352,6 +352,17 @@ void elements(const JsonValue& value, std::span<const std::int64_t> shape, std::
   }
 }
 
+std::vector<StoredPart> stored_parts(Fields& fields) {
+  const auto list = fields.find("stored");
+  if (!list) return {};
+  return list_of(*list, [](const JsonValue& value) {
+    Fields part(value);
+    StoredPart stored{part.text("name"), sizes(part.at("shape")), part.text("dtype")};
+    part.no_others();
+    return stored;
+  });
+}
+
 Constant constant(const JsonValue& value) {
   Fields fields(value);
   Constant constant;
@@ -360,6 +371,7 @@ Constant constant(const JsonValue& value) {
     if (constant.object_type.empty()) type->fail("expected a non-empty string");
     constant.record = fields.text("record");
     constant.object_index = integer_from(0, fields.at("index"));
+    constant.stored = stored_parts(fields);
     fields.no_others();
     return constant;
   }
@@ -503,7 +515,11 @@ ParameterRecord parameter(const JsonValue& value) {
   } else {
     parameter.shape = sizes(shape);
     parameter.dtype = text_of(dtype);
+    if (const auto type = fields.find("type")) parameter.type = text_of(*type);
   }
+  parameter.stored = stored_parts(fields);
+  if (!parameter.type.empty() && parameter.stored.empty() && parameter.kind != kCustomObject)
+    value.fail("a tensor has no type");
   parameter.device = fields.optional_text("device");
   parameter.alias_of = fields.text_or_null("alias_of");
   fields.no_others();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "graph/input_sizes.h"
+#include "operators/callable_operators.h"
 #include "operators/modules.h"
 #include "operators/operators.h"
 #include "rules/module_places.h"
@@ -113,7 +114,10 @@ bool is_registered_by_torch(std::string_view name) {
     return found;
   }();
   constexpr std::string_view kClasses = "__torch__.torch.classes.";
-  if (!name.starts_with(kClasses)) return spaces.contains(name.substr(0, name.find('.')));
+  if (!name.starts_with(kClasses)) {
+    const std::string_view space = name.substr(0, name.find('.'));
+    return spaces.contains(space) || is_torch_operator_space(space);
+  }
   // Of LibTorch itself; the others come with libraries.
   constexpr std::array<std::string_view, 10> kOwn = {"quantized.", "rnn.",      "sparse.",    "xnnpack.",
                                                      "mkldnn.",    "_nnapi.",   "profiling.", "dist_rpc.",

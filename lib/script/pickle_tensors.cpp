@@ -51,13 +51,6 @@ std::vector<std::int64_t> sizes_part(const TupleValue& tuple, std::size_t i) {
   return sizes;
 }
 
-// Elements in a byte, of types that have several there.
-std::int64_t elements_in_byte(ScalarType type) {
-  constexpr std::int64_t kHalves = 2, kQuarters = 4;
-  if (type == ScalarType::kQuint4x2) return kHalves;
-  return type == ScalarType::kQuint2x4 ? kQuarters : 1;
-}
-
 // Whether all elements are among the bytes of the storage.
 bool fits(const TensorValue& tensor) {
   if (tensor.offset < 0) return false;

@@ -106,6 +106,12 @@ Dtype find_scalar_type(std::int64_t number) {
 
 std::int64_t item_size(ScalarType type) { return row_of(type).bytes; }
 
+std::int64_t elements_in_byte(ScalarType type) {
+  constexpr std::int64_t kHalves = 2, kQuarters = 4;
+  if (type == ScalarType::kQuint4x2) return kHalves;
+  return type == ScalarType::kQuint2x4 ? kQuarters : 1;
+}
+
 bool is_integral(ScalarType type) { return kind_of(type) == Kind::kInteger || kind_of(type) == Kind::kBool; }
 bool is_floating(ScalarType type) { return kind_of(type) == Kind::kFloat || kind_of(type) == Kind::kFloat8; }
 bool is_complex(ScalarType type) { return kind_of(type) == Kind::kComplex; }

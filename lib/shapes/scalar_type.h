@@ -64,11 +64,12 @@ using Dtype = std::optional<ScalarType>;  // absent: unknown
 inline constexpr ScalarType kDefaultFloat = ScalarType::kFloat32;
 inline constexpr ScalarType kDefaultComplex = ScalarType::kComplex64;
 
-std::string dtype_name(ScalarType type);        // "float32"
-Dtype find_scalar_type(std::string_view name);  // from "float32"
-Dtype find_scalar_type(std::int64_t number);    // from TorchScript's number
-std::int64_t item_size(ScalarType type);        // bytes of an element
-bool is_integral(ScalarType type);              // includes bool, but no type smaller than a byte
+std::string dtype_name(ScalarType type);         // "float32"
+Dtype find_scalar_type(std::string_view name);   // from "float32"
+Dtype find_scalar_type(std::int64_t number);     // from TorchScript's number
+std::int64_t item_size(ScalarType type);         // bytes of an element
+std::int64_t elements_in_byte(ScalarType type);  // 2 for quint4x2; 1 for all that take whole bytes
+bool is_integral(ScalarType type);               // includes bool, but no type smaller than a byte
 bool is_floating(ScalarType type);
 bool is_complex(ScalarType type);
 bool is_quantized(ScalarType type);

@@ -40,6 +40,7 @@ class Planner {
 
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
+  static constexpr std::string_view kCompiled = "_orig_mod";
 
   // A module, by its index in the collection.
   struct Shape {
@@ -50,7 +51,8 @@ class Planner {
     bool has_inner = false;        // has submodules with parameters
     bool has_matrix = false;       // has a parameter of more than one dimension itself
     bool is_called = false;        // in the root's graph, by the record's path
-    std::size_t block = kNone;     // that it is or belongs to
+    bool is_compiled = false;   // torch.compile's: its calls are seen as those of what is behind `_orig_mod`
+    std::size_t block = kNone;  // that it is or belongs to
   };
 
   void describe_modules() {
@@ -59,7 +61,8 @@ class Planner {
     for (const ParameterRecord& parameter : collection_.parameters) {
       const QualifiedName name(parameter.name);
       const auto owner = at_.find(name.parent());
-      if (parameter.kind != ParameterKind::kParameter || owner == at_.end()) continue;
+      const bool is_sharded = parameter.kind == ParameterKind::kParameter && !parameter.is_packed();
+      if (!is_sharded || owner == at_.end()) continue;
       Shape& shape = shapes_[owner->second];
       shape.hash = mix(mix(shape.hash, name.last()), parameter.dtype);
       for (const std::int64_t size : parameter.shape)
@@ -86,6 +89,22 @@ class Planner {
       const UseOrder::Module& module = order_.modules[call.module];
       if (module.method.empty()) shapes_[at_.at(module.path)].is_called = true;
     }
+    for (const UseOrder::Call& call : order_.graphs.front().calls) {
+      for (std::size_t i = at_.at(order_.modules[call.module].path); i != kNone; i = shapes_[i].parent) {
+        const bool is_inner = QualifiedName(modules[i].path).last() == kCompiled && !shapes_[i].is_called;
+        const std::size_t compiled = is_inner ? shapes_[i].parent : kNone;
+        if (compiled != kNone && !shapes_[compiled].is_called && !modules[compiled].path.empty())
+          shapes_[compiled].is_called = shapes_[compiled].is_compiled = true;
+      }
+    }
+  }
+
+  // The module that is called when this one is: the compiled block around it, or itself.
+  std::size_t seen_call(std::size_t module) const {
+    for (std::size_t i = module; i != kNone; i = shapes_[i].parent) {
+      if (shapes_[i].is_compiled && shapes_[i].block == i) return i;
+    }
+    return module;
   }
 
   static bool is_common_class(const std::string& type) {
@@ -147,19 +166,22 @@ class Planner {
   }
 
   void leave_out(std::size_t block, const std::string& reason) {
-    if (block != kNone) reasons_.emplace(block, reason);
+    // Calls of a compiled block do not show, only what is done there.
+    if (block != kNone && !shapes_[block].is_compiled) reasons_.emplace(block, reason);
   }
 
   // fully_shard() wants all modules with the same parameter in one group.
   void leave_out_tied() {
     for (const ParameterRecord& parameter : collection_.parameters) {
-      if (!parameter.alias_of || parameter.kind != ParameterKind::kParameter) continue;
+      const bool is_sharded = parameter.kind == ParameterKind::kParameter && !parameter.is_packed();
+      if (!parameter.alias_of || !is_sharded) continue;
       const std::size_t here = block_around(QualifiedName(parameter.name).parent());
       const std::size_t there = block_around(QualifiedName(*parameter.alias_of).parent());
       if (here == there) continue;
       const std::string reason = parameter.name + " is " + *parameter.alias_of;
-      leave_out(here, reason);
-      leave_out(there, reason);
+      for (const std::size_t block : {here, there}) {
+        if (block != kNone) reasons_.emplace(block, reason);
+      }
     }
   }
 
@@ -201,12 +223,13 @@ class Planner {
     if (order_.graphs.empty()) return;
     for (const UseOrder::Call& call : order_.graphs.front().calls) {
       const UseOrder::Module& called = order_.modules[call.module];
-      const std::size_t module = at_.at(called.path);
+      const std::size_t module = seen_call(at_.at(called.path));
       if (!called.method.empty() || shapes_[module].block != module || reasons_.contains(module)) continue;
+      if (shapes_[module].is_compiled && !calls.empty() && calls.back() == module) continue;
       calls.push_back(module);
       if (++count[module] == 1) plan_.units.push_back(modules[module].path);
     }
-    if (calls.empty()) return;
+    if (calls.empty()) return list_uncalled();
     plan_.forward.emplace_back("", modules[calls.front()].path);
     plan_.backward.emplace_back("", modules[calls.back()].path);
     for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
@@ -216,6 +239,23 @@ class Planner {
     for (std::size_t i = calls.size(); i-- > 1;) {
       if (count[calls[i]] == 1)
         plan_.backward.emplace_back(modules[calls[i]].path, modules[calls[i - 1]].path);
+    }
+  }
+
+  // Why modules that look like blocks are none.
+  void list_uncalled() {
+    const auto& modules = collection_.modules;
+    std::map<std::tuple<std::size_t, std::string_view, std::uint64_t>, std::vector<std::size_t>> alike;
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      const auto stem = stem_of(QualifiedName(modules[i].path).last());
+      if (stem && shapes_[i].has_inner && !shapes_[i].is_called && !modules[i].alias_of)
+        alike[{shapes_[i].parent, *stem, shapes_[i].hash}].push_back(i);
+    }
+    for (const auto& [group, blocks] : alike) {
+      for (const std::size_t block : blocks) {
+        if (blocks.size() > 1)
+          plan_.left_out.push_back({modules[block].path, "the graph shows no call of it"});
+      }
     }
   }
 

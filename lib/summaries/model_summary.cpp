@@ -5,8 +5,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "families/call.h"
+#include "families/cost_rules.h"
+#include "families/stored_parts.h"
 #include "graph/collection_summary.h"
 #include "graph/each_graph.h"
+#include "operators/target.h"
+#include "shapes/scalar_type.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -59,7 +64,7 @@ TensorCount count_of(const TensorTotal& total) { return {total.elements, total.b
 
 // What is added up for a module.
 struct Costs {
-  Sum macs, activation_bytes;
+  Sum macs, activation_bytes, weights_read, kv_cache;
   std::int64_t unknown = 0, unsized = 0, failed = 0;
   TensorCount counted;      // parameters whose first name is here
   bool is_seen = false;     // has nodes in a graph that counts
@@ -68,6 +73,8 @@ struct Costs {
   void add(const Costs& other) {
     macs.add(other.macs);
     activation_bytes.add(other.activation_bytes);
+    weights_read.add(other.weights_read);
+    kv_cache.add(other.kv_cache);
     add_saturated(unknown, other.unknown);
     add_saturated(unsized, other.unsized);
     add_saturated(failed, other.failed);
@@ -252,6 +259,8 @@ class Summarizer {
       const std::size_t called = node.op == Opcode::kCallModule ? find_module(called_module(node)) : kNone;
       if (is_failed(called) && !has_own_cost(called)) continue;
       add_cost(**node.cost, costs_[i], counts);
+      costs_[reader_of(graph.graph, node, i)].weights_read.add(SymInt((*node.cost)->parameter_bytes));
+      if (node.op == Opcode::kCallFunction) add_keys_and_values(graph.graph, node, costs_[i].kv_cache);
     }
     has_costs_ = has_costs_ || graph.cost.has_value();
     for_each_graph(graph, [&](const ModuleGraph& body) {
@@ -261,6 +270,63 @@ class Summarizer {
         if (i != kNone) costs_[i].is_in_body = true;
       }
     });
+  }
+
+  // A program takes tensors of classes of their own apart at its beginning, and not where they are read.
+  std::size_t reader_of(const Graph& graph, const Node& node, std::size_t otherwise) {
+    const auto* id = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
+    if (id == nullptr || !takes_stored_part(*node.target)) return otherwise;
+    const Node& tensor = graph.node(*id);
+    return tensor.op == Opcode::kGetAttr ? find_module(QualifiedName(*tensor.target).parent()) : otherwise;
+  }
+
+  static std::optional<SymInt> bytes_of(const Meta& meta) {
+    const Dtype dtype = meta.dtype ? find_scalar_type(std::string_view(*meta.dtype)) : std::nullopt;
+    if (!meta.shape || !dtype) return std::nullopt;
+    try {
+      SymInt bytes = item_size(*dtype);
+      for (const Expression& size : *meta.shape) {
+        if (size.size() == nullptr) return std::nullopt;
+        bytes = bytes * *size.size();
+      }
+      return bytes;
+    } catch (const SymbolicError&) {
+      return std::nullopt;
+    }
+  }
+
+  static const Operator* operator_of(const Node& node) {
+    const TargetParts target = parse_target(*node.target);
+    return target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
+  }
+
+  // The bytes of a key or value before it was repeated for several heads of queries.
+  static std::optional<SymInt> cached_bytes(const Graph& graph, NodeId id) {
+    constexpr int kMostSteps = 16;
+    std::optional<SymInt> least = bytes_of(*graph.node(id).meta);
+    for (int step = 0; step < kMostSteps; ++step) {
+      const Node& node = graph.node(id);
+      const Operator* op = node.op == Opcode::kCallFunction ? operator_of(node) : nullptr;
+      if (op == nullptr || !hands_on_elements(*op) || node.args.empty() || !node.args[0].is<NodeId>()) break;
+      id = *node.args[0].get_if<NodeId>();
+      const auto bytes = bytes_of(*graph.node(id).meta);
+      const auto typical = typical_value(bytes), known = typical_value(least);
+      if (typical && known && *typical < *known) least = bytes;
+    }
+    return least;
+  }
+
+  static void add_keys_and_values(const Graph& graph, const Node& node, Sum& to) {
+    const Operator* op = operator_of(node);
+    if (op == nullptr) return;
+    const CalledOperator called = CalledOperator::of(*op);
+    const auto places = find_keys_and_values(*op, called.schema);
+    if (!places) return;
+    for (const std::size_t place : {places->first, places->second}) {
+      const Argument* argument = find_argument(node, place, called.schema.arguments[place].name);
+      const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
+      if (id != nullptr) to.add(cached_bytes(graph, *id));
+    }
   }
 
   void add_cost(const Cost& cost, Costs& to, bool counts) {
@@ -278,13 +344,14 @@ class Summarizer {
     for (const ParameterRecord& record : collection_.parameters) {
       if (record.kind == ParameterKind::kCustomObject || record.alias_of) continue;
       const bool is_parameter = record.kind == ParameterKind::kParameter;
-      (is_parameter ? summary_.parameters : summary_.buffers)
-          .add(record.shape, record.dtype, record.device.value_or("cpu"));
-      add_saturated(summary_.dtypes[record.dtype], byte_count(record.shape, record.dtype));
+      (is_parameter ? summary_.parameters : summary_.buffers).add(record);
+      for_each_stored(record, [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
+        add_saturated(summary_.dtypes[dtype], byte_count(shape, dtype));
+      });
       const std::size_t i = is_parameter ? find_module(QualifiedName(record.name).parent()) : kNone;
       if (i == kNone) continue;
-      add_saturated(costs_[i].counted.elements, element_count(record.shape));
-      add_saturated(costs_[i].counted.bytes, byte_count(record.shape, record.dtype));
+      add_saturated(costs_[i].counted.elements, element_count(record));
+      add_saturated(costs_[i].counted.bytes, byte_count(record));
     }
   }
 
@@ -362,6 +429,8 @@ class Summarizer {
                              std::max<std::int64_t>(0, row.parameters.bytes - costs.counted.bytes)};
     row.macs = known(costs, costs.macs);
     row.activation_bytes = known(costs, costs.activation_bytes);
+    row.weights_read = known(costs, costs.weights_read);
+    row.kv_cache = known(costs, costs.kv_cache);
     row.unknown = costs.unknown;
     row.unsized = costs.unsized;
     row.failed = costs.failed;
@@ -470,7 +539,8 @@ class Facts {
       add(size.elements);
       add(size.bytes);
     }
-    for (const auto& size : {row.macs, row.activation_bytes}) add(size ? size->text() : "");
+    for (const auto& size : {row.macs, row.activation_bytes, row.weights_read, row.kv_cache})
+      add(size ? size->text() : "");
     for (const std::int64_t count : {row.unknown, row.unsized, row.failed, row.modules}) add(count);
   }
 
@@ -512,6 +582,29 @@ bool ModelSummary::has_shapes() const {
 
 bool ModelSummary::has_measurements() const {
   return std::ranges::any_of(rows, [](const SummaryRow& row) { return row.measured.has_value(); });
+}
+
+const char* to_string(CostColumn column) {
+  switch (column) {
+    case CostColumn::kWeights:
+      return "weights_read";
+    case CostColumn::kKvCache:
+      return "kv_cache_bytes";
+    case CostColumn::kIntensity:
+      return "arithmetic_intensity";
+  }
+  return "";
+}
+
+std::optional<double> arithmetic_intensity(const SummaryRow& row,
+                                           const std::map<std::string, std::int64_t>& sizes) {
+  const auto value = [&](const std::optional<SymInt>& size) {
+    return size ? size->evaluate(sizes) : std::nullopt;
+  };
+  const auto macs = value(row.macs), weights = value(row.weights_read), results = value(row.activation_bytes);
+  if (!macs || !weights || !results || row.is_partial()) return std::nullopt;
+  const double bytes = static_cast<double>(*weights) + static_cast<double>(*results);
+  return bytes > 0 ? std::optional(2 * static_cast<double>(*macs) / bytes) : std::nullopt;
 }
 
 std::optional<double> flops_per_second(const SummaryRow& row) {
@@ -590,7 +683,8 @@ void fold_repeats(ModelSummary& summary) {
       *size = times(*size, row.modules);
     }
     row.macs = times(row.macs, row.modules);
-    row.activation_bytes = times(row.activation_bytes, row.modules);
+    for (auto* size : {&row.activation_bytes, &row.weights_read, &row.kv_cache})
+      *size = times(*size, row.modules);
     for (std::int64_t* count : {&row.unknown, &row.unsized, &row.failed}) *count = times(*count, row.modules);
   });
   summary.is_folded = true;

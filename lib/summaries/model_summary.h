@@ -48,9 +48,13 @@ struct SummaryRow {
   // not added again in totals.
   TensorCount shared_parameters;
   std::optional<SymInt> macs, activation_bytes;  // all; absent: unknown
-  std::int64_t unknown = 0;                      // calls of operators with unknown cost, all
-  std::int64_t unsized = 0;                      // calls with unknown sizes, all
-  std::int64_t failed = 0;                       // failed modules with calls of unknown cost, all
+  // Bytes of parameters, buffers and constants that operators are given, once for each; and of the keys and
+  // values of attention, as a cache keeps them: before they are repeated for several heads.  All; absent:
+  // unknown.
+  std::optional<SymInt> weights_read, kv_cache;
+  std::int64_t unknown = 0;  // calls of operators with unknown cost, all
+  std::int64_t unsized = 0;  // calls with unknown sizes, all
+  std::int64_t failed = 0;   // failed modules with calls of unknown cost, all
 
   // The module only runs in subgraphs, whose costs count in the module of the node that runs them.
   bool is_in_body = false;
@@ -64,6 +68,10 @@ struct SummaryRow {
   // Returns whether `macs` and `activation_bytes` are incomplete.
   bool is_partial() const { return unknown + unsized + failed > 0; }
 };
+
+// Columns that are shown on request.
+enum class CostColumn : std::uint8_t { kWeights, kKvCache, kIntensity };
+const char* to_string(CostColumn column);  // the field of JSON: "weights_read", "kv_cache_bytes"
 
 struct ModelSummary {
   struct Port {
@@ -83,11 +91,13 @@ struct ModelSummary {
   std::int64_t hidden = 0;       // number of rows that limit_depth() removed
   std::optional<std::int64_t> max_depth;
   bool is_folded = false;
+  std::vector<CostColumn> columns;
 
   // Totals of the whole model, shared tensors once.
   TensorTotal parameters, buffers, constants;
   std::map<std::string, std::int64_t> dtypes;  // bytes by dtype, of all three
   std::optional<SymInt> macs, activation_bytes, peak_bytes;
+  std::optional<std::int64_t> example_peak;  // bytes at the sizes of an example, where no expression is known
   std::map<std::string, std::int64_t> unknown;  // calls by operator with unknown cost
   std::int64_t unsized = 0;
   std::int64_t modules = 0;  // number of modules, shared ones once
@@ -101,6 +111,11 @@ struct ModelSummary {
 
 // Returns FLOP/s, with two FLOPs for each of the row's MACs.  Nothing when MACs or time are unknown or 0.
 std::optional<double> flops_per_second(const SummaryRow& row);
+
+// Returns the operations, two for each MAC, for each byte that is moved: weights that are read and results
+// that are written; at these sizes.  Nothing where that is not known.
+std::optional<double> arithmetic_intensity(const SummaryRow& row,
+                                           const std::map<std::string, std::int64_t>& sizes);
 
 // Summarises a collection.  Costs are those of graphs_that_count().  For a failed module whose calls have a
 // known cost, submodules have the costs of their own graphs, which are not added to its row.  Nodes of

@@ -19,19 +19,42 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
 }
 
 std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype) {
-  std::int64_t bytes = 0;
   const Dtype type = find_scalar_type(dtype);
-  const bool too_many = __builtin_mul_overflow(element_count(shape), type ? item_size(*type) : 0, &bytes);
-  return too_many ? INT64_MAX : bytes;
+  if (!type) return 0;
+  std::int64_t bytes = 0;
+  const std::int64_t elements = element_count(shape), in_byte = elements_in_byte(*type);
+  const std::int64_t places = elements / in_byte + (elements % in_byte != 0 ? 1 : 0);
+  return __builtin_mul_overflow(places, item_size(*type), &bytes) ? INT64_MAX : bytes;
 }
 
-void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype,
-                      const std::string& device) {
-  ++tensors;
+std::int64_t element_count(const ParameterRecord& record) {
+  if (!record.is_packed()) return element_count(record.shape);
+  std::int64_t count = 0;
+  for (const StoredPart& part : record.stored) add_saturated(count, element_count(part.shape));
+  return count;
+}
+
+std::int64_t byte_count(const ParameterRecord& record) {
+  std::int64_t bytes = 0;
+  for_each_stored(record, [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
+    add_saturated(bytes, byte_count(shape, dtype));
+  });
+  return bytes;
+}
+
+void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype) {
+  add_saturated(tensors, 1);
   add_saturated(elements, element_count(shape));
   add_saturated(bytes, byte_count(shape, dtype));
   dtypes.insert(dtype);
-  devices.insert(device);
+}
+
+void TensorTotal::add(const ParameterRecord& record) {
+  add_saturated(tensors, 1);
+  add_saturated(elements, element_count(record));
+  add_saturated(bytes, byte_count(record));
+  for_each_stored(record, [&](const auto&, const std::string& dtype) { dtypes.insert(dtype); });
+  devices.insert(record.device.value_or("cpu"));
 }
 
 std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
@@ -66,8 +89,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
       const auto found = by_path.find(owner);
       if (found != by_path.end() && !seen) {
         ModuleSizes& of = sizes[found->second];
-        (is_parameter ? of.own_parameters : of.own_buffers)
-            .add(record.shape, record.dtype, record.device.value_or("cpu"));
+        (is_parameter ? of.own_parameters : of.own_buffers).add(record);
       }
       pending.push_back(owner);
     }
@@ -83,8 +105,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
       }
       counted_for[found->second] = tensor;
       ModuleSizes& of = sizes[found->second];
-      (is_parameter ? of.parameters : of.buffers)
-          .add(record.shape, record.dtype, record.device.value_or("cpu"));
+      (is_parameter ? of.parameters : of.buffers).add(record);
       const auto later = later_names.find(path);
       if (later == later_names.end()) continue;
       for (const std::string_view name : later->second) pending.push_back(QualifiedName(name).parent());

@@ -12,17 +12,30 @@
 
 namespace fxtrace {
 
-// The total of several tensors, with tied ones counted once.
+// The total of several tensors, with tied ones counted once; packed parameters are one.
 struct TensorTotal {
   std::int64_t tensors = 0, elements = 0, bytes = 0;
   std::set<std::string> dtypes, devices;
 
-  // Adds a tensor; totals saturate at 2^63-1.
-  void add(const std::vector<std::int64_t>& shape, const std::string& dtype, const std::string& device);
+  // Both saturate at 2^63-1.
+  void add(const ParameterRecord& record);
+  void add(const std::vector<std::int64_t>& shape, const std::string& dtype);
 };
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
 std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype);
+
+// Elements as torch counts them: of a tensor of a class of its own those that it shows, of packed parameters
+// those of all their tensors.  Bytes are those that are stored.
+std::int64_t element_count(const ParameterRecord& record);
+std::int64_t byte_count(const ParameterRecord& record);
+
+// Calls f(shape, dtype) for each tensor that the file stores for it.
+template <class F>
+void for_each_stored(const ParameterRecord& record, F&& f) {
+  if (record.stored.empty()) f(record.shape, record.dtype);
+  for (const StoredPart& part : record.stored) f(part.shape, part.dtype);
+}
 
 // The totals of a module's parameters and buffers: its own, and including submodules; tied ones once.
 struct ModuleSizes {

@@ -10,6 +10,7 @@
 
 #include "graph/call_order.h"
 #include "graph/parameter_uses.h"
+#include "summaries/model_summary.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -64,7 +65,7 @@ class Builder {
   }
 
   UseOrder::Module module(const ModuleRecord& record) const {
-    UseOrder::Module module{record.path, record.type, {}, record.status, {}, {}, {}};
+    UseOrder::Module module{record.path, record.type, {}, record.status, {}, {}, {}, {}};
     if (const auto names = shared_.find(record.path); names != shared_.end()) module.shared = names->second;
     module.parameters = sizes_[module_at_.at(record.path)].parameters;
     return module;
@@ -113,14 +114,14 @@ class Builder {
     UseOrder::Parameter parameter = this->parameter(index);
     parameter.use_count = found_[index].count;
     parameter.uses = std::move(found_[index].list);
-    order_.used.add(parameter.shape, parameter.dtype, "");
+    order_.used.add(collection_.parameters[index]);
     order_.parameters.push_back(std::move(parameter));
   }
 
   UseOrder::Parameter parameter(std::size_t index) const {
     const ParameterRecord& record = collection_.parameters[index];
-    UseOrder::Parameter parameter{record.name, record.dtype, record.shape, {}, {}, {}, 0};
-    parameter.bytes = byte_count(record.shape, record.dtype);
+    UseOrder::Parameter parameter{record.name,        record.dtype, record.shape, element_count(record),
+                                  byte_count(record), {},           {},           0};
     if (const auto names = tied_.find(record.name); names != tied_.end()) parameter.tied = names->second;
     return parameter;
   }
@@ -137,7 +138,7 @@ class Builder {
       const ParameterRecord& record = collection_.parameters[i];
       if (record.kind != ParameterKind::kParameter || record.alias_of || found_[i].is_listed) continue;
       order_.unused.push_back(parameter(i));
-      order_.not_used.add(record.shape, record.dtype, "");
+      order_.not_used.add(record);
     }
   }
 
@@ -198,6 +199,17 @@ void make_buckets(UseOrder& order, std::int64_t most_bytes) {
     if (buckets.list.empty() || buckets.list.back().bytes > most_bytes - bytes) buckets.list.emplace_back();
     buckets.list.back().parameters.push_back(i);
     add_saturated(buckets.list.back().bytes, bytes);
+  }
+}
+
+void add_macs(const GraphCollection& collection, UseOrder& order) {
+  const ModelSummary summary = summarize_model(collection);
+  std::unordered_map<std::string_view, const SummaryRow*> rows;
+  for (const SummaryRow& row : summary.rows) rows.emplace(row.path, &row);
+  for (UseOrder::Module& module : order.modules) {
+    const auto row = rows.find(module.path);
+    if (row != rows.end() && module.method.empty() && !row->second->is_partial())
+      module.macs = row->second->macs;
   }
 }
 

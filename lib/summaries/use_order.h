@@ -12,6 +12,7 @@
 
 #include "graph/graph_collection.h"
 #include "summaries/parameter_sizes.h"
+#include "symbolic/sym_int.h"
 
 namespace fxtrace {
 
@@ -38,6 +39,8 @@ struct UseOrder {
     std::vector<std::string> shared;  // its later names
     TensorTotal parameters;           // submodules included; tied ones once
     std::vector<Place> calls;
+    std::optional<SymInt>
+        macs;  // of all calls, submodules included; set by add_macs(), absent where not known
   };
 
   // A node that takes the parameter, in a body of control flow too, or that calls a leaf which has it.
@@ -48,9 +51,9 @@ struct UseOrder {
   struct Parameter {
     std::string name, dtype;
     std::vector<std::int64_t> shape;
-    std::int64_t bytes = 0;
-    std::vector<std::string> tied;  // its later names
-    std::vector<Use> uses;          // the first ones, if a file has more uses than can be listed
+    std::int64_t elements = 0, bytes = 0;  // of all that it holds, where that is more than one tensor
+    std::vector<std::string> tied;         // its later names
+    std::vector<Use> uses;                 // the first ones, if a file has more uses than can be listed
     std::int64_t use_count = 0;
   };
 
@@ -82,5 +85,8 @@ UseOrder order_of_use(const GraphCollection& collection);
 // into the bucket begins the next.  One that is larger than `most_bytes` is a bucket by itself; no other
 // bucket is larger.
 void make_buckets(UseOrder& order, std::int64_t most_bytes);
+
+// Adds the multiply-accumulates of the modules.
+void add_macs(const GraphCollection& collection, UseOrder& order);
 
 }  // namespace fxtrace

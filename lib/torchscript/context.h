@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "costs/cost_log.h"
+#include "costs/custom_costs.h"
 #include "symbolic/shape_env.h"
 #include "torchscript/bound_torchscript_program.h"
+#include "torchscript/packed_tensors.h"
 #include "torchscript/tensor_names.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/budget.h"
@@ -87,6 +89,7 @@ struct Context {
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
   GradientWrites gradient_writes;
+  CustomCosts custom_costs{options.custom_costs};
   CostLog* costs = nullptr;      // of what Mode::kAbstract follows; null when not wanted
   bool has_concrete = false;     // options give values to inputs of the graph's root
   bool inputs_are_open = false;  // these inputs are unknown in this run, which is abstract
@@ -94,6 +97,7 @@ struct Context {
   bool shapes;                   // whether shapes are propagated through values that depend on inputs
   ShapeEnv dimensions;
   TensorNames names;
+  MadeObjects made;  // in Mode::kState
 };
 
 }  // namespace fxtrace::torchscript

@@ -22,6 +22,8 @@ class Interpreter {
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
   // Runs object.__setstate__(state); attributes stay without values when it cannot be followed.
   void set_state(const Ref<ObjectValue>& object, const Value& state);
+  // What operators have made of these states.
+  const MadeObjects& made() const { return run_.made; }
 
  private:
   std::map<std::string, Value> plain_inputs(const Function& function) const;

@@ -123,6 +123,8 @@ void OperatorCalls::run(const IrNode* node) {
   if (is_carried_out(*schema, run_.knowledge.traits_of(node), all_plain))
     return execute(node, std::move(values));
   if (!run_.knowledge.answer(node, *schema, values)) record(node, *schema, values);
+  if (run_.mode == Mode::kState && node->outputs().size() == 1 && is_script_object(*node->output()->type()))
+    run_.made.add(frames_.value(node->output()), std::move(values));
 }
 
 bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {

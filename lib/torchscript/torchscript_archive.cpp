@@ -8,6 +8,7 @@
 #include "script/tensor_elements.h"
 #include "support/error.h"
 #include "torchscript/convert.h"
+#include "torchscript/packed_tensors.h"
 
 namespace fxtrace::torchscript {
 namespace {
@@ -202,6 +203,8 @@ std::optional<Constant> TorchScriptArchive::find_object_constant(const ObjectVal
     result.record = "constants.pkl";
     result.object_type = type_name(*object->type);
     result.object_index = static_cast<std::int64_t>(i);
+    for (const auto& [name, tensor] : packed_tensors(constants_[i], {}))
+      result.stored.push_back(stored_part(name, *tensor));
     return result;
   }
   return std::nullopt;

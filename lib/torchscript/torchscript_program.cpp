@@ -14,6 +14,7 @@
 #include "torchscript/input_guesses.h"
 #include "torchscript/interpreter.h"
 #include "torchscript/module_calls.h"
+#include "torchscript/packed_tensors.h"
 #include "torchscript/same_code.h"
 #include "torchscript/same_modules.h"
 #include "torchscript/tensor_writes.h"
@@ -198,6 +199,53 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     }
     set_attributes(modules_[i], std::move(values));
   }
+  add_packed(interpreter.made());
+}
+
+// Packed parameters are known only now.
+void TorchScriptProgram::add_packed(const MadeObjects& made) {
+  const std::size_t plain = parameters_.size();
+  for (std::uint32_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i].alias_of) continue;
+    const auto& attributes = class_of(*objects_[i]).attributes();
+    for (std::size_t slot = 0; slot < attributes.size() && slot < objects_[i]->slots.size(); ++slot) {
+      const std::vector<PackedTensor> tensors = packed_tensors(objects_[i]->slots[slot], made);
+      if (tensors.empty()) continue;
+      ParameterRecord record;
+      const std::string& path = modules_[i].path;
+      record.name = (path.empty() ? "" : path + ".") + part_of_name(attributes[slot].name);
+      record.type = type_name(*script::dynamic_type(objects_[i]->slots[slot]));
+      std::string identity;
+      std::vector<std::string> keys;
+      for (const auto& [name, tensor] : tensors) {
+        count_names(record.name.size() + name.size() + tensor->sizes.size() * sizeof(std::int64_t));
+        record.stored.push_back(stored_part(name, *tensor));
+        keys.push_back(archive_->content_key(*tensor));
+        identity += tensor_identity(*tensor) + ";";
+      }
+      record.content = joined_content_keys(keys);
+      record.shape = record.stored.front().shape;
+      record.dtype = record.stored.front().dtype;
+      record.device = archive_->saved_device(*tensors.front().tensor);
+      const auto [first, is_new] = tensors_.emplace(identity + "o", parameters_.size());
+      if (!is_new) record.alias_of = parameters_[first->second].name;
+      modules_[i].parameters.push_back(parameters_.size());
+      parameters_.push_back(std::move(record));
+    }
+  }
+  if (parameters_.size() == plain) return;
+  // In the order of registration.
+  std::vector<std::size_t> places(parameters_.size());
+  std::vector<ParameterRecord> sorted;
+  for (ModuleInfo& module : modules_) {
+    for (std::size_t& index : module.parameters) {
+      places[index] = sorted.size();
+      sorted.push_back(std::move(parameters_[index]));
+      index = places[index];
+    }
+  }
+  parameters_ = std::move(sorted);
+  for (auto& [identity, index] : tensors_) index = places[index];
 }
 
 namespace {
@@ -256,6 +304,8 @@ std::vector<ConstantInfo> TorchScriptProgram::constants() const {
       constant.dtype = dtype_name(value.to_tensor().dtype);
     } else {
       constant.type = type_name(*script::dynamic_type(value));
+      for (const auto& [name, tensor] : packed_tensors(value, {}))
+        constant.stored.push_back(stored_part(name, *tensor));
     }
     found.push_back(std::move(constant));
   }

@@ -19,6 +19,8 @@
 
 namespace fxtrace::torchscript {
 
+class MadeObjects;
+
 class TorchScriptProgram : public fxtrace::Program {
  public:
   TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
@@ -78,6 +80,7 @@ class TorchScriptProgram : public fxtrace::Program {
   void count_names(std::size_t bytes);
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
+  void add_packed(const MadeObjects& made);
   void find_set_attributes(const ClassType& type) const;
   std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
   // What the modules hold in the file.

@@ -75,12 +75,29 @@ Traits Knowledge::traits_of(const IrNode* node) {
   return place->second;
 }
 
+void Knowledge::add_custom_cost(const CustomCosts::Rule& rule, const FunctionSchema& schema,
+                                const Values& values, std::vector<AbstractValue>& results) {
+  const InterpreterArguments args(values);
+  const auto argument = [&](std::size_t place) {
+    return place < values.size() ? std::optional(args[place]) : std::nullopt;
+  };
+  const auto named = [&](const std::string& name) {
+    const auto formal = std::ranges::find(schema.arguments, name, &FunctionArgument::name);
+    return argument(static_cast<std::size_t>(formal - schema.arguments.begin()));
+  };
+  std::vector<const AbstractValue*> used;
+  for (std::size_t i = 0; i < values.size(); ++i) used.push_back(&args[i]);
+  context_.costs->call(CustomCosts::cost(rule, {argument, named, results}), used, results);
+}
+
 void Knowledge::add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                          std::vector<AbstractValue>& results) {
   const Operator* row = find_operator(schema);
-  if (row == nullptr) {
-    return context_.costs->add_unknown(
-        python_target(schema.name, schema.overload_name, own_schema(schema)).name);
+  if (row == nullptr || !context_.custom_costs.empty()) {
+    const std::string target = python_target(schema.name, schema.overload_name, own_schema(schema)).name;
+    if (const CustomCosts::Rule* rule = context_.custom_costs.find(target))
+      return add_custom_cost(*rule, schema, values, results);
+    if (row == nullptr) return context_.costs->add_unknown(target);
   }
   // Results that nobody takes are gone at once, and may be no tensors at all.
   const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->has_uses(); };

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "costs/custom_costs.h"
 #include "torchscript/changes.h"
 #include "torchscript/constant_tensors.h"
 #include "torchscript/input_guards.h"
@@ -65,6 +66,8 @@ class Knowledge {
   void note_gradients(const FunctionSchema& schema, const Values& values);
   void drop_gradients(const FunctionSchema& schema, const Values& values,
                       std::vector<AbstractValue>& results) const;
+  void add_custom_cost(const CustomCosts::Rule& rule, const FunctionSchema& schema, const Values& values,
+                       std::vector<AbstractValue>& results);
   void add_cost(const IrNode* node, const FunctionSchema& schema, const Values& values,
                 std::vector<AbstractValue>& results);
   TensorNames::Known shared_known(const Value& value);

@@ -10,6 +10,7 @@
 
 #include "operators/modules.h"
 #include "operators/torch_functions.h"
+#include "summaries/parameter_sizes.h"
 #include "support/error.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
@@ -136,7 +137,7 @@ class Modules {
   std::int64_t parameter_elements(std::size_t module) const {
     std::int64_t total = 0;
     for (const std::size_t index : facts_.parameters_of(ModuleId{static_cast<std::uint32_t>(module)})) {
-      if (__builtin_add_overflow(total, elements(parameters_[index].shape), &total)) return INT64_MAX;
+      if (__builtin_add_overflow(total, element_count(parameters_[index]), &total)) return INT64_MAX;
     }
     return total;
   }
@@ -167,14 +168,6 @@ class Modules {
       }
     }
     return more_paths_[module] = std::move(paths);
-  }
-
-  static std::int64_t elements(const std::vector<std::int64_t>& shape) {
-    std::int64_t count = 1;
-    for (const std::int64_t size : shape) {
-      if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
-    }
-    return count;
   }
 
   const std::vector<ModuleInfo>& modules_;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "costs/custom_costs.h"
 #include "support/error.h"
 #include "support/glob.h"
 #include "support/shell_word.h"
@@ -284,6 +285,20 @@ OptionValue dimensions() {
                  [](const DimensionRange& range, JsonEmitter& json) { json.string(range_text(range)); });
 }
 
+OptionValue custom_costs() {
+  return by_name([](Config& config, const std::string& text,
+                    auto&) { config.options.custom_costs.push_back(read_custom_cost(text)); },
+                 "an object: operators and their costs",
+                 [](Config& config, const JsonValue& field) {
+                   const std::string cost = read_string(field);
+                   at_place_of(field, [&] {
+                     config.options.custom_costs.push_back(make_custom_cost(field.key(), cost));
+                   });
+                 },
+                 [](const Config& config) { return config.options.custom_costs; },
+                 [](const CustomCost& cost, JsonEmitter& json) { json.string(cost.text); });
+}
+
 // --- the table ---
 
 std::string with_default(const std::string& help, std::int64_t Limits::* limit) {
@@ -349,6 +364,12 @@ std::vector<OptionRow> make_table() {
       {"op_schema", "--op-schema", "SCHEMA", kOperators,
        "declare an operator without loading it: 'my::op(Tensor x, int n) -> Tensor'. Repeatable",
        op_schemas()},
+
+      {"cost", "--cost", "NS::OP=EXPR", kOperators,
+       "the MACs of an operator, for costs: 'my::op=numel(out)*in0.size(-1)', Python over its arguments in0, in1, ... and "
+       "its results out, out0, ...; EXPR knows numel(x), x.size(i), x.shape[i], len(x), min, max and integers. "
+       "Repeatable",
+       custom_costs()},
 
       {nullptr,
        "--config",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/argument.h"
+#include "graph/graph_collection.h"
 
 namespace fxtrace {
 
@@ -101,6 +102,7 @@ struct TraceOptions {
   std::vector<std::string> op_libraries;
   RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
   std::vector<std::string> op_schemas;
+  std::vector<CustomCost> custom_costs;  // the last of a name counts
   Limits limits;
   // The steps that traces with copies of these options have taken, which then share one budget; null: each
   // has its own.

@@ -61,7 +61,8 @@ struct ConstantInfo {
   std::string name;                 // as the code calls it
   std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
   std::string dtype;
-  std::string type;  // class of an object
+  std::string type;                     // class of an object
+  std::vector<StoredPart> stored = {};  // the tensors that it holds
 };
 
 class GraphTracer;

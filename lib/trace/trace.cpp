@@ -340,6 +340,7 @@ class RecursiveTrace {
     collection.model.method = method_;
     collection.model.producer_version = program_.producer_version();
     collection.parameters = program_.parameters();
+    collection.custom_costs = options_.custom_costs;
 
     GraphTracer::ModuleOutputs outputs;
     std::map<std::string, std::int64_t> calls;

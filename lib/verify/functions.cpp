@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "families/python_spelling.h"
+#include "families/stored_parts.h"
 #include "operators/callable_operators.h"
 
 namespace fxtrace::verify {
@@ -274,6 +275,8 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   }
   if (call.slice) return slice_of(engine, arguments.positional.at(0), *call.slice);
   if (parts.kind == TargetKind::kPython) return run_python(engine, call.target, arguments);
+  // Such a tensor is a dict here.
+  if (takes_stored_part(call.target)) return engine.call("aten::__getitem__", "Dict_str", arguments);
   if (!may_call(parts.space, parts.name))
     throw CannotRun(call.target + " is refused: it is not known to only compute");
   const std::string overload = parts.overload == "default" ? "" : std::string(parts.overload);

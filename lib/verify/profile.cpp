@@ -67,9 +67,10 @@ class Meter {
 }  // namespace
 
 Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts& parts,
-                      const std::function<std::vector<RunValue>()>& inputs) {
-  constexpr std::size_t kFewest = 3, kMost = 50;
-  constexpr double kLongEnough = 1;  // seconds
+                      const std::function<std::vector<RunValue>()>& inputs, std::int64_t given_runs) {
+  constexpr std::size_t kFewest = 3, kMost = 50, kMostWarmUps = 5;
+  constexpr double kLongEnough = 1, kWarm = 0.2;  // seconds
+  const std::size_t given = given_runs > 1 ? static_cast<std::size_t>(given_runs) : 0;
   Meter meter(engine.api());
   const auto watcher = [&](const ModuleGraph&, const Node& node, const RunValue&) {
     meter.node_has_run(node);
@@ -77,9 +78,20 @@ Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts
   run_graph(engine, graph, inputs(), parts, nullptr);
   engine.api().count_memory(true);
   std::vector<std::map<std::string, Measured>> runs;
-  const Clock::time_point start = Clock::now();
   try {
-    while (runs.size() < kFewest || (runs.size() < kMost && seconds_since(start) < kLongEnough)) {
+    // As it is measured: kernels are chosen, memory is at hand, and threads are there.
+    const Clock::time_point begin = Clock::now();
+    for (std::size_t i = 0; i < kMostWarmUps && (i == 0 || seconds_since(begin) < kWarm); ++i) {
+      const std::vector<RunValue> values = inputs();
+      meter.start();
+      run_graph(engine, graph, values, parts, watcher);
+    }
+    const Clock::time_point start = Clock::now();
+    const auto are_enough = [&] {
+      if (given != 0) return runs.size() >= given;
+      return runs.size() >= kFewest && (runs.size() >= kMost || seconds_since(start) >= kLongEnough);
+    };
+    while (!are_enough()) {
       const std::vector<RunValue> values = inputs();
       meter.start();
       run_graph(engine, graph, values, parts, watcher);

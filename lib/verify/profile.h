@@ -19,10 +19,10 @@ struct Profile {
   Sizes sizes;                              // of named dimensions
 };
 
-// Runs the graph once for warm-up, then until there are enough runs, and returns the run with the median
-// time.  A leaf is measured as a whole.  Throws RunError.
+// Runs the graph to warm up, then `given_runs` times, or, where that is 1, until it has run for a second; and
+// returns the run with the median time.  A leaf is measured as a whole.  Throws RunError.
 Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts& parts,
-                      const std::function<std::vector<RunValue>()>& inputs);
+                      const std::function<std::vector<RunValue>()>& inputs, std::int64_t given_runs);
 
 // Returns the costs of the collection's modules, as numbers for the profile's sizes, with the measurements.
 ModelSummary measured_summary(const GraphCollection& collection, const Profile& profile);

@@ -277,7 +277,21 @@ class ProgramModel : public RunnableModel {
       return states_.emplace(name, load_object(object->second)).first->second;
     const auto record = records_.find(name);
     if (record == records_.end()) throw RunError("the archive does not tell what " + name + " holds");
-    return states_.emplace(name, weights_.tensor(record->second)).first->second;
+    return states_.emplace(name, load_tensor(record->second)).first->second;
+  }
+
+  // A tensor of a class of its own is the dict of what it is made of, of which the program takes one at a
+  // time.
+  RunValue load_tensor(const TensorRecord& record) {
+    if (record.parts.empty()) return weights_.tensor(record);
+    std::vector<RunValue> names, tensors;
+    for (const StoredTensor& stored : record.parts) {
+      TensorRecord part{stored, 0, record.record, true};
+      part.storage = record.record + ":" + stored.storage;
+      names.push_back(engine_.text(stored.name));
+      tensors.push_back(weights_.tensor(part));
+    }
+    return engine_.dict(names, tensors);
   }
 
   RunValue load_object(const std::string& record) const {

@@ -376,10 +376,13 @@ class Verifier {
 
   void profile() {
     const std::unique_ptr<RunnableModel> model = load_();
-    done_.profile = profile_graph(engine_, graph_, *model, [&] {
-      seed(0);
-      return copies(0);
-    });
+    done_.profile = profile_graph(
+        engine_, graph_, *model,
+        [&] {
+          seed(0);
+          return copies(0);
+        },
+        options_.runs);
     done_.profile->sizes = inputs_.front().sizes;
   }
 

@@ -27,8 +27,12 @@ class Csv {
   void cell(const std::optional<SymInt>& size);
   void end_row();
   template <class... Cells>
-  void row(const Cells&... cells) {
+  void cells(const Cells&... cells) {
     (cell(cells), ...);
+  }
+  template <class... Cells>
+  void row(const Cells&... cells) {
+    this->cells(cells...);
     end_row();
   }
 

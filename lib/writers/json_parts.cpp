@@ -26,6 +26,15 @@ void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& to
   });
 }
 
+void write_stored(JsonEmitter& json, const std::vector<StoredPart>& stored) {
+  if (stored.empty()) return;
+  json.key("stored").objects(stored, [&](const StoredPart& part) {
+    json.field("name", part.name);
+    json.field("shape", part.shape);
+    json.field("dtype", part.dtype);
+  });
+}
+
 void write_source(JsonEmitter& json, const std::optional<SourceLocation>& source, std::string_view name) {
   json.key(name);
   if (!source) return json.null();

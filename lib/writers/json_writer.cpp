@@ -78,7 +78,9 @@ class CollectionWriter {
     } else {
       json_.field("shape", parameter.shape);
       json_.field("dtype", parameter.dtype);
+      if (!parameter.type.empty()) json_.field("type", parameter.type);
     }
+    write_stored(json_, parameter.stored);
     if (parameter.device) json_.field("device", *parameter.device);
     json_.field("alias_of", parameter.alias_of);
   }
@@ -181,6 +183,7 @@ class CollectionWriter {
         json_.field("type", constant.object_type);
         json_.field("record", constant.record);
         json_.field("index", constant.object_index);
+        write_stored(json_, constant.stored);
         return;
       }
       json_.field("dtype", constant.dtype);

@@ -13,7 +13,7 @@ namespace fxtrace {
 namespace {
 
 constexpr std::string_view kOrderColumns =
-    "kind number name type status dtype shape elements bytes first_call calls uses other_names bucket";
+    "kind number name type status dtype shape elements bytes first_call calls uses other_names bucket macs";
 
 constexpr const char* kSeparator = "; ";
 
@@ -52,16 +52,17 @@ class OrderCsvWriter {
     const std::string name = module.path + (module.method.empty() ? "" : "." + module.method + "()");
     csv_.row("module", number(place), name, module.type, to_string(module.status), "", "",
              module.parameters.elements, module.parameters.bytes, first(module.calls), all(module.calls),
-             static_cast<std::int64_t>(module.calls.size()), joined(module.shared, {}, kSeparator), "");
+             static_cast<std::int64_t>(module.calls.size()), joined(module.shared, {}, kSeparator), "",
+             module.macs);
   }
 
   void parameter(const UseOrder::Parameter& parameter, std::int64_t place) {
     const auto calls = order_words::calls_of(parameter);
     const bool has_bucket = place > 0 && order_.buckets;
     csv_.row("parameter", number(place), parameter.name, "", "", parameter.dtype, shape_text(parameter.shape),
-             element_count(parameter.shape), parameter.bytes, first(calls), all(calls), parameter.use_count,
+             parameter.elements, parameter.bytes, first(calls), all(calls), parameter.use_count,
              joined(parameter.tied, {}, kSeparator),
-             number(has_bucket ? bucket_of_[static_cast<std::size_t>(place - 1)] : 0));
+             number(has_bucket ? bucket_of_[static_cast<std::size_t>(place - 1)] : 0), "");
   }
 
   const UseOrder& order_;

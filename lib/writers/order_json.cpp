@@ -67,6 +67,7 @@ class OrderJsonWriter {
     json_.field("shared", module.shared);
     write_total(json_, "parameters", module.parameters);
     if (!is_called) return;
+    if (module.macs) json_.field("macs", module.macs);
     json_.key("calls").objects(module.calls, [&](const UseOrder::Place& call) { place(call); });
   }
 

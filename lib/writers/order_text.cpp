@@ -102,7 +102,7 @@ class OrderTextWriter {
       return graph.calls[a].depth == graph.calls[b].depth && one.type == other.type &&
              one.status == other.status && one.method == other.method && one.calls.size() == 1 &&
              other.calls.size() == 1 && one.parameters.elements == other.parameters.elements &&
-             one.parameters.bytes == other.parameters.bytes;
+             one.parameters.bytes == other.parameters.bytes && one.macs == other.macs;
     });
     const std::size_t left_out = folded.size() - std::min(folded.size(), kMostRows);
     folded.resize(folded.size() - left_out);
@@ -124,13 +124,19 @@ class OrderTextWriter {
                       type_text(module, is_head ? row.repeats : 1),
                       sizes.elements == 0 ? "-" : with_separators(times(sizes.elements, row.repeats)),
                       sizes.elements == 0 ? "-" : bytes_text(times(sizes.bytes, row.repeats)),
-                      other_calls(module, index, number)});
+                      macs_text(module, row.repeats), other_calls(module, index, number)});
     }
     const std::string title =
         index == 0 ? "Modules in the order of their calls" : "Graph of " + one_line(graph.module);
-    std::vector<Column> columns = {{"Call", true},   {"Module", false, 22}, {"Type", false, 12},
-                                   {"Params", true}, {"Bytes", true},       {"Other calls", false, 12}};
+    std::vector<Column> columns = {
+        {"Call", true},  {"Module", false, 22}, {"Type", false, 12},       {"Params", true},
+        {"Bytes", true}, {"MACs", true},        {"Other calls", false, 12}};
+    constexpr std::size_t kMacs = 5;
     drop_last_if_empty(columns, rows);
+    if (std::ranges::none_of(rows, [](const Row& row) { return !row[kMacs].empty(); })) {
+      columns.erase(columns.begin() + kMacs);
+      for (Row& row : rows) row.erase(row.begin() + kMacs);
+    }
     table(title, columns, std::move(rows), left_out);
   }
 
@@ -150,6 +156,13 @@ class OrderTextWriter {
   static std::int64_t times(std::int64_t number, std::size_t count) {
     multiply_saturated(number, static_cast<std::int64_t>(count));
     return number;
+  }
+
+  static std::string macs_text(const UseOrder::Module& module, std::size_t repeats) {
+    if (!module.macs) return "";
+    const auto number = module.macs->number();
+    if (!number) return one_line(module.macs->text());
+    return *number == 0 ? "-" : with_separators(times(*number, repeats));
   }
 
   static std::string type_text(const UseOrder::Module& module, std::size_t repeats) {

@@ -19,22 +19,35 @@ std::string shape_of(const Meta& meta) {
   return "[" + joined(*meta.shape, &Meta::Dim::text) + "]";
 }
 
-void write_row(const SummaryRow& row, Csv& csv) {
+void write_cells(const SummaryRow& row, Csv& csv) {
   const std::vector<Meta> outputs = row.outputs.value_or(std::vector<Meta>());
   const auto dtype = [](const Meta& meta) { return meta.dtype.value_or("?"); };
-  csv.row(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
-          to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "),
-          joined(outputs, shape_of, "; "), row.own_parameters.elements, row.parameters.elements,
-          row.parameters.bytes, row.shared_parameters.elements, row.shared_parameters.bytes,
-          row.buffers.elements, row.buffers.bytes, row.macs, row.activation_bytes, row.unknown, row.unsized,
-          row.failed);
+  csv.cells(row.path, row.last.value_or(""), row.modules, static_cast<std::int64_t>(row.depth), row.type,
+            to_string(row.status), row.alias_of.value_or(""), row.calls, joined(outputs, dtype, "; "),
+            joined(outputs, shape_of, "; "), row.own_parameters.elements, row.parameters.elements,
+            row.parameters.bytes, row.shared_parameters.elements, row.shared_parameters.bytes,
+            row.buffers.elements, row.buffers.bytes, row.macs, row.activation_bytes, row.unknown, row.unsized,
+            row.failed);
 }
 
 }  // namespace
 
 void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
-  Csv csv(out, kSummaryColumns);
-  for (const SummaryRow& row : summary.rows) write_row(row, csv);
+  std::string columns(kSummaryColumns);
+  for (const CostColumn column : summary.columns) columns += std::string(" ") + to_string(column);
+  Csv csv(out, columns);
+  for (const SummaryRow& row : summary.rows) {
+    write_cells(row, csv);
+    for (const CostColumn column : summary.columns) {
+      if (column == CostColumn::kIntensity) {
+        const auto intensity = arithmetic_intensity(row, {});
+        intensity ? csv.cell(*intensity) : csv.cell("");
+      } else {
+        csv.cell(column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
+      }
+    }
+    csv.end_row();
+  }
 }
 
 }  // namespace fxtrace

@@ -9,6 +9,7 @@ class SummaryJsonWriter {
   explicit SummaryJsonWriter(std::ostream& out) : json_(out) {}
 
   void document(const ModelSummary& summary) {
+    columns_ = summary.columns;
     json_.document([&] {
       write_format(json_, "fxtrace.summary", 1);
       json_.key("model").object([&] {
@@ -72,6 +73,13 @@ class SummaryJsonWriter {
     json_.field("unknown_calls", row.unknown);
     json_.field("unsized_calls", row.unsized);
     json_.field("failed_modules", row.failed);
+    for (const CostColumn column : columns_) {
+      if (column == CostColumn::kIntensity) {
+        json_.field(to_string(column), arithmetic_intensity(row, {}));
+      } else {
+        json_.field(to_string(column), column == CostColumn::kWeights ? row.weights_read : row.kv_cache);
+      }
+    }
   }
 
   void totals(const ModelSummary& summary) {
@@ -98,6 +106,7 @@ class SummaryJsonWriter {
   }
 
   JsonEmitter json_;
+  std::vector<CostColumn> columns_;  // that were asked for
 };
 
 }  // namespace

@@ -52,8 +52,13 @@ void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
     header.emplace_back(title);
     rule.emplace_back("---:");
   }
+  for (const CostColumn column : summary.columns) {
+    header.emplace_back(summary_words::title(column));
+    rule.emplace_back("---:");
+  }
   write_table_row(out, header);
   write_table_row(out, rule);
+  const summary_words::ExampleSizes example = summary_words::example_sizes(summary);
   for (const SummaryRow& row : summary.rows) {
     std::vector<std::string> cells{
         row.path.empty() ? "(root)" : markdown_code(summary_words::name(row, true)),
@@ -63,9 +68,11 @@ void write_summary_markdown(const ModelSummary& summary, std::ostream& out) {
     cells.push_back(summary_words::parameter_bytes(row));
     if (has_costs) {
       const bool is_number = !row.macs || row.macs->is_number();
-      const std::string macs = summary_words::macs(row, Style::kExact);
+      const std::string macs = summary_words::macs(row, Style::kExact, example);
       cells.push_back(is_number ? macs : markdown_code(macs));
     }
+    for (const CostColumn column : summary.columns)
+      cells.push_back(summary_words::cell(row, column, example));
     write_table_row(out, cells);
   }
   const auto notes = summary_words::notes(summary);

@@ -41,7 +41,10 @@ struct SummaryColumn {
 class SummaryTable {
  public:
   SummaryTable(const ModelSummary& summary, const TextLayout& layout)
-      : summary_(summary), layout_(layout), room_(std::max(layout.width, kLeastTable)) {
+      : summary_(summary),
+        layout_(layout),
+        example_(summary_words::example_sizes(summary)),
+        room_(std::max(layout.width, kLeastTable)) {
     const std::string dtype = summary_words::usual_dtype(summary);
     output_title_ = dtype.empty() ? "Output" : "Output (" + dtype + ")";
     std::vector<std::size_t> depths;
@@ -60,8 +63,14 @@ class SummaryTable {
                       [](const SummaryRow& row) { return summary_words::parameters(row, Style::kExact); });
     if (!is_measured) bytes_ = add("Bytes", 0, true, summary_words::parameter_bytes);
     if (summary.has_costs()) {
-      macs_ =
-          add("MACs", 0, true, [](const SummaryRow& row) { return summary_words::macs(row, Style::kExact); });
+      macs_ = add("MACs", 0, true,
+                  [&](const SummaryRow& row) { return summary_words::macs(row, Style::kExact, example_); });
+    }
+    if (!is_measured && summary.has_costs()) {
+      for (const CostColumn column : summary.columns) {
+        add(summary_words::title(column), 0, true,
+            [&](const SummaryRow& row) { return summary_words::cell(row, column, example_); });
+      }
     }
     if (is_measured) {
       const double all = summary_words::seconds(summary.rows.front());
@@ -71,7 +80,6 @@ class SummaryTable {
       if (macs_ != 0) add("FLOP/s", 0, true, summary_words::operations_per_second);
     }
     for (SummaryColumn& column : columns_) column.fit();
-    if (macs_ != 0 && !is_number(summary.macs)) columns_[macs_].least = 14;
     lay_out();
   }
 
@@ -92,8 +100,6 @@ class SummaryTable {
   }
 
  private:
-  static bool is_number(const std::optional<SymInt>& size) { return !size || size->is_number(); }
-
   // Its place among the columns.
   template <class F>
   std::size_t add(const char* title, std::size_t least, bool right, F&& text) {
@@ -114,7 +120,10 @@ class SummaryTable {
   // Rounds numbers, and cuts texts, as far as it takes.
   void lay_out() {
     if (layout_.colour && (macs_ != 0 || summary_.has_measurements())) bar_ = kLeastBar;
-    if (!fits() && macs_ != 0) round(macs_, summary_words::macs);
+    if (!fits() && macs_ != 0) {
+      round(macs_,
+            [&](const SummaryRow& row, Style style) { return summary_words::macs(row, style, example_); });
+    }
     if (!fits() && !can_cut()) round(parameters_, summary_words::parameters);
     if (!fits() && !can_cut()) bar_ = 0;
     if (!fits() && !can_cut() && bytes_ != 0) remove(bytes_);
@@ -123,7 +132,8 @@ class SummaryTable {
     if (bar_ != 0 && fits()) bar_ = std::min(kMostBar, bar_ + room_ - total());
   }
 
-  void round(std::size_t column, std::string (*text)(const SummaryRow&, Style)) {
+  template <class F>
+  void round(std::size_t column, F&& text) {
     for (std::size_t i = 0; i < summary_.rows.size(); ++i)
       columns_[column].cells[i] = text(summary_.rows[i], Style::kRounded);
     columns_[column].fit();
@@ -213,6 +223,7 @@ class SummaryTable {
 
   const ModelSummary& summary_;
   const TextLayout& layout_;
+  summary_words::ExampleSizes example_;
   std::size_t room_;
   std::string output_title_;
   std::vector<std::string> lines_;

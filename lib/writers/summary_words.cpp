@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "support/words.h"
+#include "symbolic/polynomial.h"
 
 namespace fxtrace::summary_words {
 namespace {
@@ -25,45 +27,57 @@ std::string count(std::int64_t number, Style style) {
   return style == Style::kExact ? with_separators(number) : rounded(number);
 }
 
-bool is_number(std::string_view word) {
-  constexpr std::size_t kMostDigits = 18;
-  return !word.empty() && word.size() <= kMostDigits &&
-         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
-}
+constexpr std::size_t kMostExpression = 40;  // characters that are readable at a glance
 
-// One term of a sum, with its number in front and rounded: "1.81G*batch" of "batch*1814073344".
-std::string rounded_term(const std::string& term) {
-  const std::size_t star = term.rfind('*');
-  const std::string_view last = std::string_view(term).substr(star == std::string::npos ? 0 : star + 1);
-  const bool is_power = star != std::string::npos && star > 0 && term[star - 1] == '*';
-  if (!is_number(last) || is_power) return term;
-  std::string number = rounded(std::stoll(std::string(last)));
-  std::erase(number, ' ');
-  return star == std::string::npos ? number : number + "*" + term.substr(0, star);
-}
-
-// A polynomial of dimensions with rounded numbers; other expressions as they are.
-std::string rounded_expression(const std::string& text) {
-  if (text.find_first_of("()-/%,") != std::string::npos) return text;
-  std::string result;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('+', at), text.size());
-    result += (at == 0 ? "" : "+") + rounded_term(text.substr(at, end - at));
-    at = end + 1;
+// "batch·seq²", with divisions and the like in parentheses.
+std::string factors_text(const symbolic::Term& term) {
+  std::string text;
+  for (std::size_t i = 0; i < term.atoms.size();) {
+    std::size_t power = 1;
+    while (i + power < term.atoms.size() && symbolic::same(term.atoms[i], term.atoms[i + power])) ++power;
+    const bool is_name = term.atoms[i]->kind == symbolic::AtomKind::kSymbol;
+    if (i != 0) text += "·";
+    text += is_name ? term.atoms[i]->text : "(" + term.atoms[i]->text + ")";
+    if (power == 2) text += "²";
+    if (power == 3) text += "³";
+    if (power > 3) text += "^" + std::to_string(power);
+    i += power;
   }
-  return result;
+  return text;
 }
 
-std::string size_text(const SymInt& size, Style style) {
+// "batch·seq·176 K + 12.3 K": each number as `number_text` writes it.
+std::string polynomial_text(const SymInt& size, std::string (*number_text)(std::int64_t)) {
+  std::string text;
+  for (const symbolic::Term& term : symbolic::Terms(size)) {
+    const std::string factors = factors_text(term);
+    const std::int64_t number = term.coefficient == INT64_MIN ? INT64_MAX : std::abs(term.coefficient);
+    const bool is_less = term.coefficient < 0;
+    text += text.empty() ? (is_less ? "-" : "") : is_less ? " - " : " + ";
+    text += factors;
+    const bool is_plain_one = number == 1 && !factors.empty() && number_text == rounded;
+    if (!is_plain_one) text += (factors.empty() ? "" : "·") + number_text(number);
+  }
+  return text;
+}
+
+// An expression that is too long to be read is its value at the example's sizes, with a mark.
+std::string expression_text(const SymInt& size, const ExampleSizes& example,
+                            std::string (*number_text)(std::int64_t)) {
+  std::string text = one_line(polynomial_text(size, number_text));
+  if (width(text) <= kMostExpression) return text;
+  const auto number = size.evaluate(example.sizes);
+  return number ? "~" + number_text(*number) : "?";
+}
+
+std::string size_text(const SymInt& size, Style style, const ExampleSizes& example) {
   if (const auto number = size.number()) return count(*number, style);
-  return one_line(style == Style::kExact ? size.text() : rounded_expression(size.text()));
+  return expression_text(size, example, rounded);
 }
 
-// Bytes that may be an expression, which may be long.
-std::string bytes_or_expression(const SymInt& size) {
-  constexpr std::size_t kMostExpression = 50;
+std::string bytes_or_expression(const SymInt& size, const ExampleSizes& example) {
   if (const auto number = size.number()) return bytes_text(*number);
-  return cut(one_line(size.text()), kMostExpression) + " bytes";
+  return expression_text(size, example, bytes_text);
 }
 
 // What is new of the last name, "11" of "layer0" and "layer11"; all of it where the number is not at its end.
@@ -145,12 +159,69 @@ std::string usual_dtype(const ModelSummary& summary) {
   return most == counts.end() ? "" : most->first;
 }
 
-std::string macs(const SummaryRow& row, Style style) {
+ExampleSizes example_sizes(const ModelSummary& summary) {
+  constexpr std::int64_t kUsualSize = 128;
+  ExampleSizes example;
+  const auto add = [&](const Expression& size, std::int64_t number) {
+    const SymInt* of = size.size();
+    if (of == nullptr || of->is_number()) return;
+    for (const std::string& name : of->symbols()) {
+      if (example.sizes.emplace(name, number).second)
+        example.text += (example.text.empty() ? "" : ", ") + one_line(name) + "=" + std::to_string(number);
+    }
+  };
+  // A first size is most often that of a batch.
+  for (const ModelSummary::Port& input : summary.inputs) {
+    if (!input.meta.shape) continue;
+    for (const Expression& size : *input.meta.shape)
+      add(size, &size == input.meta.shape->data() ? 1 : kUsualSize);
+  }
+  const auto add_names = [&](const std::optional<SymInt>& size) {
+    if (size) add(*size, kUsualSize);
+  };
+  for (const auto& size : {summary.macs, summary.activation_bytes, summary.peak_bytes}) add_names(size);
+  for (const SummaryRow& row : summary.rows) add_names(row.macs);
+  return example;
+}
+
+std::string macs(const SummaryRow& row, Style style, const ExampleSizes& example) {
   if (row.alias_of) return "";
   if (!row.macs) return row.is_partial() ? "?" : "";
   const bool is_zero = row.macs->number() == std::int64_t{0};
   if (is_zero && row.is_partial()) return "?";
-  return (is_zero ? "-" : size_text(*row.macs, style)) + (row.is_partial() ? "+" : "");
+  return (is_zero ? "-" : size_text(*row.macs, style, example)) + (row.is_partial() ? "+" : "");
+}
+
+const char* title(CostColumn column) {
+  switch (column) {
+    case CostColumn::kWeights:
+      return "Weights read";
+    case CostColumn::kKvCache:
+      return "KV cache";
+    case CostColumn::kIntensity:
+      return "FLOP/B";
+  }
+  return "";
+}
+
+std::string cell(const SummaryRow& row, CostColumn column, const ExampleSizes& example) {
+  if (row.alias_of) return "";
+  if (column == CostColumn::kIntensity) {
+    const auto intensity = arithmetic_intensity(row, example.sizes);
+    if (!intensity) return row.macs ? "?" : "";
+    if (*intensity == 0) return "-";
+    const bool is_example = !row.macs->is_number() || !row.activation_bytes->is_number();
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(),
+                  *intensity < 10    ? "%.2f"
+                  : *intensity < 100 ? "%.1f"
+                                     : "%.0f",
+                  *intensity);
+    return (is_example ? "~" : "") + std::string(text.data());
+  }
+  const auto& size = column == CostColumn::kWeights ? row.weights_read : row.kv_cache;
+  if (!size) return row.is_partial() ? "?" : "";
+  return *size == SymInt(0) ? "-" : bytes_or_expression(*size, example);
 }
 
 std::string parameters(const SummaryRow& row, Style style) {
@@ -206,17 +277,25 @@ std::vector<Line> totals(const ModelSummary& summary) {
     lines.emplace_back(devices.size() == 1 ? "Device" : "Devices", one_line(on));
   if (!summary.producer.empty()) lines.emplace_back("Saved by", one_line(summary.producer));
   const bool is_partial = summary.unsized > 0 || !summary.unknown.empty() || summary.has_closed();
+  const ExampleSizes example = example_sizes(summary);
+  const auto at_example = [&](const std::string& text) {
+    return text.starts_with("~") ? text.substr(1) + " at " + example.text : text;
+  };
   if (summary.has_costs() && summary.macs) {
-    constexpr std::size_t kMostExpression = 100;
-    std::string text = cut(size_text(*summary.macs, Style::kExact), kMostExpression);
+    std::string text = at_example(size_text(*summary.macs, Style::kExact, example));
     if (const auto number = summary.macs->number(); number && *number >= 1000)
       text += " (" + rounded(*number) + ")";
     lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
   }
   if (summary.has_costs() && !summary.macs) lines.emplace_back("MACs", "not known");
   if (summary.has_costs() && summary.activation_bytes) {
-    std::string text = bytes_or_expression(*summary.activation_bytes);
-    if (summary.peak_bytes) text += ", at most " + bytes_or_expression(*summary.peak_bytes) + " at a time";
+    const std::string bytes = bytes_or_expression(*summary.activation_bytes, example);
+    const bool is_example = bytes.starts_with("~");
+    const auto peak = summary.peak_bytes ? summary.peak_bytes->evaluate(example.sizes) : summary.example_peak;
+    std::string text = bytes.substr(is_example ? 1 : 0);
+    if (peak) text += ", at most " + bytes_text(*peak) + " at a time";
+    if (is_example || (peak && !(summary.peak_bytes && summary.peak_bytes->is_number())))
+      text += " at " + example.text;
     lines.emplace_back("Activations", text);
   }
   return lines;
@@ -267,6 +346,15 @@ std::vector<std::string> notes(const ModelSummary& summary) {
   }
   if (summary.has_costs() && summary.unsized > 0)
     lines.push_back("+: without " + counted(summary.unsized, "call") + " whose sizes are not known");
+  const ExampleSizes example = example_sizes(summary);
+  const auto is_example = [&](const SummaryRow& row) {
+    return macs(row, Style::kExact, example).starts_with("~") ||
+           std::ranges::any_of(summary.columns, [&](CostColumn column) {
+             return cell(row, column, example).starts_with("~");
+           });
+  };
+  if (summary.has_costs() && std::ranges::any_of(summary.rows, is_example))
+    lines.push_back("~: at " + example.text + "; --at gives other sizes");
   return lines;
 }
 

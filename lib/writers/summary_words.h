@@ -1,6 +1,8 @@
 // Texts that the writers of summaries for people share.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,12 +27,25 @@ std::string outputs(const SummaryRow& row, const std::string& usual_dtype);
 std::string usual_dtype(const ModelSummary& summary);
 
 enum class Style { kExact, kRounded };
-// Returns the MACs: "1,814,073,344" or "1.81 G", or an expression, "1.81G*batch".  "?" when unknown, "-" for
-// 0, followed by "+" when a part is unknown.
-std::string macs(const SummaryRow& row, Style style);
+
+// Numbers for the names of sizes, at which an expression is shown that is too long to be read: "batch=1,
+// seq=128".
+struct ExampleSizes {
+  std::map<std::string, std::int64_t> sizes;
+  std::string text;
+};
+ExampleSizes example_sizes(const ModelSummary& summary);
+
+// Returns the MACs: "1,814,073,344" or "1.81 G", or an expression, "batch·1.81 G"; of a longer one its value
+// at the example's sizes, "~1.81 G".  "?" when unknown, "-" for 0, followed by "+" when a part is unknown.
+std::string macs(const SummaryRow& row, Style style, const ExampleSizes& example);
 // Returns the number of parameters, "38,597,376"; in parentheses when another row counts them.
 std::string parameters(const SummaryRow& row, Style style);
 std::string parameter_bytes(const SummaryRow& row);
+
+// Returns the title of a column that is shown on request, and its cells.
+const char* title(CostColumn column);
+std::string cell(const SummaryRow& row, CostColumn column, const ExampleSizes& example);
 
 // Measurements, as text "" when there are none: time, "1.24 ms"; share of `all`, "12.5 %"; peak memory;
 // FLOP/s as twice the MACs per second, "12.3 G".

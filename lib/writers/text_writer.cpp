@@ -91,6 +91,7 @@ class TextWriter {
     std::string text = parameter.name + ": " + to_string(parameter.kind) + " ";
     text += parameter.kind == ParameterKind::kCustomObject ? parameter.type
                                                            : parameter.dtype + shape_text(parameter.shape);
+    if (parameter.is_packed()) text += " in " + parameter.type;
     if (parameter.device) text += " on " + *parameter.device;
     if (parameter.alias_of) text += ", alias of " + *parameter.alias_of;
     line(text);

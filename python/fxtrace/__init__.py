@@ -28,6 +28,7 @@ from ._data import (
     Scope,
     SignatureEntry,
     Source,
+    StoredPart,
     TensorInfo,
 )
 from ._errors import (
@@ -133,6 +134,7 @@ __all__ = [
     "Scope",
     "SignatureEntry",
     "Source",
+    "StoredPart",
     "Suggestions",
     "TensorInfo",
     "Trial",

@@ -281,6 +281,11 @@ OPERATORS = {
         warn where xlogy xlogy_ zero zero_ zeros zeros_like zfill
         """.split()
     ),
+    "export": frozenset(
+        """
+        access_subclass_inner_tensor
+        """.split()
+    ),
     "higher_order": frozenset(
         """
         _export_tracepoint associative_scan auto_functionalized auto_functionalized_v2

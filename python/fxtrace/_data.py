@@ -367,8 +367,22 @@ class Module:
 
 
 @dataclass(frozen=True)
+class StoredPart:
+    """A tensor that is part of packed parameters, or of a tensor of a class of its own."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def _stored(value: Json) -> tuple[StoredPart, ...]:
+    return tuple(StoredPart(part["name"], tuple(part["shape"]), part["dtype"]) for part in value.get("stored", ()))
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor."""
+    """A parameter, buffer or custom object; `alias_of` is the first name of a tied tensor. `stored` is what the file has
+    of packed parameters and of tensors of classes of their own (torchao); empty for plain tensors."""
 
     name: str
     kind: str
@@ -377,6 +391,7 @@ class Parameter:
     alias_of: str | None
     type: str | None = None
     device: str | None = None
+    stored: tuple[StoredPart, ...] = ()
 
     @classmethod
     def from_json(cls, value: Json) -> Parameter:
@@ -389,6 +404,7 @@ class Parameter:
             value["alias_of"],
             value.get("type"),
             value.get("device"),
+            _stored(value),
         )
 
 
@@ -404,11 +420,12 @@ class Constant:
     storage_offset: int = 0
     type: str | None = None
     index: int | None = None
+    stored: tuple[StoredPart, ...] = ()  # the tensors of a script object
 
     @classmethod
     def from_json(cls, value: Json) -> Constant:
         if "index" in value:
-            return cls(type=value["type"], record=value["record"], index=value["index"])
+            return cls(type=value["type"], record=value["record"], index=value["index"], stored=_stored(value))
         stride = value.get("stride")
         return cls(
             value["dtype"],

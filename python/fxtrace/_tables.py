@@ -133,12 +133,16 @@ def _parameter_rows(collection: CollectionData[Any]) -> list[tuple[Any, ...]]:
     for parameter in collection.parameters:
         name, shape = parameter.name, parameter.shape
         elements = None if shape is None else math.prod(shape)
-        size = _bytes_of(parameter.dtype or "")
+        if parameter.stored and parameter.type:
+            elements = sum(math.prod(part.shape) for part in parameter.stored)
+        parts = [(part.shape, part.dtype) for part in parameter.stored] or [(shape or (), parameter.dtype or "")]
+        sizes = [_bytes_of(*part) for part in parts]
+        size = None if shape is None or None in sizes else sum(each or 0 for each in sizes)
         device = None if shape is None else parameter.device or "cpu"
         rows.append(
             (
                 *(name, parameter.kind, parent_of(name), shape, parameter.dtype, device, parameter.alias_of),
-                *(elements, None if elements is None or size is None else elements * size),
+                *(elements, size),
                 *(name not in unused, order.get(parameter.alias_of or name)),
             )
         )
@@ -150,9 +154,11 @@ def _forward_order(collection: CollectionData[Any]) -> list[str]:
     return list(execution.param_forward_order) if execution else []
 
 
-def _bytes_of(dtype: str) -> int | None:
-    """Of an element, by the bits that the dtype's name has; None for those that share a byte."""
+def _bytes_of(shape: tuple[int, ...], dtype: str) -> int | None:
+    """By the bits that the dtype's name has; None for those that share a byte, but for quantized ones (quint4x2)."""
     if dtype == "bool":
-        return 1
-    bits = re.search(r"\d+", dtype)
-    return int(bits[0]) // 8 if bits and int(bits[0]) % 8 == 0 else None
+        return math.prod(shape)
+    bits = re.search(r"(\d+)(x\d+)?", dtype)
+    if bits is None or not (int(bits[1]) % 8 == 0 or (bits[2] and dtype.startswith("quint"))):
+        return None
+    return -(-math.prod(shape) * int(bits[1]) // 8)

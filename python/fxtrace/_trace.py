@@ -119,6 +119,10 @@ def _dims(value: Any) -> list[str]:
     return _texts(value)
 
 
+def _costs(value: Any) -> list[str]:
+    return [f"{name}={text}" for name, text in value.items()] if isinstance(value, Mapping) else _texts(value)
+
+
 def _one(value: Any) -> list[str]:
     if not isinstance(value, (str, int, os.PathLike)) or isinstance(value, bool):
         raise TypeError
@@ -139,6 +143,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[Any], list[str]], str]] = {
     "concrete": ("--concrete", _concrete, "a dict of values that JSON has, tensors and PH"),
     "input_names": ("--input-names", lambda value: [",".join(_texts(value))], "a text or several"),
     "input": ("--input", _inputs, "a dict or list of texts, tensors or integers"),
+    "cost": ("--cost", _costs, "a dict of texts"),
     "dim": ("--dim", _dims, "a dict of texts, integers or pairs"),
     "passes": ("--pass", _texts, "a text or several"),
 }
@@ -260,6 +265,7 @@ def trace(
     no_wrap: Texts | None = None,
     op_library: Path | Iterable[Path] | None = None,
     op_schema: Texts | None = None,
+    cost: Mapping[str, str] | Texts | None = None,
     max_iterations: int | None = None,
     max_nodes: int | None = None,
     max_call_depth: int | None = None,
@@ -278,6 +284,7 @@ def trace(
       does a tensor, with its shape and dtype;
     - input={"x": "float32[1,3,224,224]"}, or a list by position; a tensor stands for its shape, dtype and device;
     - dim={"batch": (1, 64), "seq": (8, None), "heads": 8, "time": "1..64"};
+    - cost={"my::op": "numel(out)*in0.size(-1)"}: the multiply-accumulates of operators;
     - config is a file, or a dict of what stands in one, such as the `options` of a collection; a dict loads no library,
       op_library does;
     - passes is --pass.

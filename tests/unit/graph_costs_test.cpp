@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "catch.h"
+#include "costs/at_sizes.h"
 #include "costs/cost_log.h"
+#include "costs/custom_costs.h"
 #include "graph/collection_summary.h"
+#include "support/error.h"
 #include "tests/forms/graph_text.h"
 
 using namespace fxtrace;  // NOLINT(google-build-using-namespace)
@@ -360,4 +363,149 @@ TEST_CASE("costs: of two ways the dearer, of turns all", "[costs]") {
   CHECK(to_text(dearer(unknown, small)) == "3 macs, 8 bytes, peak 8, my.op.default (2)");
   CHECK(to_text(repeated(small, n)) == "n*3 macs, n*8 bytes, peak 8");
   CHECK(to_text(repeated(unknown, 3)) == "? macs, ? bytes, my.op.default (6)");
+}
+
+namespace {
+
+Model with_names() {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[batch, 2*seq+1]
+    %n = placeholder[n]() -> float32[batch]
+    %exp = call_function[aten.exp.default](%x) -> float32[batch, 2*seq+1]
+    %own = call_function[my.op.default](%exp, 3) -> float32[batch, 4]
+    %gram = call_function[aten.linear.default](%own, %own) -> float32[batch, batch]
+    %output = output[output](%gram))");
+  return model;
+}
+
+// What --at says of wrong sizes.
+std::string refused(Model model, const char* at) {
+  try {
+    set_sizes(model.collection, read_given_sizes(at));
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+std::string refused_cost(const char* text) {
+  try {
+    read_custom_cost(text);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("costs: an operator of the user's own", "[costs]") {
+  Model model = with_names();
+  CHECK(model.costs().find("own: ? macs, batch*16 bytes, my.op.default") != std::string::npos);
+  model.collection.custom_costs = {read_custom_cost("my::op=2*numel(out)*in0.size(-1) + in1 - min(2, 3)")};
+  CHECK(model.costs().find("own: batch*seq*16+batch*8+1 macs, batch*16 bytes\n") != std::string::npos);
+  // One overload before all of them, the last of a name, and names of arguments that there are.
+  for (const auto& [text, macs] : {std::pair("my::op.default=7", "7"),
+                                   {"my::op=in0.shape[1]//2", "seq"},
+                                   {"my::op=len(in0)*out.dim()", "batch*2"}}) {
+    model.collection.custom_costs.push_back(read_custom_cost(text));
+    CHECK(model.costs().find("own: " + std::string(macs) + " macs") != std::string::npos);
+    std::erase_if(model.collection.custom_costs,
+                  [](const CustomCost& cost) { return cost.name == "my::op.default"; });
+  }
+  model.collection.custom_costs = {read_custom_cost("my::op=in5.size(0)")};
+  CHECK(model.costs().find("own: ? macs, ? bytes, 1 unsized") != std::string::npos);
+  // It comes before what is known of an operator.
+  model.collection.custom_costs = {read_custom_cost("aten::linear=numel(input)")};
+  CHECK(model.costs().find("gram: batch*4 macs") != std::string::npos);
+}
+
+TEST_CASE("costs: an expression that has no meaning is refused", "[costs]") {
+  CHECK(refused_cost("my::op=nunel(out)") ==
+        "--cost my::op: there is no function 'nunel', did you mean 'numel'?");
+  CHECK(refused_cost("my::op=in0.sise(0)") ==
+        "--cost my::op: there is no method 'sise', did you mean 'size'?");
+  CHECK(refused_cost("my::op=numel(out)/2") == "--cost my::op: a cost is an integer: write // for /");
+  CHECK(refused_cost("my::op=") != "");
+  CHECK(refused_cost("my::op=1.5") != "");
+  CHECK(refused_cost("my::op=in0.size()") != "");
+  CHECK(refused_cost("op=1") == "--cost: expected NS::OP=EXPR, got 'op=1'");
+  CHECK(refused_cost("my::op") == "--cost: expected NS::OP=EXPR, got 'my::op'");
+}
+
+TEST_CASE("costs: at sizes, of names or of inputs", "[costs]") {
+  const char* const at_sizes =
+      "exp: 0 macs, 72 bytes\n"
+      "own: 36 macs, 32 bytes\n"
+      "gram: 16 macs, 16 bytes\n"
+      "all: 52 macs, 120 bytes, peak 184\n";
+  for (const char* at : {"batch=2,seq=4", "x=2x9", "x=[2,9]", "n=2,seq=4", "seq=4,n=[2]", "x=2x9,batch=2"}) {
+    INFO(at);
+    Model model = with_names();
+    model.collection.custom_costs = {read_custom_cost("my::op=2*in0.numel()")};
+    add_costs(model.collection);
+    const auto numbers = set_sizes(model.collection, read_given_sizes(at));
+    CHECK(numbers == std::map<std::string, std::int64_t>{{"batch", 2}, {"seq", 4}});
+    CHECK(names_of_sizes(model.collection).empty());
+    CHECK(model.costs() == at_sizes);
+  }
+  Model model = with_names();
+  set_sizes(model.collection, read_given_sizes("batch=3"));
+  CHECK(names_of_sizes(model.collection) == std::vector<std::string>{"seq"});
+}
+
+TEST_CASE("costs: sizes that nothing has are refused", "[costs]") {
+  CHECK(refused(with_names(), "batsh=1") ==
+        "--at: no size and no input is named 'batsh', did you mean 'batch'?");
+  CHECK(refused(with_names(), "batch=1,x=2x9") == "--at: a size of x is 1, not 2");
+  CHECK(refused(with_names(), "x=2x8") == "--at: x does not tell seq: a size of it is seq*2+1");
+  CHECK(refused(with_names(), "x=2") == "--at: x has 2 sizes, not 1: [batch, seq*2+1]");
+  CHECK(refused(with_names(), "batch=1x2") == "--at: batch is one size, not 2");
+  for (const char* wrong :
+       {"", "batch", "batch=", "=1", "batch=-1", "batch=1,", "x=[1,2", "x=1x", "batch=a"}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(read_given_sizes(wrong), Error);
+  }
+}
+
+TEST_CASE("costs: packed parameters tell the sizes of their weight", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> quint8[2, 3, 8, 8]
+    %packed = get_attr[conv._packed_params]()
+    %conv2d = call_function[quantized.conv2d.new](%x, %packed, 0.5, 3) -> quint8[2, 4, 6, 6]
+    %output = output[output](%conv2d))");
+  CHECK(model.costs().starts_with("conv2d: ? macs, 288 bytes, 1 unsized\n"));
+  ParameterRecord record;
+  record.name = "conv._packed_params";
+  record.type = "torch.classes.quantized.Conv2dPackedParamsBase";
+  record.stored = {{"weight", {4, 3, 3, 3}, "qint8"}, {"bias", {4}, "float32"}};
+  record.shape = record.stored[0].shape;
+  record.dtype = "qint8";
+  model.collection.parameters = {record};
+  CHECK(model.costs().starts_with("conv2d: 7776 macs, 288 bytes, 124 of parameters\n"));
+}
+
+TEST_CASE("costs: a tensor of a class of its own is read part by part", "[costs]") {
+  Model model(R"(
+    %x = placeholder[x]() -> float32[2, 64]
+    %w = get_attr[w]() -> float32[128, 64]
+    %data = call_function[export.access_subclass_inner_tensor.default](%w, "qdata") -> int8[128, 64]
+    %scale = call_function[export.access_subclass_inner_tensor.default](%w, "scale") -> float32[128, 1]
+    %mul = call_function[aten.mul.Tensor](%data, %scale) -> float32[128, 64]
+    %linear = call_function[aten.linear.default](%x, %mul) -> float32[2, 128]
+    %output = output[output](%linear))");
+  ParameterRecord record;
+  record.name = "w";
+  record.shape = {128, 64};
+  record.dtype = "int8";
+  record.stored = {{"qdata", {128, 64}, "int8"}, {"scale", {128, 1}, "float32"}};
+  model.collection.parameters = {record};
+  CHECK(model.costs() ==
+        "data: 0 macs, 0 bytes, 8192 of parameters\n"
+        "scale: 0 macs, 0 bytes, 512 of parameters\n"
+        "mul: 0 macs, 32768 bytes\n"
+        "linear: 16384 macs, 1024 bytes\n"
+        "all: 16384 macs, 33792 bytes, peak 34304, 8704 of parameters\n");
 }

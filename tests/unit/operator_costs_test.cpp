@@ -87,6 +87,7 @@ TEST_CASE("costs: matrix products", "[costs]") {
       {"_grouped_mm(bfloat16[4,n,16], bfloat16[4,16,8])", "n*512"},
       {"_grouped_mm(bfloat16[4,n,16], bfloat16[16,8], int32[4])", "n*128"},
       {"_grouped_mm(bfloat16[n,16], bfloat16[16,8], int32[4])", "n*128"},
+      {"transformers::grouped_mm_fallback(float32[n,16], float32[4,16,8], int32[4])", "n*128"},
       {"_foreach_mm([float32[n,3], float32[2,3]], [float32[3,4], float32[3,5]])", "n*12+30"},
       {"affine_grid_generator(float32[2,2,3], [2,3,5,7], False) -> float32[2,5,7,2]", "420"},
       {"affine_grid_generator(float32[n,3,4], [n,3,4,5,7], False) -> float32[n,4,5,7,3]", "n*1680"},

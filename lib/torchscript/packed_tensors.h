@@ -1,0 +1,40 @@
+// The tensors inside script objects, such as packed parameters of quantized layers.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+#include "torchscript/names.h"
+#include "torchscript/symbolic_value.h"
+
+namespace fxtrace::torchscript {
+
+// Objects that operators have made while __setstate__ was followed, and what they were given.
+class MadeObjects {
+ public:
+  void add(const Value& object, Values arguments);
+  const Values* find(const Value& object) const;
+
+ private:
+  struct Made {
+    Value object;  // so that no other takes its place
+    Values arguments;
+  };
+  std::unordered_map<const void*, Made> by_object_;
+};
+
+struct PackedTensor {
+  std::string name;  // "weight"
+  TensorRef tensor;
+};
+
+StoredPart stored_part(std::string name, const TensorValue& tensor);
+
+bool is_script_object(const Type& type);
+
+// Returns the tensors that the object was saved with, or made of, the weight first; each once.
+std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made);
+
+}  // namespace fxtrace::torchscript
