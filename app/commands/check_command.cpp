@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -52,11 +53,17 @@ struct CheckArguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
-  bool security = false;
+  bool security = false, programs_only = false;
   AnswerArguments answer{kCheckFormats};
 };
 
 bool is_about_the_file(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
+
+// Checkpoints, and what stands for a file that was not downloaded.
+bool holds_no_program(FileKind kind) {
+  return kind == FileKind::kTorchSave || kind == FileKind::kPickle || kind == FileKind::kSafetensors ||
+         kind == FileKind::kPointer;
+}
 
 struct Rules {
   std::vector<Rule> rules;
@@ -167,6 +174,11 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
     if (std::ranges::any_of(rules.rules, is_about_the_file))
       throw usage_error("--security looks into a model's file, and " + input.display() + " is a collection");
   }
+  if (arguments.programs_only && holds_no_program(info.kind)) {
+    std::erase_if(rules.rules, std::not_fn(is_about_the_file));
+    console.remark("note", input.display() +
+                               " holds no program, so it is held to no rule of programs: it is " + info.what);
+  }
   CheckedModel model;
   model.model.file = input.base_name();
   model.model.kind = to_string(info.kind);
@@ -184,7 +196,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
-std::string read_all(int descriptor) {
+std::string read_back(int descriptor) {
   std::string text;
   std::array<char, 1 << 16> bytes{};
   while (true) {
@@ -203,7 +215,7 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const InputFi
               CheckReports& reports, Console& console) {
   Output product("-", input, console);
   std::string text;
-  product.set_filter([&](int in, int) { text = read_all(in); });
+  product.set_filter([&](int in, int) { text = read_back(in); });
   const pid_t own = ::getpid();
   const int code =
       run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
@@ -226,10 +238,14 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const InputFi
 
 // A name that no model has, and torch neither, is misspelled, and its rule would hold for nothing.
 void refuse_unknown_names(const CheckReports& reports) {
-  if (reports.models.empty()) return;
-  for (const CheckReport::Unknown& unknown : reports.models.front().unknown) {
+  const auto is_asked = [](const CheckReport& report) {
+    return !std::ranges::all_of(report.rules, is_about_the_file);
+  };
+  const auto first = std::ranges::find_if(reports.models, is_asked);
+  if (first == reports.models.end()) return;
+  for (const CheckReport::Unknown& unknown : first->unknown) {
     const bool is_nowhere = std::ranges::all_of(reports.models, [&](const CheckReport& report) {
-      return std::ranges::any_of(report.unknown, [&](const CheckReport::Unknown& other) {
+      return !is_asked(report) || std::ranges::any_of(report.unknown, [&](const CheckReport::Unknown& other) {
         return other.rule == unknown.rule && other.name == unknown.name && other.is_path == unknown.is_path;
       });
     });
@@ -362,6 +378,11 @@ Command make_check_command(CLI::App& app) {
   app.add_flag("--security", arguments->security,
                "nothing in the file that would have a reader run code, write elsewhere or use memory without "
                "measure: pickles, machine code, paths, sizes, libraries")
+      ->group(group);
+  app.add_flag(
+         "--programs-only", arguments->programs_only,
+         "a file that holds no program, a state_dict for example, is held to --security alone, if that is "
+         "asked, and not an error: for hooks that take all files of a suffix")
       ->group(group);
   arguments->costs.add_to(app, group);
   arguments->answer.add_to(app);

@@ -32,6 +32,7 @@ std::string headline(const CheckReport& report) {
   for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
   const auto count = static_cast<std::int64_t>(report.rules.size());
   const std::string file = short_line(path(report)) + ": ";
+  if (count == 0) return file + "held to no rule";
   if (broken == 0)
     return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
   const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");

@@ -83,6 +83,7 @@ def check(
     require: Texts | None = None,
     rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     security: bool = False,
+    programs_only: bool = False,
     **options: Any,
 ) -> CheckReport:
     """Which rules a model breaks, as `fxtrace check` tells it; without a rule no_failed and security.
@@ -92,9 +93,10 @@ def check(
     - options: the keywords of trace(), for models.
     """
     check_keywords("check", options)
+    flags = {"no_failed": no_failed, "security": security, "programs_only": programs_only}
     name, content = input_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
-        words += [f"--{key.replace('_', '-')}" for key, given in (("no_failed", no_failed), ("security", security)) if given]
+        words += [f"--{key.replace('_', '-')}" for key, given in flags.items() if given]
         limits = {"params": max_params, "macs": max_macs, "activations": max_activations, "peak": max_peak}
         words += [f"--max-{key}={limit}" for key, limit in limits.items() if limit is not None]
         words += [f"--deny={text}" for text in _texts(deny)]

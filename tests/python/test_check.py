@@ -657,3 +657,22 @@ def test_100_000_nodes(program, tmp_path, make):
         seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         print(f"{make.__name__} {suffix}: {seconds:.2f} s of processor time, {time.monotonic() - start:.2f} s")
         assert seconds < 8  # 2 s of a release build; this one has assertions and reads JSON
+
+
+def test_files_without_a_program(program, tmp_path):
+    """--programs-only, of the hook and the action, holds them to --security alone; a misspelled name is one all the same."""
+    state = str(tmp_path / "weights.pt")
+    torch.save(torch.nn.Linear(2, 2).state_dict(), state)
+    model = os.path.join(harness.SAMPLES, "nested_exported.pt2")
+    done = subprocess.run([program.path, "check", "--no-failed", state], capture_output=True, text=True)
+    assert done.returncode == 3 and "holds no graph" in done.stderr
+    for rules, says in ((["--no-failed", "--max-params=1M"], "held to no rule"), ([], "all 6 rules hold")):
+        done = subprocess.run([program.path, "check", "--programs-only", *rules, state, model], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert f"note: {state} holds no program" in done.stderr and f"{state}: {says}" in done.stdout
+        assert f"{model}: " in done.stdout
+    misspelled = [program.path, "check", "--programs-only", "--deny", "aten.itme.*", state, model]
+    assert subprocess.run(misspelled, capture_output=True).returncode == 2
+    pickled = str(tmp_path / "module.pt")
+    torch.save(torch.nn.Linear(2, 2), pickled)
+    assert subprocess.run([program.path, "check", "--programs-only", "--security", pickled], capture_output=True).returncode == 1

@@ -224,11 +224,10 @@ TEST_CASE("hierarchy: calls and shared modules", "[exported]") {
 TEST_CASE("hierarchy: names of one module in non-strict mode", "[exported]") {
   Hierarchy hierarchy;
   for (const char* path : {"", "a", "a.l", "same", "same.l", "other", "other.l"}) hierarchy.declare(path);
-  for (const char* path : {"a", "same", "other"}) {
-    const std::string name = path;
-    hierarchy.call_of("k,,pkg.Net;" + name + "," + name + ",pkg.Sub;" + name + ".l," + name +
-                      ".l,pkg.Linear");
-  }
+  for (const char* stack :
+       {"k,,pkg.Net;a,a,pkg.Sub;a.l,a.l,pkg.Linear", "k,,pkg.Net;same,same,pkg.Sub;same.l,same.l,pkg.Linear",
+        "k,,pkg.Net;other,other,pkg.Sub;other.l,other.l,pkg.Linear"})
+    hierarchy.call_of(stack);
   // The root; then each module and its `l`: `other` does something else with the same weight.
   const auto may_be_one = [](CallId a, CallId b) {
     const std::vector<int> does{0, 1, 2, 1, 2, 3, 2};
