@@ -160,7 +160,7 @@ struct Constant {
   // neither dtype nor shape nor data.
   std::string object_type = {};
   std::int64_t object_index = 0;
-  std::string content = {};  // as ParameterRecord::content; not in the JSON
+  std::string content = {};             // as ParameterRecord::content; not in the JSON
   std::vector<StoredPart> stored = {};  // the tensors that this object holds
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
