@@ -1,6 +1,7 @@
 #include "pictures/page.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -62,8 +63,7 @@ PageSize estimate_size(const Picture& picture, const Labels& labels) {
         seen.push_back(index);
       }
       const Index inner = closed != Outline::kNone || is_open ? closed : index;
-      for (auto child = children.rbegin(); child != children.rend(); ++child)
-        open.emplace_back(*child, inner);
+      for (const Index child : std::ranges::reverse_view(children)) open.emplace_back(child, inner);
     }
   }
   std::vector<std::size_t> ranks(outline.items.size(), 0);

@@ -265,13 +265,13 @@ class OwnModulesBuilder(ModelBuilder):
         self._arguments = arguments
         self._body = body
 
-    def build(self, graph: GraphData) -> fx.GraphModule:
+    def build(self, graph: GraphData, kind: type[fx.GraphModule] = fx.GraphModule) -> fx.GraphModule:
         graphs: list[GraphData] = [graph, *graph.subgraphs.values()]
         unordered = {node.target for each in graphs for node in each if node.arguments is not None}
         unused = [path for path in self._arguments if path not in unordered] if not self._body else []
         if unused:
             raise RebuildError(f"arguments={{{unused[0]!r}: ...}}: no call of it has arguments in the order of use")
-        return super().build(graph)
+        return super().build(graph, kind)
 
     def call_as(self, node: Node, args: Any, kwargs: Any) -> tuple[Any, Any]:
         names = self._arguments.get(node.target)
