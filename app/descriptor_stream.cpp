@@ -1,11 +1,23 @@
 #include "app/descriptor_stream.h"
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
 #include <unistd.h>
 
 namespace fxtrace::cli {
+
+std::string read_all(int descriptor) {
+  std::string text;
+  std::array<char, 1 << 16> bytes{};
+  while (true) {
+    const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+}
 
 void DescriptorStream::Buffer::write_all(const char* text, std::size_t size) {
   if (size > left_) throw TooMuchOutput();

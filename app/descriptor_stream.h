@@ -7,10 +7,14 @@
 #include <memory>
 #include <ostream>
 #include <streambuf>
+#include <string>
 
 namespace fxtrace::cli {
 
 class TooMuchOutput : public std::exception {};
+
+// Returns what the file of a descriptor holds, from its beginning, as far as it can be read.
+std::string read_all(int descriptor);
 
 // Writes to an open descriptor, which it does not own.  A failed write throws std::system_error from the
 // function that wrote to the stream; unwritten data is dropped.  More than `most` bytes throw

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "app/child_process.h"
+#include "app/descriptor_stream.h"
 #include "app/dot_check.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
@@ -83,19 +85,6 @@ std::size_t check_dot(int dot_text) {
   return boxes;
 }
 
-std::string read_all(int descriptor) {
-  struct stat status{};
-  std::string text(::fstat(descriptor, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0, '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t size =
-        ::pread(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
-    if (size <= 0) return {};
-    done += static_cast<std::size_t>(size);
-  }
-  return text;
-}
-
 // Graphviz draws edges across the titles of boxes that they lead into.  In its SVG the titles go to the end,
 // on a ground of their own, so that the edges pass behind them.
 std::string with_titles_last(std::string_view svg) {
@@ -127,12 +116,12 @@ void draw_titles_last(int picture) {
   const std::string before = read_all(picture);
   const std::string after = with_titles_last(before);
   if (before.empty() || after == before) return;
-  std::size_t done = 0;
-  while (done < after.size()) {
-    const ssize_t size =
-        ::pwrite(picture, after.data() + done, after.size() - done, static_cast<off_t>(done));
-    if (size <= 0) throw input_error(std::string("cannot write the picture: ") + std::strerror(errno));
-    done += static_cast<std::size_t>(size);
+  try {
+    ::lseek(picture, 0, SEEK_SET);
+    DescriptorStream out(picture);
+    out << after << std::flush;
+  } catch (const std::system_error& error) {
+    throw input_error(std::string("cannot write the picture: ") + std::strerror(error.code().value()));
   }
 }
 

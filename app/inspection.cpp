@@ -132,8 +132,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
   for (const auto& constant : inspection.constants) {
     if (rows.size() > kMaxConstants) break;
     if (constant.dtype.empty()) {
-      std::int64_t bytes = 0;
-      for (const StoredPart& part : constant.stored) add_saturated(bytes, byte_count(part.shape, part.dtype));
+      const std::int64_t bytes = byte_count(constant.stored);
       rows.push_back({constant.name, constant.type, bytes == 0 ? "" : with_separators(bytes)});
       continue;
     }

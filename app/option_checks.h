@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "support/error.h"
+#include "support/nearest.h"
 #include "support/number_in.h"
 #include "support/words.h"
 
@@ -52,6 +55,23 @@ inline std::function<std::string(const std::string&)> one_of(const std::vector<s
     if (std::ranges::find(words, text) != words.end()) return {};
     return "expected " + listed(words, " or ") + ", got '" + text + "'";
   };
+}
+
+// Returns the places in `names` of the items of a list: of "shapes,nodes".  Throws Error(kUsage) for another
+// item, which says `unknown` of it: "--only: no kind of difference is called".
+inline std::vector<std::size_t> places_of(const std::string& list, const std::vector<std::string>& names,
+                                          const std::string& unknown, const std::string& hint) {
+  std::vector<std::size_t> places;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string item = list.substr(at, end - at);
+    at = end + 1;
+    const auto found = std::ranges::find(names, item);
+    if (found == names.end())
+      throw usage_error(unknown + " '" + item + "'" + did_you_mean(item, names), {hint + joined(names)});
+    places.push_back(static_cast<std::size_t>(found - names.begin()));
+  }
+  return places;
 }
 
 }  // namespace fxtrace::cli

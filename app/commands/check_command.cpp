@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -18,6 +16,7 @@
 #include "app/answer.h"
 #include "app/commands/commands.h"
 #include "app/cost_arguments.h"
+#include "app/descriptor_stream.h"
 #include "app/files.h"
 #include "app/isolation.h"
 #include "app/model.h"
@@ -196,17 +195,6 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
-std::string read_back(int descriptor) {
-  std::string text;
-  std::array<char, 1 << 16> bytes{};
-  while (true) {
-    const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return text;
-    text.append(bytes.data(), static_cast<std::size_t>(count));
-  }
-}
-
 constexpr char kUnread = '!';  // in place of a report, in front of why there is none
 
 // Reads one model in a process of its own, and returns its exit code.  In that process itself nothing is
@@ -215,7 +203,7 @@ int check_one(const CheckArguments& arguments, const Rules& rules, const InputFi
               CheckReports& reports, Console& console) {
   Output product("-", input, console);
   std::string text;
-  product.set_filter([&](int in, int) { text = read_back(in); });
+  product.set_filter([&](int in, int) { text = read_all(in); });
   const pid_t own = ::getpid();
   const int code =
       run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {

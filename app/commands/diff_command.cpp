@@ -21,8 +21,6 @@
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
 #include "graph/collection_summary.h"
-#include "support/nearest.h"
-#include "support/words.h"
 #include "writers/comparison_writers.h"
 #include "writers/dot_writer.h"
 #include "writers/html_writer.h"
@@ -70,18 +68,9 @@ DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
   for (std::size_t i = 0; i < kDifferenceKinds; ++i)
     names.emplace_back(to_string(static_cast<DifferenceKind>(i)));
   DifferenceKinds kinds;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    at = end + 1;
-    const auto found = std::ranges::find(names, word);
-    if (found == names.end()) {
-      throw usage_error(
-          option + ": no kind of difference is called '" + word + "'" + did_you_mean(word, names),
-          {"the kinds are " + joined(names)});
-    }
-    kinds.add(static_cast<DifferenceKind>(found - names.begin()));
-  }
+  for (const std::size_t kind :
+       places_of(text, names, option + ": no kind of difference is called", "the kinds are "))
+    kinds.add(static_cast<DifferenceKind>(kind));
   return kinds;
 }
 

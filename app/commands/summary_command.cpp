@@ -23,9 +23,7 @@
 #include "graph/collection_summary.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
-#include "support/nearest.h"
 #include "support/shell_word.h"
-#include "support/words.h"
 #include "writers/summary_words.h"
 #include "writers/summary_writers.h"
 
@@ -64,18 +62,10 @@ struct SummaryArguments : ModelArguments {
 
 // Of "weights,intensity", each once.
 std::vector<CostColumn> read_columns(const std::string& text) {
-  static const std::vector<std::string> names{"weights", "kv-cache", "intensity"};
   std::vector<CostColumn> columns;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string name = text.substr(at, end - at);
-    at = end + 1;
-    const auto found = std::ranges::find(names, name);
-    if (found == names.end()) {
-      throw usage_error("--columns: there is no column '" + name + "'" + did_you_mean(name, names),
-                        {"the columns are " + joined(names)});
-    }
-    const auto column = static_cast<CostColumn>(found - names.begin());
+  for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity"},
+                                           "--columns: there is no column", "the columns are ")) {
+    const auto column = static_cast<CostColumn>(place);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
   }
   return columns;
@@ -117,6 +107,14 @@ void add_example_peak(const GraphCollection& collection, ModelSummary& summary) 
   }
 }
 
+ModelSummary summarize_collection(const SummaryArguments& arguments, const Config& config,
+                                  GraphCollection& collection, Console& console) {
+  arguments.costs.apply(config, collection, console);
+  ModelSummary summary = summarize_model(collection);
+  add_example_peak(collection, summary);
+  return summary;
+}
+
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
@@ -138,9 +136,7 @@ ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& gi
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;
   TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
-  arguments.costs.apply(config, result.collection, console);
-  ModelSummary summary = summarize_model(result.collection);
-  add_example_peak(result.collection, summary);
+  ModelSummary summary = summarize_collection(arguments, config, result.collection, console);
   summary.producer = result.description.producer;
   for (const ConstantInfo& constant : result.description.constants) {
     const auto add = [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
@@ -162,9 +158,7 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
   ModelSummary summary;
   if (may_be_collection(input, info)) {
     GraphCollection collection = read_saved_collection(arguments.trace.any(), input, console);
-    arguments.costs.apply(config, collection, console);
-    summary = summarize_model(collection);
-    add_example_peak(collection, summary);
+    summary = summarize_collection(arguments, config, collection, console);
   } else {
     summary = summarize_trace(arguments, config, input, info, isolated, console);
   }

@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/cost_arguments.h"
 #include "app/files.h"
 #include "app/formats.h"
 #include "app/isolation.h"

@@ -145,9 +145,7 @@ void Comparer::compare_weights(std::string_view path, const Weight& a, const Wei
   if (*is_same) return;
   ++weights.differ;
   const auto bytes_of = [](const Weight& weight) {
-    std::int64_t bytes = weight.stored.empty() ? byte_count(weight.shape, weight.dtype) : 0;
-    for (const StoredPart& part : weight.stored) add_saturated(bytes, byte_count(part.shape, part.dtype));
-    return bytes;
+    return weight.stored.empty() ? byte_count(weight.shape, weight.dtype) : byte_count(weight.stored);
   };
   const std::int64_t before = bytes_of(a), after = bytes_of(b);
   add_saturated(weights.bytes_before, before);

@@ -168,9 +168,9 @@ class Comparer {
   // `a` or `b` may be null: it is left out there.
   void compare_argument(Current& now, Place i, Place j, const ComparedGraph::NamedArgument* a,
                         const ComparedGraph::NamedArgument* b);
-  // A node that was added or removed, given as one more argument: its own line tells of it.
   // Of nodes that are called as others on the other side: what they are there, " (is now %expand_1)".
   static std::string other_names(const Current& now, const Argument& argument, bool is_after);
+  // A node that was added or removed, given as one more argument: its own line tells of it.
   static bool is_gone_node(const Current& now, const ComparedGraph::NamedArgument* a,
                            const ComparedGraph::NamedArgument* b);
   // torch.jit.trace gives a module each tensor once, and no plain values; an argument that one side does not

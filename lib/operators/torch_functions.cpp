@@ -1,6 +1,7 @@
 #include "operators/torch_functions.h"
 
 #include <array>
+
 namespace fxtrace {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/call_order.h"
+#include "operators/higher_order.h"
 #include "pictures/plumbing.h"
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
@@ -177,14 +178,7 @@ class Builder {
   // Modes and checkpoints change how a region runs, not what it computes: its nodes stand among the others.
   // Null where the node is none, or a box has to show what its body takes.
   static const ModuleGraph* inline_region(const ModuleGraph& graph, const Node& node) {
-    static constexpr std::string_view kRegions[] = {"tag_activation_checkpoint", "wrap",
-                                                    "wrap_activation_checkpoint", "wrap_with_autocast",
-                                                    "wrap_with_set_grad_enabled"};
-    if (node.op != Opcode::kCallFunction) return nullptr;
-    const TargetParts parts = parse_target(*node.target);
-    if (parts.kind != TargetKind::kHigherOrder ||
-        std::ranges::find(kRegions, parts.name) == std::end(kRegions))
-      return nullptr;
+    if (node.op != Opcode::kCallFunction || !is_region(parse_target(*node.target))) return nullptr;
     const ModuleGraph* body = nullptr;
     std::size_t operands = 0;
     for (const Argument& argument : node.args) {

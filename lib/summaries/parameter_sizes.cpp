@@ -34,12 +34,14 @@ std::int64_t element_count(const ParameterRecord& record) {
   return count;
 }
 
-std::int64_t byte_count(const ParameterRecord& record) {
+std::int64_t byte_count(const std::vector<StoredPart>& parts) {
   std::int64_t bytes = 0;
-  for_each_stored(record, [&](const std::vector<std::int64_t>& shape, const std::string& dtype) {
-    add_saturated(bytes, byte_count(shape, dtype));
-  });
+  for (const StoredPart& part : parts) add_saturated(bytes, byte_count(part.shape, part.dtype));
   return bytes;
+}
+
+std::int64_t byte_count(const ParameterRecord& record) {
+  return record.stored.empty() ? byte_count(record.shape, record.dtype) : byte_count(record.stored);
 }
 
 void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype) {

@@ -24,6 +24,7 @@ struct TensorTotal {
 
 std::int64_t element_count(const std::vector<std::int64_t>& shape);
 std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype);
+std::int64_t byte_count(const std::vector<StoredPart>& parts);
 
 // Elements as torch counts them: of a tensor of a class of its own those that it shows, of packed parameters
 // those of all their tensors.  Bytes are those that are stored.

@@ -221,7 +221,7 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
     effects.writes_parameters = true;
     return add_unknown(node, effects);
   }
-  // Of an exported program these are not known, and may have any value.
+  // What is not known, as most of an exported program is, may have any value.
   const auto may_be_on = [&](std::string_view name) {
     const Argument* attribute = find_attribute(called_module(node), name);
     return attribute == nullptr || !is_off(attribute);
