@@ -30,9 +30,9 @@ struct Row {
 constexpr Row kCommands[] = {
     {"trace", make_trace_command},     {"summary", make_summary_command}, {"inspect", make_inspect_command},
     {"render", make_render_command},   {"diff", make_diff_command},       {"order", make_order_command},
-    {"extract", make_extract_command}, {"why", make_why_command},         {"check", make_check_command},
-    {"catalog", make_catalog_command}, {"query", make_query_command},     {"verify", make_verify_command},
-    {"schema", make_schema_command}};
+    {"extract", make_extract_command}, {"convert", make_convert_command}, {"why", make_why_command},
+    {"check", make_check_command},     {"catalog", make_catalog_command}, {"query", make_query_command},
+    {"verify", make_verify_command},   {"schema", make_schema_command}};
 
 bool is_command(const std::string& word) {
   return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });

@@ -32,6 +32,8 @@ Command make_schema_command(CLI::App& app);
 Command make_order_command(CLI::App& app);
 // Makes a part of a model a collection of its own.
 Command make_extract_command(CLI::App& app);
+// Makes an exported program of a model.
+Command make_convert_command(CLI::App& app);
 // Holds a model to rules.
 Command make_check_command(CLI::App& app);
 // Verifies that the graph computes what the model computes.

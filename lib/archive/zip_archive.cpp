@@ -535,6 +535,11 @@ std::uint64_t ZipArchive::stored_size(std::string_view name) const {
   return found == nullptr ? 0 : found->compressed_size;
 }
 
+std::uint32_t ZipArchive::crc(std::string_view name) const {
+  const Entry* found = Handle::find(*this, name);
+  return found == nullptr ? 0 : found->crc;
+}
+
 std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
                                     const std::vector<std::int64_t>& sizes,
                                     const std::vector<std::int64_t>& strides) const {
@@ -553,6 +558,15 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
     layout = std::to_string(strides[i]) + (layout.empty() ? "" : ",") + layout;
   }
   return is_by_rows ? key : key + "/" + layout;
+}
+
+RecordBytes bytes_of_record(const ZipArchive& archive, std::string_view name) {
+  RecordBytes bytes;
+  bytes.offset = archive.find_stored(name);
+  bytes.size = archive.size(name);
+  if (const std::uint32_t crc = archive.crc(name); crc != 0) bytes.crc = crc;
+  if (!bytes.offset) bytes.content = archive.read(name, static_cast<std::size_t>(bytes.size));
+  return bytes;
 }
 
 std::string joined_content_keys(const std::vector<std::string>& keys) {

@@ -58,6 +58,8 @@ class ZipArchive {
   std::uint64_t size(std::string_view name) const;
   // Returns what the record takes in the archive, where it may be compressed; 0 when there is none.
   std::uint64_t stored_size(std::string_view name) const;
+  // Returns the record's CRC-32 by the directory; 0 when there is none, or its writer left it out.
+  std::uint32_t crc(std::string_view name) const;
   // Returns a short text that is equal for tensors of equal bytes, most likely: the record's CRC-32 and size,
   // and where the tensor begins in it and how it lies there, unless that is from the beginning row by row
   // ("3421780262-4096+16/1,4").  Empty when there is no such record, or its writer left the CRC out.
@@ -81,6 +83,16 @@ class ZipArchive {
   std::map<std::string_view, std::size_t> index_;  // entries by name in lower case
   mutable std::uint64_t read_ = 0;                 // bytes of all records so far
 };
+
+// The bytes of one record of a model's file.
+struct RecordBytes {
+  std::optional<std::uint64_t> offset;  // in the file; absent where they are compressed there
+  std::uint64_t size = 0;
+  std::optional<std::uint32_t> crc;  // CRC-32, where the archive says it
+  std::string content = {};          // the bytes themselves, without an offset
+};
+// Throws Error(kInput) when there is no such record, or it is damaged.
+RecordBytes bytes_of_record(const ZipArchive& archive, std::string_view name);
 
 // The key of what consists of several tensors, set apart by ";".  Empty where one of them has none.
 std::string joined_content_keys(const std::vector<std::string>& keys);

@@ -193,27 +193,17 @@ std::string ExportedArchive::read_object(const std::string& record) const {
   return zip_->read(record, kMaxObject);
 }
 
-ExportedArchive::Bytes ExportedArchive::storage_of(const TensorRecord& tensor) const {
-  const auto found_in = [](const ZipArchive& zip, const std::string& record) {
-    Bytes bytes;
-    bytes.size = zip.size(record);
-    bytes.offset = zip.find_stored(record);
-    if (!bytes.offset) bytes.content = zip.read(record, static_cast<std::size_t>(bytes.size));
-    return bytes;
-  };
-  if (!tensor.packed) {
-    if (!zip_->contains(tensor.record)) throw input_error("the archive has no " + tensor.record);
-    return found_in(*zip_, tensor.record);
-  }
-  const std::size_t key = tensor.storage.rfind(':');
-  if (key == std::string::npos)
-    throw input_error(tensor.record + " holds a tensor that torch.save wrote by itself");
-  const ZipArchive inner(*zip_, tensor.record);
-  const std::string suffix = "/data/" + tensor.storage.substr(key + 1);
+RecordBytes ExportedArchive::storage(const std::string& name) const {
+  if (zip_->contains(name)) return bytes_of_record(*zip_, name);
+  const std::size_t key = name.rfind(':');
+  if (key == std::string::npos) throw input_error("the archive has no " + name);
+  const std::string record = name.substr(0, key);
+  const ZipArchive inner(*zip_, record);
+  const std::string suffix = "/data/" + name.substr(key + 1);
   for (const auto& entry : inner.entries()) {
-    if (entry.name.ends_with(suffix)) return found_in(inner, entry.name);
+    if (entry.name.ends_with(suffix)) return bytes_of_record(inner, entry.name);
   }
-  throw input_error(tensor.record + " has no record that ends in " + suffix);
+  throw input_error(record + " has no record that ends in " + suffix);
 }
 
 std::string ExportedArchive::sample_inputs(const std::string& model) const {

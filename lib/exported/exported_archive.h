@@ -20,6 +20,9 @@ struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
   std::string record = {};   // record of the archive; holds just the storage, unless `packed`
   bool packed = false;       // the record is an archive of torch.save that holds more than this storage
+
+  // "data/weights/weight_0"; "data/weights/model.pt:7" where the record has several.
+  const std::string& storage_name() const { return packed ? storage : record; }
 };
 
 class ExportedArchive {
@@ -40,14 +43,8 @@ class ExportedArchive {
   // Returns the records of constants that are objects of C++ classes, by name.
   std::map<std::string, std::string> objects(const std::string& model) const;
   std::string read_object(const std::string& record) const;
-  // The bytes of a tensor's storage: their location in the file, or the bytes themselves when compressed.
-  // storage_of() throws Error(kInput) when they cannot be read.
-  struct Bytes {
-    std::optional<std::uint64_t> offset;
-    std::uint64_t size = 0;
-    std::string content;
-  };
-  Bytes storage_of(const TensorRecord& tensor) const;
+  // The bytes of a tensor's storage, by storage_name().  Throws Error(kInput) when they cannot be read.
+  RecordBytes storage(const std::string& name) const;
   // Returns the bytes that torch.save wrote for the example inputs of the export; empty when the archive has
   // none.  Throws Error(kInput) for a damaged record.
   std::string sample_inputs(const std::string& model) const;

@@ -413,6 +413,9 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
         record.shape = at.sizes;
         record.dtype = at.dtype;
         record.content = at.content;
+        if (at.parts.empty()) record.record = at.storage_name();
+        record.stride = at.strides;
+        record.storage_offset = at.offset;
         set_parts(at, record);
         const auto [first, is_new] = first_names.emplace(numbers.at(item.name_in_program), record.name);
         if (!is_new) {

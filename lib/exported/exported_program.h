@@ -49,6 +49,7 @@ class ExportedProgram : public Program {
   std::vector<ConstantInfo> constants() const override { return {}; }
   bool has_method(const std::string& name) const override { return name == "forward"; }
   std::string method_to_trace(const std::string& asked) const override;
+  RecordBytes record_bytes(const std::string& record) const override { return archive_.storage(record); }
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for BoundExportedProgram and module_graph.h ---

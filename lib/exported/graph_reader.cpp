@@ -28,6 +28,14 @@ std::string name_of(const std::array<Numbered, N>& table, const JsonValue& numbe
   number.fail("there is no " + std::string(what) + " " + std::to_string(number.integer()));
 }
 
+template <std::size_t N>
+std::int64_t number_of(const std::array<Numbered, N>& table, std::string_view name) {
+  for (const Numbered& item : table) {
+    if (item.name == name) return item.number;
+  }
+  return 0;
+}
+
 constexpr std::array<Numbered, 21> kDtypes{{{1, "uint8"},
                                             {2, "int8"},
                                             {3, "int16"},
@@ -540,6 +548,10 @@ class Reading {
 }  // namespace
 
 std::string dtype_name(const JsonValue& number) { return name_of(kDtypes, number, "dtype"); }
+
+std::int64_t dtype_number(std::string_view name) { return number_of(kDtypes, name); }
+std::int64_t layout_number(std::string_view name) { return number_of(kLayouts, name); }
+std::int64_t memory_format_number(std::string_view name) { return number_of(kMemoryFormats, name); }
 
 std::string_view value_name(const JsonValue& argument) {
   const auto [kind, value] = argument.alternative();

@@ -4,6 +4,7 @@
 // meaning of a node's inputs and outputs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -29,5 +30,11 @@ std::string_view value_name(const JsonValue& argument);
 
 // Returns torch's name of the dtype with this number in the schema: 7 -> "float32".  Throws Error(kInput).
 std::string dtype_name(const JsonValue& number);
+
+// Return the numbers that the schema has for torch's names: "float32" -> 7, "strided" -> 7,
+// "channels_last" -> 2; 0 for others.
+std::int64_t dtype_number(std::string_view name);
+std::int64_t layout_number(std::string_view name);
+std::int64_t memory_format_number(std::string_view name);
 
 }  // namespace fxtrace

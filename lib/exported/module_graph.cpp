@@ -357,8 +357,8 @@ class ModuleGraphBuilder {
     std::vector<Argument> placeholders;
     for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
       const ValueId value = env.graph.inputs[i].value;
-      const auto& [name, meta, fixed] = env.graph.values[value.index];
-      const NodeId node = tracer_.placeholder(input_name(name, i), {}, meta);
+      const ProgramValue& input = env.graph.values[value.index];
+      const NodeId node = tracer_.placeholder(input_name(input.name, i), {}, input.meta);
       env.nodes[value.index] = node;
       const auto lifted = env.lifted.find(value.index);
       if (lifted != env.lifted.end()) tracer_.stands_for_parameter(node, lifted->second->target);

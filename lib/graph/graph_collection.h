@@ -62,6 +62,10 @@ struct ParameterRecord {
   // object holds; shape and dtype are those of the first, its weight.  A tensor of a class of its own: those
   // that it is made of; the shape is its own, the dtype that of the largest.
   std::vector<StoredPart> stored = {};
+  // Not in the JSON, as in Constant: where the bytes are; empty where that is not one record.
+  std::string record = {};
+  std::vector<std::int64_t> stride = {};
+  std::int64_t storage_offset = 0;
 
   bool is_packed() const { return !stored.empty() && !type.empty(); }
 };

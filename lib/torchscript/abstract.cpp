@@ -212,6 +212,26 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
   return *place;
 }
 
+namespace {
+
+// The type of an item of a list, tuple or dict.
+TypePtr item_type(const TypePtr& type, std::size_t i) {
+  if (const auto* optional = type->as<OptionalType>()) return item_type(optional->element(), i);
+  if (const auto* list = type->as<ListType>()) return list->element();
+  if (const auto* dict = type->as<DictType>()) return dict->value();
+  if (const auto* tuple = type->as<TupleType>(); tuple != nullptr && i < tuple->items().size())
+    return tuple->items()[i];
+  return script::any_type();
+}
+
+Meta meta_of_item(const TypePtr& whole, std::size_t i, const AbstractValue& known) {
+  Meta meta = meta_of(item_type(whole, i), known);
+  if (known.is_none()) meta.type = "NoneType";
+  return meta;
+}
+
+}  // namespace
+
 Meta meta_of(const TypePtr& type, const AbstractValue& known) {
   Meta meta;
   meta.type = type_name(*type);
@@ -223,6 +243,21 @@ Meta meta_of(const TypePtr& type, const AbstractValue& known) {
     if (!info->device.is_cpu()) meta.device = info->device.text();
   } else if (const SymInt* integer = known.integer()) {
     meta.value = *integer;
+  } else if (const auto* items = known.sequence()) {
+    meta.items.emplace();
+    for (std::size_t i = 0; i < items->size(); ++i)
+      meta.items->push_back(meta_of_item(type, i, (*items)[i]));
+  } else if (const auto* dict = known.dict()) {
+    meta.items.emplace();
+    for (std::size_t i = 0; i < dict->keys.size(); ++i) {
+      const auto* key = dict->keys[i].get_if<std::string>();
+      if (key == nullptr) {
+        meta.items.reset();
+        break;
+      }
+      meta.keys.push_back(*key);
+      meta.items->push_back(meta_of_item(type, i, dict->values[i]));
+    }
   }
   return meta;
 }

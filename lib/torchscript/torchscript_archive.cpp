@@ -234,7 +234,12 @@ std::optional<std::vector<Argument>> TorchScriptArchive::elements(const TensorVa
   return result;
 }
 
-Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
+RecordBytes TorchScriptArchive::record_bytes(const std::string& record) const {
+  if (!zip_ || !has_record(record)) throw input_error("the archive has no " + record);
+  return bytes_of_record(*zip_, prefix_ + record);
+}
+
+Constant TorchScriptArchive::stored(const TensorValue& tensor) const {
   Constant result;
   result.dtype = dtype_name(tensor.dtype);
   result.shape = tensor.sizes;
@@ -245,6 +250,12 @@ Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   const bool is_dense = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype);
   if (is_dense && tensor.storage && tensor.storage->device.type != "meta" && tensor.storage->bytes != 0)
     result.record = tensor.storage->record;
+  return result;
+}
+
+Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
+  Constant result = stored(tensor);
+  const bool is_dense = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype);
   if (is_dense) result.data = elements(tensor, kMaxConstantElements);
   result.content = content_key(tensor);
   return result;

@@ -16,6 +16,7 @@
 #include "script/script_program.h"
 #include "torchscript/debug_records.h"
 #include "torchscript/names.h"
+#include "trace/program.h"
 
 namespace fxtrace::torchscript {
 
@@ -69,6 +70,9 @@ class TorchScriptArchive {
   // Returns the value of a literal of the code.
   Value value_of(const script::Constant& literal) const { return script::value_of(literal, constants_); }
 
+  // Returns where the tensor's bytes are: a constant without elements.
+  Constant stored(const TensorValue& tensor) const;
+  RecordBytes record_bytes(const std::string& record) const;
   // Returns the tensor as a constant of a graph: with its elements when they are few, else with their record.
   Constant constant(const TensorValue& tensor) const;
   // Returns the tensor's elements in row-major order; absent when they are unknown, or more than `most`.

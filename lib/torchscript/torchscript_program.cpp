@@ -142,6 +142,10 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
       record.dtype = dtype_name(tensor.dtype);
       record.device = archive_->saved_device(tensor);
       record.content = archive_->content_key(tensor);
+      Constant stored = archive_->stored(tensor);
+      record.record = std::move(stored.record);
+      record.stride = std::move(stored.stride);
+      record.storage_offset = stored.storage_offset;
       const auto [first, fresh] =
           tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;

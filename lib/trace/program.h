@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "archive/zip_archive.h"
 #include "graph/graph_collection.h"
 #include "trace/options.h"
 
@@ -162,6 +163,10 @@ class Program {
                                              const std::string& /*method*/) const {
     return {};
   }
+
+  // Returns the bytes that a ParameterRecord or a Constant names.  Throws Error(kInput) when there is no such
+  // record.
+  virtual RecordBytes record_bytes(const std::string& /*record*/) const { return {}; }
 
   // Binds the program to options; both must outlive the result.  Throws Error(kUsage) for options that do not
   // fit the program.

@@ -38,6 +38,7 @@ struct ProgramValue {
   std::string name;
   Meta meta;
   std::optional<Argument> fixed;  // the only possible value of an integer or boolean, given the dimensions
+  std::vector<Meta::Dim> strides = {};  // of a tensor that is to be written; readers leave them out
 };
 
 // Returns the sizes of a parameter, buffer or constant.  Throws Error(kInput) when one is not a number.
@@ -58,6 +59,7 @@ struct Operation {
     std::vector<std::int64_t> path;
   };
   std::vector<Output> outputs;
+  bool result_is_list = false;  // the outputs are items of one list, where that is to be written
 
   CallId call = kRootCall;                 // the innermost module call
   bool has_stack = false;                  // false when the program names no module that runs the operation

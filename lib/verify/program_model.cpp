@@ -48,9 +48,9 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
   auto [place, is_new] = storages_.try_emplace(record.storage);
   Storage& storage = place->second;
   if (!is_new) return storage;
-  ExportedArchive::Bytes bytes;
+  RecordBytes bytes;
   try {
-    bytes = archive_.storage_of(record);
+    bytes = archive_.storage(record.storage_name());
   } catch (const Error& error) {
     throw RunError(error.what());
   }

@@ -1,0 +1,431 @@
+#include "convert/body.h"
+
+#include <algorithm>
+
+#include "convert/rewrites.h"
+#include "convert/tree_text.h"
+#include "operators/callable_operators.h"
+#include "operators/higher_order.h"
+#include "operators/operators.h"
+
+namespace fxtrace {
+namespace {
+
+// Python's frame of the line, as in a traceback.
+std::string trace_of(const SourceLocation& source) {
+  std::string text = "  File \"" + source.file + "\", line " + std::to_string(source.line) + ", in " +
+                     (source.function.empty() ? "forward" : source.function);
+  if (!source.text.empty()) text += "\n    " + source.text;
+  return text;
+}
+
+// The strides of a contiguous tensor.
+std::vector<Expression> contiguous_strides(const std::vector<Expression>& sizes) {
+  std::vector<Expression> strides(sizes.size());
+  SymInt row = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = row;
+    if (sizes[i].size() != nullptr) row = row * max(SymInt(1), *sizes[i].size());
+  }
+  return strides;
+}
+
+// Whether the operation only computes, so that nobody misses it.
+bool is_needless(const Operation& operation) {
+  const Effect effect = effect_of(operation);
+  return effect == Effect::kSymbolic && operation.target.aten_name() != "_assert_scalar" &&
+         !operation.outputs.empty();
+}
+
+}  // namespace
+
+Operand LoweredCall::argument(std::size_t place, std::string_view name) const {
+  const Operand* found = find_argument(*this, place, name);
+  return found == nullptr ? Operand() : *found;
+}
+
+// --- values ---
+
+ValueId Body::add_value(std::string_view name, Meta meta) {
+  const ValueId id{static_cast<std::uint32_t>(graph_.values.size())};
+  ProgramValue value;
+  value.name = names_.create(name);
+  if (meta.kind() != ValueKind::kTensor && meta.shape) meta.type = "Tensor";  // Optional[Tensor]
+  if (meta.shape) value.strides = contiguous_strides(*meta.shape);
+  value.meta = std::move(meta);
+  graph_.values.push_back(std::move(value));
+  return id;
+}
+
+ValueId Body::add_input(std::string_view name, Meta meta) {
+  const ValueId id = add_value(name, std::move(meta));
+  graph_.inputs.push_back({id, std::nullopt});
+  return id;
+}
+
+Operand Body::operand_of(const Argument& argument) const {
+  using List = std::vector<Operand>;
+  const auto each = [&](const std::vector<Argument>& items) {
+    List result;
+    for (const Argument& item : items) result.push_back(operand_of(item));
+    return result;
+  };
+  if (const auto* node = argument.get_if<NodeId>()) {
+    const auto found = operands_.find(node->index);
+    return found == operands_.end() ? Operand() : found->second;
+  }
+  if (const auto* list = argument.get_if<Argument::List>()) return Operand::List{each(list->items)};
+  if (const auto* tuple = argument.get_if<Argument::Tuple>())
+    return Operand::Tuple{each(tuple->items), tuple->names};
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    Operand::Dict result;
+    for (const auto& [key, item] : dict->items) result.items.push_back({operand_of(key), operand_of(item)});
+    return result;
+  }
+  return map_references<ValueId>(argument, [](NodeId) { return Operand(); });
+}
+
+Meta Body::meta_of(const Operand& operand) const {
+  if (const auto* id = operand.get_if<ValueId>()) return value(*id).meta;
+  Meta meta;
+  if (const auto* number = operand.get_if<std::int64_t>()) {
+    meta.type = "int";
+    meta.value = *number;
+  } else if (const auto* real = operand.get_if<double>()) {
+    meta.type = "float";
+    meta.value = Expression::floating(*real);
+  } else if (const auto* flag = operand.get_if<bool>()) {
+    meta.type = "bool";
+    meta.value = Expression::boolean(*flag);
+  }
+  return meta;
+}
+
+Meta Body::unknown_integer() {
+  Meta meta;
+  meta.type = "int";
+  meta.value = SymInt::symbol("__data" + std::to_string(state_.unknown++));
+  return meta;
+}
+
+std::optional<ValueId> Body::lift(const Constant& constant) {
+  if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
+  return state_.lift(constant);
+}
+
+void Body::refuse(const Node& node, std::string why, std::string help) {
+  refused_.insert(node.id.index);
+  state_.refusals.push_back(
+      {node.scope->module_path, *node.target, std::move(why), std::move(help), *node.source});
+}
+
+// --- operations ---
+
+Operation Body::operation_of(const Node& node, std::string target) const {
+  Operation operation;
+  operation.target = Target(std::move(target));
+  operation.name = node.name;
+  operation.call = state_.stacks.find(*node.scope);
+  operation.has_stack = true;
+  if (const auto& source = *node.source) {
+    state_.program.traces.push_back(trace_of(*source));
+    operation.stack_trace = state_.program.traces.back();
+  }
+  return operation;
+}
+
+Operand Body::emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
+                   Meta meta, std::string_view name) {
+  Operation operation = operation_of(node, std::move(target));
+  operation.args = std::move(args);
+  operation.kwargs = std::move(kwargs);
+  const std::string candidate = name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
+  const ValueId result = add_value(candidate, std::move(meta));
+  operation.name = value(result).name;
+  operation.outputs.push_back({result, {}});
+  may_go_.insert(graph_.operations.size());
+  graph_.operations.push_back(std::move(operation));
+  return result;
+}
+
+// A number that the trace knows, where only sizes and numbers decide it.
+std::optional<Operand> Body::known_number(const Node& node) const {
+  const auto& value = node.meta->value;
+  if (!value || node.op != Opcode::kCallFunction) return std::nullopt;
+  if (const auto number = value->number(); number && node.meta->kind() == ValueKind::kInt) return *number;
+  if (node.meta->kind() == ValueKind::kBool && value->kind() == Expression::Kind::kConstant)
+    return value->text() == "True";
+  return std::nullopt;
+}
+
+void Body::lower_all() {
+  for (const NodeId id : source_.graph.order()) {
+    const Node& node = source_.graph.node(id);
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput) continue;
+    if (operands_.contains(id.index)) continue;
+    // What follows from a refused node is not told again.
+    bool follows = false;
+    for_each_input(node, [&](NodeId input) { follows = follows || refused_.contains(input.index); });
+    if (follows)
+      refused_.insert(id.index);
+    else
+      lower(node);
+  }
+}
+
+void Body::lower(const Node& node) {
+  if (node.op != Opcode::kCallFunction) {
+    return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
+                                                       : "a program has no such node");
+  }
+  if (const auto number = known_number(node)) return set(node.id, *number);
+  LoweredCall call{node, {}, {}};
+  for (const Argument& argument : node.args) call.args.push_back(operand_of(argument));
+  for (const auto& [name, argument] : node.kwargs) call.kwargs.emplace_back(name, operand_of(argument));
+  if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(*node.target)) {
+    if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
+    if (!refused_.contains(node.id.index)) refuse(node, "a program has no form of this call");
+    return;
+  }
+  const TargetParts parts = target_parts(node);
+  if (parts.kind == TargetKind::kHigherOrder) return call_with_subgraphs(call);
+  if (parts.kind == TargetKind::kOperator) return call_operator(call);
+  refuse(node, "a program calls operators, not functions of Python");
+}
+
+// The name of the node that takes the item, or one made up.
+std::string Body::name_of_item(const Node& node, std::size_t index) const {
+  for (const NodeId user : node.users) {
+    const Node& item = source_.graph.node(user);
+    if (item_index(item) == index && item.args[0] == Argument(node.id)) return item.name;
+  }
+  return node.name + "_" + std::to_string(index);
+}
+
+bool Body::all_known(const Meta& meta) const {
+  if (meta.items) return std::ranges::all_of(*meta.items, [&](const Meta& item) { return all_known(item); });
+  return meta.shape && meta.dtype;
+}
+
+Operand Body::add_result(const Node& node, const Meta& meta, std::string_view name,
+                         std::vector<std::int64_t> path, Operation& operation) {
+  if (meta.items) {
+    Operand::List list;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      auto inner = path;
+      inner.push_back(static_cast<std::int64_t>(i));
+      list.items.push_back(add_result(node, (*meta.items)[i], std::string(name) + "_" + std::to_string(i),
+                                      std::move(inner), operation));
+    }
+    return list;
+  }
+  const ValueId result = add_value(name, meta);
+  operation.outputs.push_back({result, std::move(path)});
+  return result;
+}
+
+// Adds the results of an operation that have those types.  Returns false, after saying why, where not all is
+// known of them.
+bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
+                       Operand& result) {
+  const Node& node = call.node;
+  const Meta& meta = *node.meta;
+  if (types.empty()) return true;
+  const bool is_one = types.size() == 1 && !types.front().is_list();
+  if (is_one) {
+    Meta own = meta;
+    if (types.front().required().name == "Tensor") {
+      if (!own.shape || !own.dtype) {
+        refuse(node, "the shape of its result is not known",
+               operation.target.find_operator() == nullptr
+                   ? "--op-schema or --op-library for an operator that torch does not have"
+                   : "--input for all tensors among the inputs");
+        return false;
+      }
+    } else if (!own.value) {
+      if (own.kind() != ValueKind::kInt) {
+        refuse(node, "it gives a " + own.type.value_or("value") + " that depends on data");
+        return false;
+      }
+      own = unknown_integer();
+    }
+    result = add_result(node, own, node.name, {}, operation);
+    return true;
+  }
+  if (!meta.items || !all_known(meta)) {
+    refuse(node, "the shapes of its results are not known");
+    return false;
+  }
+  Operand::List list;
+  for (std::size_t i = 0; i < meta.items->size(); ++i)
+    list.items.push_back(add_result(node, (*meta.items)[i], name_of_item(node, i),
+                                    {static_cast<std::int64_t>(i)}, operation));
+  operation.result_is_list = types.size() == 1;
+  if (types.size() == 1)
+    result = std::move(list);
+  else
+    result = Operand::Tuple{std::move(list.items)};
+  return true;
+}
+
+void Body::call_operator(const LoweredCall& call) {
+  const Node& node = call.node;
+  Operation operation = operation_of(node, *node.target);
+  operation.args = call.args;
+  operation.kwargs = call.kwargs;
+  const Operator* op = operation.target.find_operator();
+  const auto own = state_.program.schemas.find(*node.target);
+  if (op == nullptr && own == state_.program.schemas.end())
+    return refuse(node, "its schema is not known", "--op-schema '...'");
+  const Schema schema = own == state_.program.schemas.end() ? op->schema() : own->second;
+  Operand result;
+  if (!add_results(call, schema.results, operation, result)) return;
+  set(node.id, std::move(result));
+  graph_.operations.push_back(std::move(operation));
+}
+
+// --- control flow ---
+
+ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
+                                     const std::vector<Operand>& inputs, const std::vector<bool>& fixed) {
+  Body body(state_, source);
+  std::size_t i = 0;
+  for (const NodeId id : source.graph.order()) {
+    const Node& node = source.graph.node(id);
+    if (node.op != Opcode::kPlaceholder || i == inputs.size()) continue;
+    if (fixed[i]) {
+      body.set(id, inputs[i]);
+    } else {
+      Meta meta = meta_of(inputs[i]);
+      if (node.meta->shape || node.meta->value) meta = *node.meta;
+      body.set(id, body.add_input(node.name, std::move(meta)));
+    }
+    ++i;
+  }
+  body.lower_all();
+  std::vector<Operand> outputs;
+  if (const NodeId last = source.graph.last(); last.valid()) {
+    const Node& output = source.graph.node(last);
+    if (output.op == Opcode::kOutput && !output.args.empty())
+      tree_of(body.operand_of(output.args.front()), outputs);
+  }
+  return {name, body.finish(std::move(outputs))};
+}
+
+void Body::call_with_subgraphs(const LoweredCall& call) {
+  const Node& node = call.node;
+  const bool is_cond = *node.target == "higher_order.cond";
+  const bool is_loop = *node.target == "higher_order.while_loop";
+  if (!is_cond && !is_loop) return refuse(node, "a program cannot hold what this operator runs");
+  Operation operation = operation_of(node, *node.target);
+  // Operands that are plain are written into the graphs, but not those that a loop changes.
+  std::vector<Operand> inputs;
+  std::vector<bool> fixed;
+  const auto passed = [&](const Operand& list, bool may_fix) {
+    Operand::List kept;
+    const auto* items = items_of(list);
+    if (items == nullptr) return kept;
+    for (Operand item : *items) {
+      const bool is_plain = !item.is<ValueId>();
+      if (is_plain && !may_fix) {
+        if (!item.is<std::int64_t>()) {
+          refuse(node, "a loop carries a value that a program has no form for");
+        } else {
+          item = emit(node, "operator.add", {item, std::int64_t{0}}, {}, meta_of(item));
+        }
+      }
+      inputs.push_back(item);
+      fixed.push_back(is_plain && may_fix);
+      if (!fixed.back()) kept.items.push_back(std::move(item));
+    }
+    return kept;
+  };
+  std::vector<std::size_t> graphs;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    if (call.args[i].is<Operand::GraphRef>()) graphs.push_back(i);
+  }
+  if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program has no form of this call");
+  const std::size_t refusals = state_.refusals.size();
+  operation.args = call.args;
+  if (is_cond) {
+    operation.args[3] = passed(call.args[3], true);
+  } else {
+    operation.args[2] = passed(call.args[2], false);
+    operation.args[3] = passed(call.args[3], true);
+  }
+  for (const std::size_t i : graphs) {
+    const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
+    const ModuleGraph* source = source_.subgraphs.find(name);
+    if (source == nullptr) return refuse(node, "it has no graph " + name);
+    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed));
+    operation.subgraphs.back().graph.single_output = is_loop && i == graphs.front();
+  }
+  if (state_.refusals.size() > refusals) {
+    refused_.insert(node.id.index);
+    return;
+  }
+  if (!node.meta->items || !all_known(*node.meta)) {
+    // What both branches give, or the loop carries: the graphs tell it.
+    Meta meta = *node.meta;
+    meta.items.emplace();
+    const ProgramGraph& body = operation.subgraphs.back().graph;
+    for (const Operand& output : body.outputs) {
+      const auto* id = output.get_if<ValueId>();
+      meta.items->push_back(id == nullptr ? Meta{} : body.values[id->index].meta);
+    }
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      for (const NodeId user : node.users) {
+        const Node& item = source_.graph.node(user);
+        if (item_index(item) == i && (item.meta->shape || item.meta->value)) (*meta.items)[i] = *item.meta;
+      }
+    }
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      Meta item = (*meta.items)[i];
+      if (item.kind() == ValueKind::kInt) item = unknown_integer();
+      if (!item.shape && !item.value) return refuse(node, "what it gives is not known");
+      results.items.push_back(
+          add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));
+    }
+    set(node.id, std::move(results));
+  } else {
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < node.meta->items->size(); ++i)
+      results.items.push_back(add_result(node, (*node.meta->items)[i], name_of_item(node, i),
+                                         {static_cast<std::int64_t>(i)}, operation));
+    set(node.id, std::move(results));
+  }
+  graph_.operations.push_back(std::move(operation));
+}
+
+// --- the end ---
+
+ProgramGraph Body::finish(std::vector<Operand> outputs) {
+  graph_.outputs = std::move(outputs);
+  std::vector<std::uint32_t> uses = count_uses(graph_);
+  std::vector<bool> goes(graph_.operations.size());
+  for (std::size_t i = graph_.operations.size(); i-- > 0;) {
+    const Operation& operation = graph_.operations[i];
+    const bool is_used =
+        std::ranges::any_of(operation.outputs, [&](const auto& output) { return uses[output.value.index] > 0; });
+    goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
+    if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
+  }
+  std::size_t kept = 0;
+  std::vector<bool> is_gone(graph_.values.size());
+  for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
+    if (goes[i]) {
+      for (const auto& output : graph_.operations[i].outputs) is_gone[output.value.index] = true;
+      continue;
+    }
+    if (kept != i) graph_.operations[kept] = std::move(graph_.operations[i]);
+    ++kept;
+  }
+  graph_.operations.resize(kept);
+  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+    if (is_gone[i]) graph_.values[i].name.clear();
+  }
+  return std::move(graph_);
+}
+
+}  // namespace fxtrace

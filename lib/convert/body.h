@@ -1,0 +1,96 @@
+// One graph of a program while it is made: the root's, or one of control flow.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "convert/lowering.h"
+#include "convert/module_stacks.h"
+#include "convert/written_program.h"
+#include "graph/graph.h"
+#include "graph/namespace.h"
+
+namespace fxtrace {
+
+// What all graphs of a program share.
+struct LoweringState {
+  const GraphCollection& collection;
+  WrittenProgram& program;
+  ModuleStacks& stacks;
+  std::vector<Refusal>& refusals;
+  // Makes a tensor of the code an input of the root's graph, and returns its value there.
+  std::function<ValueId(const Constant&)> lift;
+  std::size_t unknown = 0;  // integers that depend on data so far
+};
+
+// A call with what stands for its arguments.
+struct LoweredCall {
+  const Node& node;
+  std::vector<Operand> args;
+  NamedOperands kwargs;
+
+  // Returns the argument at that place or with that name; None where it was left out.
+  Operand argument(std::size_t place, std::string_view name = {}) const;
+};
+
+// Each node of the source is a value here, or several in a list, tuple or dict, or a plain value.
+class Body {
+ public:
+  // All must outlive this.
+  Body(LoweringState& state, const ModuleGraph& source) : state_(state), source_(source) {}
+
+  ValueId add_value(std::string_view name, Meta meta);
+  ValueId add_input(std::string_view name, Meta meta);
+  void set(NodeId node, Operand operand) { operands_.insert_or_assign(node.index, std::move(operand)); }
+  Operand operand_of(const Argument& argument) const;
+  // Lowers all nodes but placeholders and the output.
+  void lower_all();
+  bool is_refused(NodeId node) const { return refused_.contains(node.index); }
+  // Moves out the graph, with these outputs and without operations that nobody needs.
+  ProgramGraph finish(std::vector<Operand> outputs);
+
+  // --- for rewrites ---
+  const ProgramValue& value(ValueId id) const { return graph_.values[id.index]; }
+  // Returns what is known of an operand: of a plain value its type, and the value of a number.
+  Meta meta_of(const Operand& operand) const;
+  // Adds an operation with one result that goes when nobody needs it, and returns the result.
+  Operand emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
+               Meta meta, std::string_view name = {});
+  // An integer that depends on data: u0.
+  Meta unknown_integer();
+  // Returns the value in this graph of a tensor of the code; none within control flow.
+  std::optional<ValueId> lift(const Constant& constant);
+  void refuse(const Node& node, std::string why, std::string help = {});
+
+ private:
+  void lower(const Node& node);
+  std::optional<Operand> known_number(const Node& node) const;
+  void call_operator(const LoweredCall& call);
+  void call_with_subgraphs(const LoweredCall& call);
+  bool add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
+                   Operand& result);
+  Operand add_result(const Node& node, const Meta& meta, std::string_view name,
+                     std::vector<std::int64_t> path, Operation& operation);
+  ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
+                                 const std::vector<Operand>& inputs, const std::vector<bool>& fixed);
+  std::string name_of_item(const Node& node, std::size_t index) const;
+  Operation operation_of(const Node& node, std::string target) const;
+  bool all_known(const Meta& meta) const;
+
+  LoweringState& state_;
+  const ModuleGraph& source_;
+  ProgramGraph graph_;
+  Namespace names_;
+  std::unordered_map<std::uint32_t, Operand> operands_;  // by node
+  std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
+  std::unordered_set<std::size_t> may_go_;               // operations that go when nobody needs them
+};
+
+}  // namespace fxtrace

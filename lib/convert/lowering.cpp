@@ -1,0 +1,491 @@
+#include "convert/lowering.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "convert/body.h"
+#include "convert/module_stacks.h"
+#include "convert/tree_text.h"
+#include "graph/input_sizes.h"
+#include "shapes/scalar_type.h"
+#include "support/error.h"
+#include "support/nearest.h"
+#include "support/shell_word.h"
+
+namespace fxtrace {
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const GraphCollection& collection, const LoweringOptions& options)
+      : collection_(collection),
+        options_(options),
+        source_(collection.graphs.front()),
+        stacks_(collection, source_),
+        state_{collection, result_.program, stacks_, result_.refusals,
+               [this](const Constant& constant) { return lift(constant); }},
+        body_(state_, source_) {}
+
+  Lowered run() {
+    refuse_failures();
+    for (const Assignment& assignment : source_.graph.assignments())
+      refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
+             "a buffer for what is kept");
+    lower_inputs();
+    lower_attributes();
+    body_.lower_all();
+    lower_output();
+    finish_inputs();
+    name_symbols();
+    lower_guards();
+    result_.program.stacks = stacks_.take();
+    return std::move(result_);
+  }
+
+ private:
+  void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
+              std::optional<SourceLocation> source = {}) {
+    result_.refusals.push_back(
+        {module, std::move(what), std::move(why), std::move(help), std::move(source)});
+  }
+
+  void refuse_failures() {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (!module.failure) continue;
+      const Failure& failure = *module.failure;
+      refuse(failure.module, failure.op.empty() ? "the module" : failure.op, failure.message, {},
+             failure.source);
+    }
+  }
+
+  // --- inputs ---
+
+  struct Input {
+    GraphSignature::Entry entry;
+    ValueId value;
+    std::optional<Argument> constant;
+  };
+
+  void add_user_input(std::string_view name, ValueId value) {
+    GraphSignature::Entry entry;
+    entry.name = name;
+    users_.push_back({std::move(entry), value, std::nullopt});
+  }
+
+  Operand constant_input(const std::string& name, const Argument& value) {
+    GraphSignature::Entry entry;
+    entry.name = name;
+    users_.push_back({std::move(entry), {}, value});
+    return map_references<ValueId>(value, [](NodeId) { return Operand(); });
+  }
+
+  // Makes inputs of a program of what an input of the model holds.  Nothing where that is not known.
+  std::optional<Operand> flatten(const std::string& name, const Meta& meta) {
+    if (meta.items) {
+      std::vector<Operand> items;
+      for (std::size_t i = 0; i < meta.items->size(); ++i) {
+        const std::string part = i < meta.keys.size() ? meta.keys[i] : std::to_string(i);
+        auto item = flatten(name + "_" + part, (*meta.items)[i]);
+        if (!item) return std::nullopt;
+        items.push_back(std::move(*item));
+      }
+      if (!meta.keys.empty()) {
+        Operand::Dict dict;
+        for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({meta.keys[i], items[i]});
+        return dict;
+      }
+      const std::string type = meta.type.value_or("");
+      if (type.find("Tuple[") != std::string::npos || type.find("tuple[") != std::string::npos)
+        return Operand::Tuple{std::move(items)};
+      return Operand::List{std::move(items)};
+    }
+    if (meta.type == "NoneType") return constant_input(name, Argument::None{});
+    if (meta.shape && meta.dtype) {
+      const ValueId value = body_.add_value(name, meta);
+      add_user_input(body_.value(value).name, value);
+      return value;
+    }
+    if (meta.value && meta.value->size() != nullptr) {
+      if (const auto number = meta.value->number()) return constant_input(name, *number);
+      const ValueId value = body_.add_value(name, meta);
+      add_user_input(body_.value(value).name, value);
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  void refuse_input(const std::string& name, const Meta& meta) {
+    const std::string type = meta.type.value_or("a value");
+    if (type.find("Tensor") != std::string::npos) {
+      refuse({}, "input " + name, "its shape is not known",
+             "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
+    } else if (type == "int") {
+      refuse({}, "input " + name, "its value is not known",
+             "--concrete " + shell_word(name + "=VALUE") + ", or --input " + shell_word(name + "=n") +
+                 " to keep it an input");
+    } else {
+      refuse({}, "input " + name, "a program has no input of type " + type + " that varies",
+             "--concrete " + shell_word(name + "=VALUE"));
+    }
+  }
+
+  void lower_inputs() {
+    std::vector<Operand> arguments;
+    std::vector<std::string> names;
+    std::size_t needed = 0;  // arguments up to the last that is not left at its default
+    const auto add = [&](const std::string& name, Operand value, bool is_default) {
+      arguments.push_back(std::move(value));
+      names.push_back(name);
+      if (!is_default) needed = arguments.size();
+    };
+    const auto lower_placeholder = [&](const Node& node) {
+      if (auto value = flatten(node.name, *node.meta)) {
+        body_.set(node.id, *value);
+        return add(*node.target, std::move(*value), false);
+      }
+      if (!node.args.empty() && node.users.empty()) {  // its default, which nobody reads
+        add(*node.target, constant_input(node.name, Argument::None{}), true);
+        return;
+      }
+      refuse_input(*node.target, *node.meta);
+    };
+    if (source_.signature) {
+      for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.node.valid()) {
+          lower_placeholder(source_.graph.node(entry.node));
+        } else if (entry.value) {
+          add(entry.name, constant_input(entry.name, *entry.value), true);
+        }
+      }
+    } else {
+      for (const NodeId id : source_.graph.order()) {
+        const Node& node = source_.graph.node(id);
+        if (node.op == Opcode::kPlaceholder) lower_placeholder(node);
+      }
+    }
+    drop_inputs(arguments, needed);
+    names.resize(std::min(names.size(), needed));
+    result_.program.arguments = std::move(names);
+    std::vector<Operand> leaves;
+    result_.program.in_spec = tree_of(
+        Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+  }
+
+  // Inputs behind the last that is given are left at their defaults.
+  void drop_inputs(std::vector<Operand>& arguments, std::size_t needed) {
+    std::vector<Operand> leaves;
+    for (std::size_t i = needed; i < arguments.size(); ++i) tree_of(arguments[i], leaves);
+    users_.resize(users_.size() - leaves.size());
+    if (arguments.size() > needed) arguments.resize(needed);
+  }
+
+  // --- parameters, buffers and constants ---
+
+  void lower_attributes() {
+    std::unordered_map<std::string, const ParameterRecord*> parameters;
+    for (const ParameterRecord& parameter : collection_.parameters)
+      parameters.emplace(parameter.name, &parameter);
+    std::unordered_map<std::string, const Constant*> constants;
+    for (const auto& [name, constant] : source_.constants) constants.emplace(name, &constant);
+    for (const NodeId id : source_.graph.order()) {
+      const Node& node = source_.graph.node(id);
+      if (node.op != Opcode::kGetAttr) continue;
+      if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
+        lower_parameter(node, *parameter->second);
+      } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
+        if (!constant->second->object_type.empty())
+          body_.refuse(node, "a program has no objects of " + constant->second->object_type);
+        else
+          body_.set(id, lift(*constant->second, node.name));
+      } else {
+        body_.refuse(node, "the file has no tensor of that name");
+      }
+    }
+  }
+
+  void lower_parameter(const Node& node, const ParameterRecord& parameter) {
+    if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
+      return body_.refuse(node, "a program has no objects of " +
+                                    (parameter.type.empty() ? std::string("such classes") : parameter.type));
+    if (dtype_refused(parameter.dtype))
+      return body_.refuse(node, "a program has no tensors of " + parameter.dtype);
+    if (parameter.record.empty() && !is_empty(parameter.shape))
+      return body_.refuse(node, "the file does not have its elements as a plain tensor");
+    const bool is_parameter = parameter.kind == ParameterKind::kParameter;
+    GraphSignature::Entry entry;
+    entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
+    entry.target = parameter.name;
+    entry.persistent = true;
+    const ValueId value =
+        body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
+    entry.name = body_.value(value).name;
+    (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
+    body_.set(node.id, value);
+    result_.program.weights.push_back({parameter.name, is_parameter, parameter.dtype,
+                                       parameter.device.value_or("cpu"), parameter.shape, parameter.stride,
+                                       parameter.storage_offset, parameter.record, {}});
+  }
+
+  template <class Tensor>
+  static Meta tensor_meta(const Tensor& tensor) {
+    Meta meta;
+    meta.type = "Tensor";
+    meta.shape.emplace(tensor.shape.begin(), tensor.shape.end());
+    meta.dtype = tensor.dtype;
+    return meta;
+  }
+
+  static bool is_empty(const std::vector<std::int64_t>& shape) {
+    return std::ranges::find(shape, 0) != shape.end();
+  }
+  static bool dtype_refused(const std::string& dtype) {
+    return dtype.starts_with("q") || dtype == "bits8" || dtype.starts_with("complex32");
+  }
+
+  ValueId lift(const Constant& constant) { return lift(constant, "tensor_constant"); }
+
+  ValueId lift(const Constant& constant, std::string_view name) {
+    GraphSignature::Entry entry;
+    entry.role = SignatureRole::kConstantTensor;
+    const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
+    entry.name = body_.value(value).name;
+    entry.target = entry.name.substr(2);
+    WrittenTensor tensor{*entry.target, false, constant.dtype, "cpu", constant.shape, constant.stride,
+                         constant.storage_offset, constant.record, {}};
+    if (constant.record.empty()) {
+      tensor.stride = contiguous(constant.shape);
+      tensor.storage_offset = 0;
+      if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
+    }
+    constants_.push_back({std::move(entry), value, std::nullopt});
+    result_.program.constants.push_back(std::move(tensor));
+    return value;
+  }
+
+  static std::vector<std::int64_t> contiguous(const std::vector<std::int64_t>& shape) {
+    std::vector<std::int64_t> strides(shape.size());
+    std::int64_t row = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      strides[i] = row;
+      row *= std::max<std::int64_t>(shape[i], 1);
+    }
+    return strides;
+  }
+
+  static std::string bytes_of(const std::vector<Argument>& data, const std::string& dtype);
+
+  void finish_inputs() {
+    ProgramGraph& graph = result_.program.graph;
+    // In the order of registration, which torch.export has too.
+    const auto in_order = [&](std::vector<Input>& inputs) {
+      std::unordered_map<std::string, std::size_t> places;
+      for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
+        places.emplace(collection_.parameters[i].name, i);
+      std::ranges::stable_sort(inputs, {}, [&](const Input& input) { return places.at(*input.entry.target); });
+    };
+    in_order(parameters_);
+    in_order(buffers_);
+    std::ranges::stable_sort(result_.program.weights, {}, [&](const WrittenTensor& tensor) {
+      const auto found = std::ranges::find(collection_.parameters, tensor.name, &ParameterRecord::name);
+      return found - collection_.parameters.begin();
+    });
+    for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
+      for (Input& input : *inputs) {
+        graph.inputs.push_back({input.value, std::move(input.constant)});
+        result_.program.signature.inputs.push_back(std::move(input.entry));
+      }
+    }
+  }
+
+  // --- the output ---
+
+  void lower_output() {
+    std::vector<Operand> leaves;
+    const NodeId last = source_.graph.last();
+    if (last.valid() && source_.graph.node(last).op == Opcode::kOutput &&
+        !source_.graph.node(last).args.empty()) {
+      const Node& node = source_.graph.node(last);
+      const Operand value = body_.operand_of(node.args.front());
+      result_.program.out_spec = tree_of(value, leaves);
+      bool is_told = false;
+      for_each_reference(node.args.front(), [&](NodeId id) { is_told = is_told || body_.is_refused(id); });
+      for (const Operand& leaf : leaves) {
+        if (leaf.is<std::string>())
+          refuse({}, "the output", "a program has no text among its results");
+        else if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
+          refuse({}, "the output", "a program has no such value among its results");
+      }
+      static_cast<void>(is_told);
+    }
+    result_.program.graph = body_.finish(std::move(leaves));
+  }
+
+  // --- symbols and guards ---
+
+  template <class F>
+  static void for_each_expression(const ProgramGraph& graph, F&& f) {
+    for (const ProgramValue& value : graph.values) {
+      if (value.name.empty()) continue;
+      if (value.meta.shape) {
+        for (const Expression& size : *value.meta.shape) f(size);
+      }
+      if (value.meta.value) f(*value.meta.value);
+    }
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_expression(subgraph.graph, f);
+    }
+  }
+
+  static bool is_name_of_torch(const std::string& name) {
+    return name.size() > 1 && (name[0] == 's' || name[0] == 'u') &&
+           std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  }
+
+  void name_symbols() {
+    WrittenProgram& program = result_.program;
+    std::vector<std::string> of_inputs, of_data;
+    std::set<std::string> seen;
+    const auto add = [&](std::vector<std::string>& to) {
+      return [&](const Expression& value) {
+        value.map_sizes([&](const SymInt& size) {
+          for (const std::string& name : size.symbols()) {
+            if (seen.insert(name).second) to.push_back(name);
+          }
+          return size;
+        });
+      };
+    };
+    for (const auto& input : program.graph.inputs) {
+      if (!input.value.valid()) continue;
+      const Meta& meta = program.graph.values[input.value.index].meta;
+      if (meta.shape) std::ranges::for_each(*meta.shape, add(of_inputs));
+      if (meta.value) add(of_inputs)(*meta.value);
+    }
+    for_each_expression(program.graph, add(of_data));
+    std::set<std::string> taken;
+    const auto name = [&](const std::string& symbol, char kind) {
+      if (is_name_of_torch(symbol) && symbol[0] == kind && taken.insert(symbol).second) return symbol;
+      for (std::size_t i = 0;; ++i) {
+        std::string free = kind + std::to_string(i);
+        const bool is_taken = taken.contains(free) || seen.contains(free);
+        if (!is_taken && taken.insert(free).second) return free;
+      }
+    };
+    for (const std::string& symbol : of_inputs) {
+      Range range = range_of(symbol);
+      const std::int64_t low = range.low.value_or(0);
+      std::int64_t hint = std::max<std::int64_t>(2, low);
+      if (const auto given = options_.hints.find(symbol); given != options_.hints.end()) hint = given->second;
+      if (range.high) hint = std::min(hint, *range.high);
+      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 's'), range, hint});
+    }
+    for (const std::string& symbol : of_data)
+      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 'u'), {0, std::nullopt}, std::nullopt});
+    for (const auto& [given, hint] : options_.hints) {
+      if (std::ranges::find(of_inputs, given) == of_inputs.end())
+        throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)",
+                          near_hints(given, of_inputs));
+    }
+  }
+
+  static std::vector<std::string> near_hints(const std::string&, const std::vector<std::string>& names) {
+    if (names.empty()) return {};
+    std::string text = "the dimensions are";
+    for (const std::string& name : names) text += (name == names.front() ? " " : ", ") + name;
+    return {text};
+  }
+
+  Range range_of(const std::string& symbol) const {
+    Range range{0, std::nullopt};
+    for (const DimensionRange& given : options_.dimensions) {
+      if (given.name != symbol) continue;
+      if (given.low) range.low = std::max(range.low.value_or(*given.low), *given.low);
+      if (given.high) range.high = std::min(range.high.value_or(*given.high), *given.high);
+    }
+    return range;
+  }
+
+  // Guards that the shapes of the inputs and the ranges do not tell are conditions of the program.
+  void lower_guards() {
+    const InputSizes sizes(source_.graph);
+    for (const Guard& guard : source_.guards) {
+      if (guard.reason == GuardReason::kInput || guard.reason == GuardReason::kDim ||
+          guard.reason == GuardReason::kConcrete || sizes.is_told_by_shapes(guard.expr))
+        continue;
+      const Expression over = sizes.over_dimensions(guard.expr);
+      if (over.relation()) {
+        if (const auto text = guard_code(guard.expr)) result_.program.guards.push_back(*text);
+      }
+      result_.notes.push_back("holds only where " + guard.expr.text());
+    }
+  }
+
+  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0
+  std::optional<std::string> guard_code(const Expression& guard) const {
+    bool is_known = true;
+    const Expression code = guard.replace([&](const Expression& part) -> std::optional<Expression> {
+      if (part.kind() != Expression::Kind::kCall || part.parts().size() != 2) return std::nullopt;
+      const Expression& method = part.parts()[0];
+      const auto dim = part.parts()[1].number();
+      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim) return std::nullopt;
+      const std::string input = method.parts()[0].text();
+      if (std::ranges::find(result_.program.arguments, input) == result_.program.arguments.end())
+        is_known = false;
+      return Expression::item(
+          Expression::method(Expression::item(Expression::variable("L"), Expression::text_literal(input)),
+                             "size"),
+          Expression(*dim));
+    });
+    return is_known ? std::optional(code.text()) : std::nullopt;
+  }
+
+  const GraphCollection& collection_;
+  const LoweringOptions& options_;
+  const ModuleGraph& source_;
+  Lowered result_;
+  ModuleStacks stacks_;
+  LoweringState state_;
+  Body body_;
+  std::vector<Input> parameters_, buffers_, constants_, users_;
+};
+
+template <class T>
+void append(std::string& bytes, T value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);  // NOLINT: its bytes
+}
+
+std::string Lowering::bytes_of(const std::vector<Argument>& data, const std::string& dtype) {
+  std::string bytes;
+  for (const Argument& element : data) {
+    double real = 0;
+    std::int64_t whole = 0;
+    if (const auto* flag = element.get_if<bool>()) real = static_cast<double>(whole = *flag ? 1 : 0);
+    if (const auto* number = element.get_if<std::int64_t>()) real = static_cast<double>(whole = *number);
+    if (const auto* number = element.get_if<double>()) whole = static_cast<std::int64_t>(real = *number);
+    if (dtype == "float32")
+      append(bytes, static_cast<float>(real));
+    else if (dtype == "float64")
+      append(bytes, real);
+    else if (dtype == "int64" || dtype == "uint64")
+      append(bytes, whole);
+    else if (dtype == "int32" || dtype == "uint32")
+      append(bytes, static_cast<std::int32_t>(whole));
+    else if (dtype == "int16" || dtype == "uint16")
+      append(bytes, static_cast<std::int16_t>(whole));
+    else
+      append(bytes, static_cast<std::int8_t>(whole));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Lowered lower(const GraphCollection& collection, const LoweringOptions& options) {
+  if (collection.graphs.empty()) throw input_error("the model has no graph");
+  return Lowering(collection, options).run();
+}
+
+}  // namespace fxtrace

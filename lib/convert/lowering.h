@@ -1,0 +1,40 @@
+// From a traced model to a program that torch.export loads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/written_program.h"
+#include "graph/graph_collection.h"
+#include "trace/options.h"
+
+namespace fxtrace {
+
+// Something that a program of torch.export cannot say, or that is not known.
+struct Refusal {
+  std::string module;  // path
+  std::string what;    // an operator, an input: "aten.nonzero.default"
+  std::string why;
+  std::string help;  // what would make it possible; may be empty
+  std::optional<SourceLocation> source;
+};
+
+struct LoweringOptions {
+  std::vector<DimensionRange> dimensions;     // as of the trace
+  std::map<std::string, std::int64_t> hints;  // examples of dimensions, by name
+};
+
+struct Lowered {
+  WrittenProgram program;  // not to be written if there are refusals
+  std::vector<Refusal> refusals;
+  std::vector<std::string> notes;  // what was assumed
+};
+
+// Makes a program of the root's graph, in which nothing was kept as a leaf.  Throws Error(kUsage) for hints of
+// dimensions that there are not.
+Lowered lower(const GraphCollection& collection, const LoweringOptions& options);
+
+}  // namespace fxtrace

@@ -1,0 +1,62 @@
+#include "convert/module_stacks.h"
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+namespace fxtrace {
+namespace {
+
+constexpr const char* kRootKey = "L__self__";
+
+// A type cannot have the characters that set the parts of a stack apart.
+std::string in_stack(std::string type) {
+  std::erase_if(type, [](char c) { return c == ',' || c == ';' || c == '(' || c == '['; });
+  return type.empty() ? "torch.nn.modules.module.Module" : type;
+}
+
+}  // namespace
+
+std::string name_of_path(std::string path) {
+  std::ranges::replace(path, '.', '_');
+  return path;
+}
+
+ModuleStacks::ModuleStacks(const GraphCollection& collection, const ModuleGraph& graph)
+    : root_type_(collection.model.type), order_(*graph.execution) {
+  for (const ModuleRecord& module : collection.modules) types_.emplace(module.path, in_stack(module.type));
+  for (std::size_t i = 0; i < order_.size(); ++i) calls_[std::string(order_[i].module)].push_back(i);
+  texts_.push_back(std::string(kRootKey) + ",," + in_stack(root_type_));
+}
+
+std::string ModuleStacks::entry(const std::string& path, std::size_t call) const {
+  const auto& calls = calls_.find(path)->second;
+  const auto number = std::ranges::find(calls, call) - calls.begin();
+  const auto type = types_.find(path);
+  std::string text = std::string(";") + kRootKey + "_" + name_of_path(path);
+  if (number > 0) text += "@" + std::to_string(number);
+  return text + "," + path + "," + (type == types_.end() ? in_stack("") : type->second);
+}
+
+CallId ModuleStacks::find(const Scope& scope) {
+  if (scope.module_path.empty()) return kRootCall;
+  const auto own = order_.find(scope);
+  if (!own) return kRootCall;
+  const auto [known, is_new] =
+      known_.emplace(std::pair(scope.module_path, *own), static_cast<CallId>(texts_.size()));
+  if (!is_new) return known->second;
+  std::string text = texts_.front();
+  // Of a module around it that was called, the call that had begun last runs this one.
+  for (std::size_t dot = scope.module_path.find('.'); dot != std::string::npos;
+       dot = scope.module_path.find('.', dot + 1)) {
+    const std::string outer = scope.module_path.substr(0, dot);
+    const auto calls = calls_.find(outer);
+    if (calls == calls_.end()) continue;
+    const auto after = std::ranges::upper_bound(calls->second, *own);
+    if (after != calls->second.begin()) text += entry(outer, *std::prev(after));
+  }
+  texts_.push_back(text + entry(scope.module_path, *own));
+  return known->second;
+}
+
+}  // namespace fxtrace

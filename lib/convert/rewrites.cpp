@@ -1,0 +1,420 @@
+#include "convert/rewrites.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "operators/name_rows.h"
+#include "operators/python_functions.h"
+#include "symbolic/shape_env.h"
+
+namespace fxtrace {
+namespace {
+
+using Result = std::optional<Operand>;
+
+Meta plain_meta(const char* type, std::optional<Expression> value = {}) {
+  Meta meta;
+  meta.type = type;
+  meta.value = std::move(value);
+  return meta;
+}
+
+bool is_tensor(const Body& body, const Operand& operand) {
+  return body.meta_of(operand).kind() == ValueKind::kTensor;
+}
+
+// --- sizes ---
+
+// The size of a dimension: a number where it is known, else a question of the tensor.
+Operand size_of(const LoweredCall& call, Body& body, const Operand& tensor, std::int64_t dim,
+                std::string_view name = {}) {
+  const Meta meta = body.meta_of(tensor);
+  const auto rank = static_cast<std::int64_t>(meta.shape->size());
+  const Expression& size = (*meta.shape)[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
+  if (const auto number = size.number()) return *number;
+  return body.emit(call.node, "aten.sym_size.int", {tensor, dim}, {}, plain_meta("int", size), name);
+}
+
+bool has_dimension(const Body& body, const Operand& tensor, std::int64_t dim) {
+  const Meta meta = body.meta_of(tensor);
+  if (!meta.shape) return false;
+  const auto rank = static_cast<std::int64_t>(meta.shape->size());
+  return dim >= -rank && dim < rank;
+}
+
+Result size_int(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0, "self");
+  const Operand place = call.argument(1, "dim");
+  const auto* dim = place.get_if<std::int64_t>();
+  if (dim == nullptr || !has_dimension(body, tensor, *dim)) {
+    body.refuse(call.node, "which size it asks for is not known");
+    return {};
+  }
+  return size_of(call, body, tensor, *dim, call.node.name);
+}
+
+Result all_sizes(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0, "self");
+  const Meta meta = body.meta_of(tensor);
+  if (!meta.shape) {
+    body.refuse(call.node, "the rank of the tensor is not known");
+    return {};
+  }
+  Operand::List sizes;
+  for (std::size_t i = 0; i < meta.shape->size(); ++i)
+    sizes.items.push_back(size_of(call, body, tensor, static_cast<std::int64_t>(i)));
+  return sizes;
+}
+
+Result length(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  if (const auto* items = items_of(given)) return static_cast<std::int64_t>(items->size());
+  if (const auto* dict = given.get_if<Operand::Dict>()) return static_cast<std::int64_t>(dict->items.size());
+  if (is_tensor(body, given) && has_dimension(body, given, 0))
+    return size_of(call, body, given, 0, call.node.name);
+  body.refuse(call.node, "the length is not known");
+  return {};
+}
+
+// Asks the tensor a question about its sizes, under the name that torch.export has for it.
+template <const char* target>
+Result sym_question(const LoweredCall& call, Body& body) {
+  Meta meta = *call.node.meta;
+  if (!meta.value) meta = body.unknown_integer();
+  return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
+}
+constexpr char kSymNumel[] = "aten.sym_numel.default";
+constexpr char kSymStride[] = "aten.sym_stride.int";
+constexpr char kSymOffset[] = "aten.sym_storage_offset.default";
+
+// --- attributes of tensors ---
+
+Result attribute(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0);
+  const Operand given = call.argument(1);
+  const Meta meta = body.meta_of(tensor);
+  const auto* name = given.get_if<std::string>();
+  if (name == nullptr || meta.kind() != ValueKind::kTensor || !meta.dtype || !meta.shape) {
+    body.refuse(call.node, "it is an attribute of something that is not known");
+    return {};
+  }
+  const std::string device = meta.device.value_or("cpu");
+  if (*name == "dtype") return Operand::Dtype{*meta.dtype};
+  if (*name == "device") return Operand::Device{device};
+  if (*name == "layout") return Operand::Layout{"strided"};
+  if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
+  if (*name == "is_cuda") return device.starts_with("cuda");
+  if (*name == "shape") return all_sizes(call, body);
+  for (const char* other : {"is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_meta",
+                            "is_nested", "is_sparse_csr", "is_vulkan", "is_ipu", "is_xla", "is_maia"}) {
+    if (*name == other) return false;
+  }
+  if (*name == "T" || *name == "mT")
+    return body.emit(call.node, *name == "T" ? "aten.numpy_T.default" : "aten.mT.default", {tensor}, {},
+                     *call.node.meta, call.node.name);
+  body.refuse(call.node, "a program has no attribute " + *name + " of tensors");
+  return {};
+}
+
+// --- numbers ---
+
+const char* symbol_of(std::string_view target) {
+  static const std::unordered_map<std::string_view, const char*> symbols{
+      {"operator.eq", "=="}, {"operator.ne", "!="}, {"operator.lt", "<"},
+      {"operator.le", "<="}, {"operator.gt", ">"},  {"operator.ge", ">="}};
+  const auto found = symbols.find(target);
+  return found == symbols.end() ? nullptr : found->second;
+}
+
+// Arithmetic and comparisons of numbers stay as they are, if what they give is known.
+Result arithmetic(const LoweredCall& call, Body& body) {
+  Meta meta = *call.node.meta;
+  const std::string& target = *call.node.target;
+  const auto value_of = [&](std::size_t i) { return body.meta_of(call.argument(i)).value; };
+  if (!meta.value && call.args.size() == 2 && value_of(0) && value_of(1)) {
+    if (const char* symbol = symbol_of(target); symbol != nullptr) {
+      meta.value = Expression::comparison(symbol, *value_of(0), *value_of(1));
+    } else if (target == "operator.truediv") {
+      meta.value = Expression::binary("/", *value_of(0), *value_of(1));
+    } else if (meta.kind() == ValueKind::kFloat) {
+      const std::string_view text = python_symbol(target);
+      if (!text.empty()) meta.value = Expression::binary(std::string(text), *value_of(0), *value_of(1));
+    }
+  }
+  if (meta.value && meta.kind() == ValueKind::kBool && meta.value->kind() == Expression::Kind::kConstant)
+    return meta.value->text() == "True";
+  if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
+  if (!meta.value) {
+    body.refuse(call.node, "what it gives is known as no expression of sizes");
+    return {};
+  }
+  return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
+}
+
+template <const char* target>
+Result renamed(const LoweredCall& call, Body& body) {
+  Meta meta = *call.node.meta;
+  if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
+  if (!meta.value) {
+    const auto value = body.meta_of(call.argument(0)).value;
+    if (value && std::string_view(target) == "torch.sym_not") meta.value = Expression::negation(*value);
+    if (value && std::string_view(target) == "torch.sym_float")
+      meta.value = Expression::call(Expression::name("float"), {*value});
+    if (value && std::string_view(target) == "torch.sym_sqrt")
+      meta.value = Expression::call(Expression::name("sqrt"), {*value});
+  }
+  if (!meta.value) {
+    body.refuse(call.node, "what it gives is known as no expression of sizes");
+    return {};
+  }
+  return body.emit(call.node, target, call.args, {}, std::move(meta), call.node.name);
+}
+constexpr char kSymNot[] = "torch.sym_not";
+constexpr char kSymFloat[] = "torch.sym_float";
+constexpr char kSymInt[] = "torch.sym_int";
+constexpr char kSymSqrt[] = "torch.sym_sqrt";
+constexpr char kSymMax[] = "torch.sym_max";
+constexpr char kSymMin[] = "torch.sym_min";
+
+// Sizes are not negative, so that nothing is to be rounded but towards zero.
+Result rounded_down(const LoweredCall& call, Body& body) {
+  const auto& value = call.node.meta->value;
+  if (value && value->size() != nullptr && ShapeEnv().bounds(*value->size()).low.value_or(-1) >= 0)
+    return renamed<kSymInt>(call, body);
+  body.refuse(call.node, "it may round a negative number, which a program has no function for");
+  return {};
+}
+
+// int(x), float(x), bool(x): of a tensor its element, of a number another one.
+Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
+  Operand tensor = call.argument(0);
+  const Meta meta = body.meta_of(tensor);
+  const std::string dtype = meta.dtype.value_or("");
+  const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
+  const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
+  if (wanted == ValueKind::kInt && is_integer)
+    return body.emit(call.node, "aten.item.default", {tensor}, {},
+                     call.node.meta->value ? *call.node.meta : body.unknown_integer(), call.node.name);
+  if (wanted == ValueKind::kFloat && is_real) {
+    body.refuse(call.node, "a float that depends on data has no expression in a program",
+                "keep it a tensor of no dimension");
+    return {};
+  }
+  if (wanted == ValueKind::kBool) {
+    body.refuse(call.node, "whether a tensor holds decides here, and a program does not know its elements",
+                "torch.cond, or --concrete for what decides it");
+    return {};
+  }
+  body.refuse(call.node, "its element has no form in a program as a number of another type");
+  return {};
+}
+
+Result to_int(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
+  if (kind == ValueKind::kInt) return given;
+  return renamed<kSymInt>(call, body);
+}
+Result to_float(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  if (const auto* number = given.get_if<std::int64_t>()) return static_cast<double>(*number);
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kFloat);
+  if (kind == ValueKind::kFloat) return given;
+  return renamed<kSymFloat>(call, body);
+}
+Result to_bool(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  if (const auto* number = given.get_if<std::int64_t>()) return *number != 0;
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kBool) return given;
+  if (kind == ValueKind::kInt)
+    return body.emit(call.node, "operator.ne", {given, std::int64_t{0}}, {},
+                     plain_meta("bool", Expression::comparison("!=", *body.meta_of(given).value, 0)),
+                     call.node.name);
+  return item_of(call, body, ValueKind::kBool);
+}
+Result item(const LoweredCall& call, Body& body) {
+  const std::string dtype = body.meta_of(call.argument(0)).dtype.value_or("");
+  if (dtype == "bool") return item_of(call, body, ValueKind::kBool);
+  return item_of(call, body, dtype.find("float") == std::string::npos ? ValueKind::kInt : ValueKind::kFloat);
+}
+
+// --- tensors of numbers ---
+
+// A tensor of one number: what torch.jit.trace makes of sizes.
+Result tensor_of_number(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  const ValueKind kind = body.meta_of(number).kind();
+  Meta meta = *call.node.meta;
+  const char* dtype = kind == ValueKind::kInt ? "int64" : kind == ValueKind::kBool ? "bool" : "float64";
+  meta.type = "Tensor";
+  meta.shape.emplace();
+  meta.dtype = dtype;
+  return body.emit(call.node, "aten.scalar_tensor.default", {number}, {{"dtype", Operand::Dtype{dtype}}},
+                   std::move(meta), call.node.name);
+}
+
+void add_elements(const Operand& data, std::vector<Operand>& elements) {
+  const auto* items = items_of(data);
+  if (items == nullptr) return elements.push_back(data);
+  for (const Operand& item : *items) add_elements(item, elements);
+}
+
+// torch.tensor(): a number is scalar_tensor, a list of plain numbers a constant of the model.
+Result tensor_of_data(const LoweredCall& call, Body& body) {
+  const Operand data = call.argument(0);
+  Meta meta = *call.node.meta;
+  if (!meta.dtype || !meta.shape) {
+    body.refuse(call.node, "the type of its elements is not known");
+    return {};
+  }
+  if (items_of(data) == nullptr) {
+    if (is_tensor(body, data))
+      return body.emit(call.node, "aten.clone.default", {data}, {}, std::move(meta), call.node.name);
+    NamedOperands kwargs{{"dtype", Operand::Dtype{*meta.dtype}}};
+    if (meta.device) kwargs.emplace_back("device", Operand::Device{*meta.device});
+    return body.emit(call.node, "aten.scalar_tensor.default", {data}, std::move(kwargs), std::move(meta),
+                     call.node.name);
+  }
+  std::vector<Operand> elements;
+  add_elements(data, elements);
+  Constant constant;
+  constant.dtype = *meta.dtype;
+  constant.data.emplace();
+  for (const Expression& size : *meta.shape) constant.shape.push_back(size.number().value_or(-1));
+  bool is_plain = std::ranges::find(constant.shape, -1) == constant.shape.end();
+  for (const Operand& element : elements) {
+    is_plain = is_plain && (element.is<bool>() || element.is<std::int64_t>() || element.is<double>());
+    if (is_plain) constant.data->push_back(constant_argument(element));
+  }
+  if (!is_plain) {  // sizes among them
+    Operand::List parts;
+    const Operand::Dtype dtype{*meta.dtype};
+    Meta part = meta;
+    part.shape.emplace();
+    for (const Operand& element : elements)
+      parts.items.push_back(
+          body.emit(call.node, "aten.scalar_tensor.default", {element}, {{"dtype", dtype}}, part));
+    if (meta.shape->size() != 1) {
+      body.refuse(call.node, "a tensor of several dimensions is made of numbers that are not known");
+      return {};
+    }
+    return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
+                     call.node.name);
+  }
+  const auto lifted = body.lift(constant);
+  if (!lifted) {
+    body.refuse(call.node, "a tensor is made of numbers within control flow",
+                "make it a buffer of the model");
+    return {};
+  }
+  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta),
+                   call.node.name);
+}
+
+// --- containers ---
+
+Result get_item(const LoweredCall& call, Body& body) {
+  const Operand whole = call.argument(0);
+  const Operand key = call.argument(1);
+  if (const auto* items = items_of(whole)) {
+    const auto* index = key.get_if<std::int64_t>();
+    const auto count = static_cast<std::int64_t>(items->size());
+    if (index != nullptr && *index >= -count && *index < count)
+      return (*items)[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+  }
+  if (const auto* dict = whole.get_if<Operand::Dict>()) {
+    for (const auto& [name, item] : dict->items) {
+      if (name == key) return item;
+    }
+  }
+  body.refuse(call.node, "which item it takes is not known");
+  return {};
+}
+
+Result is_in(const LoweredCall& call, Body& body) {
+  const Operand whole = call.argument(0), wanted = call.argument(1);
+  if (const auto* items = items_of(whole)) {
+    const bool is_plain = !wanted.is<ValueId>() && std::ranges::none_of(*items, [](const Operand& item) {
+      return item.is<ValueId>();
+    });
+    if (is_plain) return std::ranges::find(*items, wanted) != items->end();
+  }
+  if (const auto* dict = whole.get_if<Operand::Dict>())
+    return std::ranges::any_of(dict->items, [&](const auto& item) { return item.key == wanted; });
+  body.refuse(call.node, "whether it is among them is not known");
+  return {};
+}
+
+template <bool is>
+Result is_identical(const LoweredCall& call, Body& body) {
+  const Operand left = call.argument(0), right = call.argument(1);
+  if (left.is<Operand::None>() || right.is<Operand::None>())
+    return (left.is<Operand::None>() && right.is<Operand::None>()) == is;
+  body.refuse(call.node, "whether both are one object is not known");
+  return {};
+}
+
+Result same(const LoweredCall& call, Body&) { return call.argument(0); }
+
+// --- operators ---
+
+// The form without what only chooses a kernel, which torch can decompose.
+Result convolution(const LoweredCall& call, Body& body) {
+  std::vector<Operand> args = call.args;
+  constexpr std::size_t kArguments = 9;  // of aten.convolution
+  if (args.size() < kArguments) return {};
+  args.resize(kArguments);
+  return body.emit(call.node, "aten.convolution.default", std::move(args), {}, *call.node.meta,
+                   call.node.name);
+}
+
+struct Row {
+  std::string_view space, names;
+  Rewrite rewrite = nullptr;
+};
+
+constexpr Row kRows[] = {
+    {"aten.size", "int", size_int},
+    {"aten.size", "default", all_sizes},
+    {"", "builtins.len aten.len.Tensor aten.len.t", length},
+    {"aten", "numel.default", sym_question<kSymNumel>},
+    {"aten", "stride.int", sym_question<kSymStride>},
+    {"aten", "storage_offset.default", sym_question<kSymOffset>},
+    {"builtins", "getattr", attribute},
+    {"operator",
+     "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift", arithmetic},
+    {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
+    {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
+    {"", "math.trunc torch.sym_int", renamed<kSymInt>},
+    {"math", "floor", rounded_down},
+    {"", "builtins.max torch.sym_max", renamed<kSymMax>},
+    {"", "builtins.min torch.sym_min", renamed<kSymMin>},
+    {"builtins", "int", to_int},
+    {"", "builtins.float torch.sym_float", to_float},
+    {"builtins", "bool", to_bool},
+    {"aten", "item.default", item},
+    {"prim.NumToTensor", "Scalar bool", tensor_of_number},
+    {"torch", "tensor as_tensor", tensor_of_data},
+    {"operator", "getitem", get_item},
+    {"operator", "contains", is_in},
+    {"operator", "is_", is_identical<true>},
+    {"operator", "is_not", is_identical<false>},
+    {"builtins", "list tuple", same},
+    {"aten._convolution", "default deprecated", convolution},
+};
+
+}  // namespace
+
+Rewrite find_rewrite(std::string_view target) {
+  static const NameTable<Row> rows(kRows);
+  const Row* row = rows.find(target);
+  return row == nullptr ? nullptr : row->rewrite;
+}
+
+}  // namespace fxtrace
