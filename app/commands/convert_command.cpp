@@ -29,7 +29,7 @@ struct ConvertArguments : ModelArguments {
   std::string model;
   std::optional<std::string> output;
   std::vector<std::string> hints;
-  std::string sample_inputs = "zeros";
+  std::string sample_inputs = "zeros", grad = "off";
   bool no_weights = false, dry_run = false;
 
   ProgramArchiveOptions archive() const {
@@ -49,7 +49,7 @@ void fix_settings(TraceOptions& options) {
 }
 
 LoweringOptions lowering_options(const ConvertArguments& arguments, const TraceOptions& options) {
-  LoweringOptions result{options.dimensions, {}};
+  LoweringOptions result{options.dimensions, {}, options.concrete};
   for (const std::string& text : arguments.hints) {
     const std::size_t equals = text.find('=');
     const std::optional<std::int64_t> number =
@@ -91,7 +91,7 @@ int convert(const ConvertArguments& arguments, const Config& config, const Input
   TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
   run_passes(config.passes, traced.collection, console);
   Lowered& lowered = isolated.keep(with_input(
-      input, [&] { return lower(traced.collection, lowering_options(arguments, config.options)); }));
+      input, [&] { return lower(traced.collection, *traced.program, lowering_options(arguments, config.options)); }));
   if (!lowered.refusals.empty()) {
     report(lowered.refusals, input, console);
     return kModuleFailed;
@@ -109,6 +109,7 @@ int convert(const ConvertArguments& arguments, const Config& config, const Input
 int run_convert(ConvertArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   fix_settings(config.options);
+  config.options.grad = arguments.grad == "on";
   if (!arguments.output && !arguments.dry_run)
     throw usage_error("say where to: -o OUT.pt2", {"--dry-run tells whether the model can be converted"});
   const InputFile input(arguments.model, console.in());
@@ -136,6 +137,9 @@ Command make_convert_command(CLI::App& app) {
                  "the program to write; FILE is left as it was if anything fails");
   app.add_flag("--dry-run", arguments->dry_run, "only say what cannot be converted, and what is assumed")
       ->group(group);
+  add_last_value(app, group, "--grad", arguments->grad, "on|off",
+                 "what the program takes for so where the code asks whether gradients are enabled. Default: off")
+      ->check(one_of({"on", "off"}));
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",

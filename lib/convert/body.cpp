@@ -113,6 +113,11 @@ std::optional<ValueId> Body::lift(const Constant& constant) {
   return state_.lift(constant);
 }
 
+std::optional<bool> Body::is_parameter(ValueId id) const {
+  if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
+  return state_.trained.contains(id.index);
+}
+
 void Body::refuse(const Node& node, std::string why, std::string help) {
   refused_.insert(node.id.index);
   state_.refusals.push_back(
@@ -162,7 +167,7 @@ void Body::lower_all() {
   for (const NodeId id : source_.graph.order()) {
     const Node& node = source_.graph.node(id);
     if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput) continue;
-    if (operands_.contains(id.index)) continue;
+    if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
     // What follows from a refused node is not told again.
     bool follows = false;
     for_each_input(node, [&](NodeId input) { follows = follows || refused_.contains(input.index); });
@@ -195,11 +200,16 @@ void Body::lower(const Node& node) {
 
 // The name of the node that takes the item, or one made up.
 std::string Body::name_of_item(const Node& node, std::size_t index) const {
+  const Node* item = find_item(node, index);
+  return item == nullptr ? node.name + "_" + std::to_string(index) : item->name;
+}
+
+const Node* Body::find_item(const Node& node, std::size_t index) const {
   for (const NodeId user : node.users) {
     const Node& item = source_.graph.node(user);
-    if (item_index(item) == index && item.args[0] == Argument(node.id)) return item.name;
+    if (item_index(item) == index && item.args[0] == Argument(node.id)) return &item;
   }
-  return node.name + "_" + std::to_string(index);
+  return nullptr;
 }
 
 bool Body::all_known(const Meta& meta) const {
@@ -252,14 +262,25 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
     result = add_result(node, own, node.name, {}, operation);
     return true;
   }
-  if (!meta.items || !all_known(meta)) {
+  const bool is_tuple = types.size() > 1;
+  if (!meta.items) {
     refuse(node, "the shapes of its results are not known");
     return false;
   }
   Operand::List list;
-  for (std::size_t i = 0; i < meta.items->size(); ++i)
-    list.items.push_back(add_result(node, (*meta.items)[i], name_of_item(node, i),
-                                    {static_cast<std::int64_t>(i)}, operation));
+  for (std::size_t i = 0; i < meta.items->size(); ++i) {
+    const Meta& item = (*meta.items)[i];
+    const auto place = static_cast<std::int64_t>(i);
+    if (all_known(item)) {
+      list.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
+    } else if (is_tuple && !find_item(node, i)) {
+      operation.outputs.push_back({ValueId{}, {place}});  // nobody asks what it is
+      list.items.emplace_back();
+    } else {
+      refuse(node, "the shapes of its results are not known");
+      return false;
+    }
+  }
   operation.result_is_list = types.size() == 1;
   if (types.size() == 1)
     result = std::move(list);
@@ -287,7 +308,8 @@ void Body::call_operator(const LoweredCall& call) {
 // --- control flow ---
 
 ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                     const std::vector<Operand>& inputs, const std::vector<bool>& fixed) {
+                                     const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
+                                     std::size_t carried) {
   Body body(state_, source);
   std::size_t i = 0;
   for (const NodeId id : source.graph.order()) {
@@ -297,7 +319,10 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
       body.set(id, inputs[i]);
     } else {
       Meta meta = meta_of(inputs[i]);
-      if (node.meta->shape || node.meta->value) meta = *node.meta;
+      if (node.meta->shape || node.meta->value)
+        meta = *node.meta;
+      else if (i < carried && meta.kind() == ValueKind::kInt)
+        meta = unknown_integer();
       body.set(id, body.add_input(node.name, std::move(meta)));
     }
     ++i;
@@ -340,6 +365,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     }
     return kept;
   };
+  std::size_t carried = 0;  // of the inputs: those of a loop that each turn gives anew
   std::vector<std::size_t> graphs;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     if (call.args[i].is<Operand::GraphRef>()) graphs.push_back(i);
@@ -351,13 +377,14 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     operation.args[3] = passed(call.args[3], true);
   } else {
     operation.args[2] = passed(call.args[2], false);
+    carried = inputs.size();
     operation.args[3] = passed(call.args[3], true);
   }
   for (const std::size_t i : graphs) {
     const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find(name);
     if (source == nullptr) return refuse(node, "it has no graph " + name);
-    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed));
+    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried));
     operation.subgraphs.back().graph.single_output = is_loop && i == graphs.front();
   }
   if (state_.refusals.size() > refusals) {
@@ -407,7 +434,9 @@ ProgramGraph Body::finish(std::vector<Operand> outputs) {
   for (std::size_t i = graph_.operations.size(); i-- > 0;) {
     const Operation& operation = graph_.operations[i];
     const bool is_used =
-        std::ranges::any_of(operation.outputs, [&](const auto& output) { return uses[output.value.index] > 0; });
+        std::ranges::any_of(operation.outputs, [&](const auto& output) {
+          return output.value.valid() && uses[output.value.index] > 0;
+        });
     goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
     if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
   }
@@ -415,7 +444,9 @@ ProgramGraph Body::finish(std::vector<Operand> outputs) {
   std::vector<bool> is_gone(graph_.values.size());
   for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
     if (goes[i]) {
-      for (const auto& output : graph_.operations[i].outputs) is_gone[output.value.index] = true;
+      for (const auto& output : graph_.operations[i].outputs) {
+        if (output.value.valid()) is_gone[output.value.index] = true;
+      }
       continue;
     }
     if (kept != i) graph_.operations[kept] = std::move(graph_.operations[i]);

@@ -27,7 +27,8 @@ struct LoweringState {
   std::vector<Refusal>& refusals;
   // Makes a tensor of the code an input of the root's graph, and returns its value there.
   std::function<ValueId(const Constant&)> lift;
-  std::size_t unknown = 0;  // integers that depend on data so far
+  std::unordered_set<std::uint32_t> trained = {};  // values of the root's graph that are parameters
+  std::size_t unknown = 0;                         // integers that depend on data so far
 };
 
 // A call with what stands for its arguments.
@@ -65,6 +66,8 @@ class Body {
                Meta meta, std::string_view name = {});
   // An integer that depends on data: u0.
   Meta unknown_integer();
+  // Whether the value is a parameter; nothing within control flow.
+  std::optional<bool> is_parameter(ValueId id) const;
   // Returns the value in this graph of a tensor of the code; none within control flow.
   std::optional<ValueId> lift(const Constant& constant);
   void refuse(const Node& node, std::string why, std::string help = {});
@@ -79,7 +82,9 @@ class Body {
   Operand add_result(const Node& node, const Meta& meta, std::string_view name,
                      std::vector<std::int64_t> path, Operation& operation);
   ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
-                                 const std::vector<Operand>& inputs, const std::vector<bool>& fixed);
+                                 const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
+                                 std::size_t carried);
+  const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
   Operation operation_of(const Node& node, std::string target) const;
   bool all_known(const Meta& meta) const;

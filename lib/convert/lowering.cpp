@@ -20,8 +20,9 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const GraphCollection& collection, const LoweringOptions& options)
+  Lowering(const GraphCollection& collection, const Program& model, const LoweringOptions& options)
       : collection_(collection),
+        model_(model),
         options_(options),
         source_(collection.graphs.front()),
         stacks_(collection, source_),
@@ -157,7 +158,7 @@ class Lowering {
         if (entry.node.valid()) {
           lower_placeholder(source_.graph.node(entry.node));
         } else if (entry.value) {
-          add(entry.name, constant_input(entry.name, *entry.value), true);
+          add(entry.name, constant_input(entry.name, *entry.value), !is_given(entry.name));
         }
       }
     } else {
@@ -172,6 +173,10 @@ class Lowering {
     std::vector<Operand> leaves;
     result_.program.in_spec = tree_of(
         Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+  }
+
+  bool is_given(const std::string& name) const {
+    return std::ranges::find(options_.concrete, name, &ConcreteArg::name) != options_.concrete.end();
   }
 
   // Inputs behind the last that is given are left at their defaults.
@@ -200,6 +205,8 @@ class Lowering {
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
         else
           body_.set(id, lift(*constant->second, node.name));
+      } else if (const auto tensor = model_.find_tensor(*node.target)) {
+        body_.set(id, lift(*tensor, node.name));
       } else {
         body_.refuse(node, "the file has no tensor of that name");
       }
@@ -222,6 +229,7 @@ class Lowering {
     const ValueId value =
         body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     entry.name = body_.value(value).name;
+    if (is_parameter) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
     body_.set(node.id, value);
     result_.program.weights.push_back({parameter.name, is_parameter, parameter.dtype,
@@ -443,6 +451,7 @@ class Lowering {
   }
 
   const GraphCollection& collection_;
+  const Program& model_;
   const LoweringOptions& options_;
   const ModuleGraph& source_;
   Lowered result_;
@@ -483,9 +492,9 @@ std::string Lowering::bytes_of(const std::vector<Argument>& data, const std::str
 
 }  // namespace
 
-Lowered lower(const GraphCollection& collection, const LoweringOptions& options) {
+Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options) {
   if (collection.graphs.empty()) throw input_error("the model has no graph");
-  return Lowering(collection, options).run();
+  return Lowering(collection, model, options).run();
 }
 
 }  // namespace fxtrace

@@ -10,6 +10,7 @@
 #include "convert/written_program.h"
 #include "graph/graph_collection.h"
 #include "trace/options.h"
+#include "trace/program.h"
 
 namespace fxtrace {
 
@@ -25,6 +26,7 @@ struct Refusal {
 struct LoweringOptions {
   std::vector<DimensionRange> dimensions;     // as of the trace
   std::map<std::string, std::int64_t> hints;  // examples of dimensions, by name
+  std::vector<ConcreteArg> concrete;          // as of the trace
 };
 
 struct Lowered {
@@ -35,6 +37,7 @@ struct Lowered {
 
 // Makes a program of the root's graph, in which nothing was kept as a leaf.  Throws Error(kUsage) for hints of
 // dimensions that there are not.
-Lowered lower(const GraphCollection& collection, const LoweringOptions& options);
+// `model` is what was traced.
+Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options);
 
 }  // namespace fxtrace

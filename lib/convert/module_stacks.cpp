@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <string_view>
 
 namespace fxtrace {
 namespace {
@@ -45,17 +44,17 @@ CallId ModuleStacks::find(const Scope& scope) {
   const auto [known, is_new] =
       known_.emplace(std::pair(scope.module_path, *own), static_cast<CallId>(texts_.size()));
   if (!is_new) return known->second;
-  std::string text = texts_.front();
-  // Of a module around it that was called, the call that had begun last runs this one.
-  for (std::size_t dot = scope.module_path.find('.'); dot != std::string::npos;
-       dot = scope.module_path.find('.', dot + 1)) {
-    const std::string outer = scope.module_path.substr(0, dot);
-    const auto calls = calls_.find(outer);
-    if (calls == calls_.end()) continue;
-    const auto after = std::ranges::upper_bound(calls->second, *own);
-    if (after != calls->second.begin()) text += entry(outer, *std::prev(after));
+  std::string inner = entry(scope.module_path, *own);
+  // The call of the caller that runs is the last that has begun.
+  for (std::size_t call = *own; !order_[call].caller.empty();) {
+    const auto calls = calls_.find(order_[call].caller);
+    if (calls == calls_.end()) break;
+    const auto after = std::ranges::lower_bound(calls->second, call);
+    if (after == calls->second.begin()) break;
+    call = *std::prev(after);
+    inner = entry(calls->first, call) + inner;
   }
-  texts_.push_back(text + entry(scope.module_path, *own));
+  texts_.push_back(texts_.front() + inner);
   return known->second;
 }
 

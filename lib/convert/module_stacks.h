@@ -16,8 +16,7 @@ namespace fxtrace {
 // "layers.0" -> "layers_0", as torch.export makes names of paths.
 std::string name_of_path(std::string path);
 
-// The stacks of one graph, each once.  A stack has the modules on the way to the operation's own that were
-// called, each with the number of its call, as torch.export.unflatten() tells calls of one module apart by it:
+// The stacks of one graph, each once.  A stack has the modules whose calls run, the outermost first, each with the number of its call, as torch.export.unflatten() tells calls of one module apart by it:
 //   L__self__,,pkg.Net;L__self___first@1,first,pkg.Block
 class ModuleStacks {
  public:

@@ -242,7 +242,9 @@ class ProgramWriter {
             } else if constexpr (std::is_same_v<T, Operand::Function>) {
               json_.field("as_operator", full_target(Target(given.name)));
             } else if constexpr (std::is_same_v<T, Operand::List> || std::is_same_v<T, Operand::Tuple>) {
-              list(given.items, type == nullptr ? nullptr : &type->required(), graph);
+              const bool is_operands =
+                  operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
+              list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
             } else {
               json_.field("as_none", true);  // no operator takes it
             }
@@ -258,7 +260,8 @@ class ProgramWriter {
     colon == std::string::npos ? json_.null() : json_.raw(name.substr(colon + 1));
   }
 
-  void list(const std::vector<Operand>& items, const SchemaType* type, const ProgramGraph& graph) {
+  void list(const std::vector<Operand>& items, const SchemaType* type, const ProgramGraph& graph,
+            bool is_operands) {
     const SchemaType* element = type != nullptr && type->is_list() ? &type->parts.front() : nullptr;
     const std::string_view wanted = element == nullptr ? std::string_view() : element->required().name;
     const auto kind_of = [&](const Operand& item) {
@@ -281,9 +284,15 @@ class ProgramWriter {
     }
     if (has_values) {
       const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
-      const ValueKind kind = kind_of(*first);
+      // Operands of control flow are one list of tensors and integers, which goes as one of tensors.
+      const bool has_tensors = is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
+      const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
       return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
-        if (const auto* id = item.get_if<ValueId>()) return value(graph.values[id->index]);
+        if (const auto* id = item.get_if<ValueId>()) {
+          return json_.object([&] {
+            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", graph.values[id->index].name);
+          });
+        }
         json_.object([&] {
           if (const auto* number = item.get_if<std::int64_t>()) json_.field("as_int", *number);
           if (const auto* number = item.get_if<double>()) {
@@ -294,7 +303,7 @@ class ProgramWriter {
         });
       });
     }
-    if (wanted == "Tensor") return json_.key("as_tensors").list(items, [](const Operand&) {});
+    if (wanted == "Tensor" || is_operands) return json_.key("as_tensors").list(items, [](const Operand&) {});
     if (wanted == "str" || is_any([](const Operand& item) { return item.is<std::string>(); }))
       return json_.key("as_strings").list(items, [&](const Operand& item) {
         json_.string(*item.get_if<std::string>());
@@ -401,7 +410,10 @@ class ProgramWriter {
     } else {
       for (std::size_t i = 0; i < all.size();) {
         std::size_t end = i + 1;
-        if (all[i].path.size() > 1) {
+        if (!all[i].value.valid()) {
+          json_.item();
+          argument(Operand::None{}, nullptr, graph, nullptr);
+        } else if (all[i].path.size() > 1) {
           while (end < all.size() && all[end].path.front() == all[i].path.front()) ++end;
           write_list(i, end);
         } else {

@@ -108,6 +108,10 @@ Result attribute(const LoweredCall& call, Body& body) {
   if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
   if (*name == "is_cuda") return device.starts_with("cuda");
   if (*name == "shape") return all_sizes(call, body);
+  // Without gradients nothing but parameters has one.
+  if (*name == "requires_grad" && tensor.is<ValueId>()) {
+    if (const auto is_parameter = body.is_parameter(*tensor.get_if<ValueId>())) return *is_parameter;
+  }
   for (const char* other : {"is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_meta",
                             "is_nested", "is_sparse_csr", "is_vulkan", "is_ipu", "is_xla", "is_maia"}) {
     if (*name == other) return false;

@@ -17,6 +17,7 @@ struct OrderedCall {
   std::string_view method;    // as Scope::method
   std::int64_t number = 0;    // as Scope::call
   std::int64_t position = 0;  // in module_forward_order, from 1; 0 of another method
+  std::string_view caller;    // the module whose code calls it, where the trace told it
 };
 
 // Those of Execution::module_forward_order, with those of other methods where they begin among them.
@@ -36,7 +37,7 @@ class CallOrder {
   std::optional<std::size_t> find(const Scope& scope) const;
 
  private:
-  void add(std::string_view module, std::string_view method, std::int64_t position);
+  void add(std::string_view module, std::string_view method, std::int64_t position, std::string_view caller);
 
   std::vector<OrderedCall> calls_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> forward_;

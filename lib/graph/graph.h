@@ -198,11 +198,15 @@ struct Execution {
   struct MethodCall {
     std::string module, method;
     std::size_t position = 0;  // how many of module_forward_order begin before it
+    std::string caller = {};   // path of the module whose code calls it; not in the JSON
   };
   std::vector<std::string> module_forward_order;
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
   std::vector<MethodCall> method_calls = {};
+  // For each of module_forward_order the path of the module whose code calls it.  Not in the JSON; empty where
+  // a collection was read from there.
+  std::vector<Shared<std::string>> callers = {};
 };
 
 // The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and

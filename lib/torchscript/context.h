@@ -58,7 +58,9 @@ struct Context {
         tracer(its_tracer),
         mode(its_tracer != nullptr ? Mode::kRecord : Mode::kState),
         shapes(!its_options.inputs.empty() || its_options.param_shapes_constant),
-        dimensions(shapes ? make_dimensions(its_options) : ShapeEnv()) {}
+        dimensions(shapes ? make_dimensions(its_options) : ShapeEnv()) {
+    switches.grad = its_options.grad;
+  }
 
   bool records() const { return mode == Mode::kRecord; }
   bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }

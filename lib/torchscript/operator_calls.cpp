@@ -248,7 +248,7 @@ void OperatorCalls::record(const IrNode* node, const FunctionSchema& schema, con
   } else if (!node->outputs().empty()) {
     std::vector<TypePtr> types;
     for (const IrValue* output : node->outputs()) types.push_back(output->type());
-    known = meta_of(tuple_type(std::move(types)));
+    known = meta_of(tuple_type(std::move(types)), {AbstractValue::Sequence(results.begin(), results.end())});
   } else {
     known = meta_of(none_type());
   }

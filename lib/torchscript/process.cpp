@@ -41,9 +41,9 @@ bool Process::ask(const IrNode* node) {
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
-  if (decides && !casts && (answer || found != off.end())) {
-    run_.guard(Expression::parse(answer ? "torch.is_grad_enabled()" : "not " + found->second), std::nullopt,
-               GuardReason::kDefault);
+  if (decides && !casts && (answer || found != off.end() || !run_.options.grad)) {
+    const std::string question = found == off.end() ? "torch.is_grad_enabled()" : found->second;
+    run_.guard(Expression::parse(answer ? question : "not " + question), std::nullopt, GuardReason::kDefault);
   }
   return true;
 }

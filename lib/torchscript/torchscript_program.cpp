@@ -354,6 +354,19 @@ const std::string* TorchScriptProgram::find_path(const ObjectValue* object) cons
   return it == paths_.end() ? nullptr : &it->second;
 }
 
+std::optional<Constant> TorchScriptProgram::find_tensor(const std::string& name) const {
+  const std::size_t dot = name.rfind('.');
+  const std::string path = dot == std::string::npos ? "" : name.substr(0, dot);
+  const std::string attribute = dot == std::string::npos ? name : name.substr(dot + 1);
+  for (std::size_t i = 0; i < modules_.size(); ++i) {
+    if (modules_[i].path != path && name_in_file(modules_[i]) != path) continue;
+    const auto slot = class_of(*objects_[i]).find_slot(attribute);
+    if (slot && *slot < objects_[i]->slots.size() && objects_[i]->slots[*slot].is_tensor())
+      return archive_->constant(objects_[i]->slots[*slot].to_tensor());
+  }
+  return std::nullopt;
+}
+
 const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& tensor) const {
   for (const char* kind : {"p", "b"}) {
     const auto it = tensors_.find(tensor_identity(tensor) + kind);

@@ -39,6 +39,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::string schema_of_calls(const std::string& op) const override { return archive_->schema_of_calls(op); }
   std::vector<ModuleCall> find_calls(const std::vector<ModuleId>& modules,
                                      const std::string& method) const override;
+  std::optional<Constant> find_tensor(const std::string& name) const override;
   RecordBytes record_bytes(const std::string& record) const override { return archive_->record_bytes(record); }
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 

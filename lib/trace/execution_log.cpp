@@ -10,17 +10,20 @@ namespace fxtrace {
 ExecutionLog::ExecutionLog(const ModuleFacts& facts, Journal& journal, ModuleId root)
     : facts_(facts), journal_(journal) {
   module_order_.push_back(root);
+  callers_.emplace_back();
   ++call_count_[root.index];
   first_calls_.push_back(root);
   uses_[root.index];
 }
 
-std::int64_t ExecutionLog::begin_call(ModuleId caller, ModuleId module) {
+std::int64_t ExecutionLog::begin_call(ModuleId caller, ModuleId module, const Shared<std::string>& code) {
   module_order_.push_back(module);
+  callers_.push_back(code);
   const std::int64_t number = ++call_count_[module.index];
   journal_.add([this] {
     --call_count_[module_order_.back().index];
     module_order_.pop_back();
+    callers_.pop_back();
   });
   const auto& parameters = facts_.parameters_of(module);
   if (!parameters.empty()) add_use(caller, module, parameters);
@@ -39,8 +42,9 @@ std::int64_t ExecutionLog::begin_call(ModuleId caller, ModuleId module) {
   return number;
 }
 
-std::int64_t ExecutionLog::begin_method(ModuleId module, const std::string& method) {
-  method_calls_.push_back({module, method, module_order_.size()});
+std::int64_t ExecutionLog::begin_method(ModuleId module, const std::string& method,
+                                        const Shared<std::string>& code) {
+  method_calls_.push_back({module, method, module_order_.size(), code});
   journal_.add([this] {
     --method_count_[{method_calls_.back().module, method_calls_.back().method}];
     method_calls_.pop_back();
@@ -83,7 +87,9 @@ Execution ExecutionLog::take() {
   for (const ModuleId module : module_order_)
     execution.module_forward_order.push_back(facts_.info(module).path);
   for (const MethodCall& call : method_calls_)
-    execution.method_calls.push_back({facts_.info(call.module).path, call.method, call.position});
+    execution.method_calls.push_back(
+        {facts_.info(call.module).path, call.method, call.position, *call.code});
+  execution.callers = callers_;
   for (const std::size_t index : parameter_order_)
     execution.param_forward_order.push_back(facts_.parameter_name(index));
   for (const ModuleId module : first_calls_) {

@@ -429,7 +429,7 @@ bool GraphTracer::runs_in_leaf(ModuleId module) const {
 NodeId GraphTracer::call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                               Shared<std::optional<SourceLocation>> source, std::string method) {
   check_limit();
-  const std::int64_t number = log_.begin_call(current_module(), module);
+  const std::int64_t number = log_.begin_call(current_module(), module, calls_.back().scope->module_path);
   use_all_parameters(module);
   ++leaf_count_[module.index];
   journal_.add([this, module] { --leaf_count_[module.index]; });
@@ -463,7 +463,7 @@ std::string GraphTracer::name_hint(ModuleId module) const {
 
 std::int64_t GraphTracer::enter_call(ModuleId module) {
   check_limit();
-  const std::int64_t number = log_.begin_call(current_module(), module);
+  const std::int64_t number = log_.begin_call(current_module(), module, calls_.back().scope->module_path);
   if (inline_count_[module.index]++ == 0) inlined_.push_back(module);
   journal_.add([this, module] {
     if (--inline_count_[module.index] == 0) inlined_.pop_back();
@@ -474,7 +474,7 @@ std::int64_t GraphTracer::enter_call(ModuleId module) {
 
 void GraphTracer::enter_method(ModuleId module, const std::string& method) {
   check_limit();
-  const std::int64_t number = log_.begin_method(module, method);
+  const std::int64_t number = log_.begin_method(module, method, calls_.back().scope->module_path);
   calls_.push_back({current_module(), scope_of(module, number, method)});
 }
 

@@ -98,6 +98,7 @@ struct TraceOptions {
   // does with all: for costs and pictures.  Not in the JSON.
   bool beyond_ranges = false;
   Defaults defaults = Defaults::kNeeded;
+  bool grad = true;  // whether gradients are enabled where the code asks.  Not in the JSON
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
   RegisteredOperators registered;  // by op_libraries; filled by open_libraries()

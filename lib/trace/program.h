@@ -164,6 +164,9 @@ class Program {
     return {};
   }
 
+  // Returns the tensor that an attribute of a module is, which is neither parameter nor buffer; nothing where
+  // there is none.
+  virtual std::optional<Constant> find_tensor(const std::string& /*name*/) const { return std::nullopt; }
   // Returns the bytes that a ParameterRecord or a Constant names.  Throws Error(kInput) when there is no such
   // record.
   virtual RecordBytes record_bytes(const std::string& /*record*/) const { return {}; }

@@ -1,0 +1,84 @@
+"""fxtrace convert on an archive: the options that describe its inputs, and the program beside the model."""
+
+import copy
+import json
+import os
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+
+def spec(tensor: torch.Tensor, batch: str | None = None) -> str:
+    """How --input writes it: float32[2,8]; its first size by that name."""
+    sizes = [str(size) for size in tensor.shape]
+    if batch and sizes:
+        sizes[0] = batch
+    return f"{str(tensor.dtype).removeprefix('torch.')}[{','.join(sizes)}]"
+
+
+def options(names: list[str], args: tuple, kwargs: dict, batch: str | None = None) -> list[str]:
+    """--input for each tensor among the arguments, --concrete for each plain value."""
+    found: list[str] = []
+
+    def add(name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            found.extend(("--input", f"{name}={spec(value, batch)}"))
+        elif isinstance(value, (list, tuple)):
+            for i, item in enumerate(value):
+                add(f"{name}.{i}", item)
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                add(f"{name}.{key}", item)
+        else:
+            found.extend(("--concrete", f"{name}={json.dumps(value)}"))
+
+    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+        add(name, value)
+    return found
+
+
+def difference(expected: Any, result: Any) -> str:
+    """What differs between two results; empty when nothing does."""
+    left, right = pytree.tree_leaves(expected), pytree.tree_leaves(result)
+    if len(left) != len(right):
+        return f"{len(right)} values, not {len(left)}"
+    for one, other in zip(left, right, strict=True):
+        if not isinstance(one, torch.Tensor):
+            if one != other:
+                return f"{other}, not {one}"
+        elif not isinstance(other, torch.Tensor) or (one.shape, one.dtype) != (other.shape, other.dtype):
+            return f"{getattr(other, 'shape', other)}, not {one.shape}"
+        elif not torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)):
+            return f"by {(one.to(torch.complex128) - other.to(torch.complex128)).abs().max().item():.2g}"
+    return ""
+
+
+class Converted:
+    """An archive and the program that fxtrace convert made of it."""
+
+    def __init__(self, program: Any, path: str, folder: Any, args: tuple, kwargs: dict, method: str = "forward", *more: str):
+        self.model = torch.jit.load(path)
+        self.call = self.model if method == "forward" else getattr(self.model, method)
+        self.args, self.kwargs = args, kwargs
+        names = [argument.name for argument in getattr(self.model, method).schema.arguments[1:]]
+        self.file = os.path.join(folder, os.path.basename(path) + "2")
+        inputs = [] if "--input" in more else options(names, args, kwargs)
+        self.run = program.run("convert", path, "-o", self.file, "--method", method, *inputs, *more)
+
+    def load(self) -> torch.export.ExportedProgram:
+        assert self.run.returncode == 0, self.run.stderr
+        return torch.export.load(self.file)
+
+    def compare(self, call: Any, times: int = 1, inputs: tuple | None = None) -> str:
+        """Runs both so many times in a row; returns the first difference."""
+        args = self.args if inputs is None else inputs
+        with torch.no_grad():
+            for _ in range(times):
+                torch.manual_seed(0)
+                expected = self.call(*copy.deepcopy(args), **copy.deepcopy(self.kwargs))
+                torch.manual_seed(0)
+                found = difference(expected, call(*copy.deepcopy(args), **copy.deepcopy(self.kwargs)))
+                if found:
+                    return found
+        return ""

@@ -1,0 +1,107 @@
+"""fxtrace convert: the programs that it writes load in torch and compute what the archives compute."""
+
+import json
+import os
+import zipfile
+
+import convert_cases
+import harness
+import pytest
+import tiers
+import torch
+import zoo
+
+# Samples that no program can be made of, and what is said.
+REFUSED = {
+    "attributes.pt": "the run leaves a value in the attribute",
+    "quantized.pt": "a program has no objects of",
+}
+SAMPLES = {sample["file"]: sample for sample in harness.samples() if sample["inputs"]}
+FAST = ["attention_scripted.pt", "control_flow_root.pt", "constants_scripted.pt", "containers.pt", "inplace_scripted.pt", "nested_traced.pt"]
+
+
+def check(case: convert_cases.Converted) -> None:
+    program = case.load()
+    assert case.compare(program.module(), 2) == ""
+    assert case.compare(torch.export.unflatten(program)) == ""
+
+
+@pytest.mark.parametrize("name", tiers.only(FAST, list(SAMPLES)))
+def test_samples(program, tmp_path, name):
+    sample = SAMPLES[name]
+    args, kwargs = harness.make_inputs(sample["inputs"][0])
+    case = convert_cases.Converted(program, harness.sample_path(sample), tmp_path, args, kwargs, sample["method"])
+    if name in REFUSED:
+        assert case.run.returncode == 4 and REFUSED[name] in case.run.stderr
+        assert not os.path.exists(case.file)
+        return
+    check(case)
+
+
+@pytest.mark.volume
+@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
+def test_models(program, zoo_archive, tmp_path, name):
+    path = zoo_archive(name)
+    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
+    check(convert_cases.Converted(program, path, tmp_path, tuple(inputs), {}))
+
+
+def test_named_sizes(program, tmp_path):
+    """A program for all batches, with the range of --dim; others are refused by torch."""
+    path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
+    case = convert_cases.Converted(
+        program, path, tmp_path, (torch.randn(2, 6, 8),), {}, "forward", "--input", "float32[batch,length,8]", "--dim", "batch=1..64", "--hint", "batch=4"
+    )
+    exported = case.load()
+    assert {str(name): (limits.lower, limits.upper) for name, limits in exported.range_constraints.items()}["s0"] == (1, 64)
+    for sizes in ((1, 6, 8), (2, 6, 8), (5, 4, 8)):
+        assert case.compare(exported.module(), inputs=(torch.randn(sizes),)) == ""
+    with pytest.raises((RuntimeError, AssertionError)):
+        exported.module()(torch.randn(65, 6, 8))
+
+
+def test_the_file_is_as_torch_writes_it(program, tmp_path):
+    """Weights are the archive's own bytes, tied ones once; nothing is pickled but the example inputs; the same bytes each time."""
+    path = os.path.join(harness.SAMPLES, "shared_tied_scripted.pt")
+    args, kwargs = harness.make_inputs(SAMPLES["shared_tied_scripted.pt"]["inputs"][0])
+    case = convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    first = open(case.load() and case.file, "rb").read()
+    convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    assert open(case.file, "rb").read() == first
+    with zipfile.ZipFile(case.file) as archive:
+        assert archive.testzip() is None
+        places = json.loads(archive.read("model/data/weights/model_weights_config.json"))["config"]
+        assert not any(place["use_pickle"] for place in places.values())
+        records = {place["path_name"] for place in places.values()}
+        assert len(records) < len(places)  # tied
+        stored = {name for name in archive.namelist() if "/weight_" in name}
+        assert stored == {f"model/data/weights/{record}" for record in records}
+    assert program.run("check", case.file, "--security").returncode == 0
+
+
+def test_without_weights(program, tmp_path):
+    path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
+    case = convert_cases.Converted(program, path, tmp_path, (torch.randn(2, 6, 8),), {}, "forward", "--no-weights")
+    assert all(not tensor.any() for tensor in case.load().state_dict.values())
+
+
+def test_dry_run_and_refusals(program, tmp_path):
+    """All that cannot be said is said at once, and no file is touched."""
+    path = os.path.join(harness.SAMPLES, "quantized.pt")
+    there = tmp_path / "there.pt2"
+    there.write_text("mine")
+    run = program.run("convert", path, "-o", str(there), "--input", "float32[1,3,8,8]")
+    assert run.returncode == 4 and there.read_text() == "mine"
+    assert run.stderr.count("refused: ") > 1
+    run = program.run("convert", path, "--dry-run", "--input", "float32[1,3,8,8]")
+    assert run.returncode == 4 and run.stdout == ""
+    run = program.run("convert", os.path.join(harness.SAMPLES, "attention_scripted.pt"), "--dry-run")
+    assert run.returncode == 4 and "--input 'x=float32[...]'" in run.stderr
+    run = program.run("convert", path)
+    assert run.returncode == 2 and "-o OUT.pt2" in run.stderr
+
+
+def test_hints_name_dimensions(program, tmp_path):
+    path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
+    run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[batch,6,8]", "--hint", "bach=3")
+    assert run.returncode == 2 and "bach" in run.stderr and "batch" in run.stderr
