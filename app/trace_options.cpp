@@ -28,14 +28,16 @@ bool is_cost(const OptionRow& row) { return row.key != nullptr && std::string_vi
 
 }  // namespace
 
-void TraceArguments::add_to(CLI::App& app, bool with_passes) {
+void TraceArguments::add_to(CLI::App& app, const OptionFilter& which) {
+  bool has_passes = false;
   for (std::size_t group = 0; group < std::size(kOptionGroups); ++group) {
-    if (group == kPasses && !with_passes) continue;
     for (const OptionRow& row : option_table()) {
-      if (row.name != nullptr && row.group == group) add_row(app, row)->group(kOptionGroups[group]);
+      if (row.name == nullptr || row.group != group || (which && !which(row))) continue;
+      add_row(app, row)->group(kOptionGroups[group]);
+      has_passes = has_passes || group == kPasses;
     }
   }
-  if (with_passes) add_list_of_passes(app);
+  if (has_passes) add_list_of_passes(app);
 }
 
 CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
@@ -100,8 +102,8 @@ Config TraceArguments::resolve(Console& console) const {
   return config;
 }
 
-void ModelArguments::add_to(CLI::App& app, bool with_passes) {
-  trace.add_to(app, with_passes);
+void ModelArguments::add_to(CLI::App& app, const OptionFilter& which) {
+  trace.add_to(app, which);
   isolation.add_to(app);
   verbose.add_to(app);
 }

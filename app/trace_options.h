@@ -1,6 +1,7 @@
 // The options shared by the commands that load a model: those of a trace, and how the model is read.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,11 +18,17 @@ class Option;
 
 namespace fxtrace::cli {
 
+using OptionFilter = std::function<bool(const OptionRow&)>;
+
+// Options of a trace but those of passes, for commands that run none.
+inline bool is_no_pass(const OptionRow& row) { return row.group != kPasses; }
+
 // The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
 // ends.
 class TraceArguments {
  public:
-  void add_to(CLI::App& app, bool with_passes = true);
+  // `which` are the options of the command; empty: all.
+  void add_to(CLI::App& app, const OptionFilter& which = {});
 
   // Returns the configuration file, if any, overridden by the command line.  The console takes down
   // what files are read for that.  Throws Error(kUsage).
@@ -57,7 +64,7 @@ struct ModelArguments {
   IsolationArguments isolation;
   VerboseArgument verbose;
 
-  void add_to(CLI::App& app, bool with_passes = true);
+  void add_to(CLI::App& app, const OptionFilter& which = {});
   // Directs the log to the console, and returns the configuration.  Throws Error(kUsage).
   Config set_up(Console& console) const;
 };

@@ -37,6 +37,11 @@ struct ConvertArguments : ModelArguments {
   }
 };
 
+bool may_be_chosen(const OptionRow& row) {
+  const std::string_view key = row.key == nullptr ? "" : row.key;
+  return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost";
+}
+
 // Everything is traced into, so that the graph is of operators alone.
 void fix_settings(TraceOptions& options) {
   options.default_leaves = false;
@@ -148,7 +153,7 @@ Command make_convert_command(CLI::App& app) {
   add_last_value(app, group, "--sample-inputs", arguments->sample_inputs, "zeros|none",
                  "example inputs to write: zeros, of a few bytes (default), or none")
       ->check(one_of({"zeros", "none"}));
-  arguments->add_to(app);
+  arguments->add_to(app, may_be_chosen);
   return [arguments](Console& console) { return run_convert(*arguments, console); };
 }
 

@@ -146,7 +146,7 @@ Command make_why_command(CLI::App& app) {
                  "a guard: its number among those of all graphs, from 1, or its expression")
       ->type_name("N|EXPR");
   arguments->answer.add_to(app);
-  arguments->add_to(app, false);
+  arguments->add_to(app, is_no_pass);
   CLI::Option* dim = app.get_option("--dim");
   dim->type_name("NAME[=LO..HI]");
   dim->description("explain the dimension NAME. NAME=LO..HI: " + dim->get_description());

@@ -4,7 +4,7 @@
 
 #include "convert/rewrites.h"
 #include "convert/tree_text.h"
-#include "operators/callable_operators.h"
+#include "operators/function_traits.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
 
@@ -113,7 +113,7 @@ std::optional<ValueId> Body::lift(const Constant& constant) {
   return state_.lift(constant);
 }
 
-std::optional<bool> Body::is_parameter(ValueId id) const {
+std::optional<bool> Body::is_trained(ValueId id) const {
   if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
   return state_.trained.contains(id.index);
 }
@@ -149,8 +149,34 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   operation.name = value(result).name;
   operation.outputs.push_back({result, {}});
   may_go_.insert(graph_.operations.size());
+  makers_.emplace(result.index, graph_.operations.size());
   graph_.operations.push_back(std::move(operation));
   return result;
+}
+
+const Operation* Body::maker(const Operand& operand) const {
+  const auto* id = operand.get_if<ValueId>();
+  const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
+  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
+}
+
+// Calls of Python's functions that nobody needs: texts of errors that are not raised.
+std::unordered_set<std::uint32_t> Body::find_needless() const {
+  std::unordered_set<std::uint32_t> needless;
+  constexpr FunctionTraits kEffects = function_traits::kWritesFirst | function_traits::kJoins |
+                                      function_traits::kSideEffect | function_traits::kInPlaceOption |
+                                      function_traits::kRandom;
+  const std::vector<NodeId> order = source_.graph.order();
+  for (auto id = order.rbegin(); id != order.rend(); ++id) {
+    const Node& node = source_.graph.node(*id);
+    if (node.op != Opcode::kCallFunction || target_parts(node).kind != TargetKind::kPython) continue;
+    const FunctionTraits traits = find_python_function(*node.target).traits;
+    if ((traits & function_traits::kKnown) == 0 || (traits & kEffects) != 0) continue;
+    if (source_.graph.is_assigned(*id)) continue;
+    if (std::ranges::all_of(node.users, [&](NodeId user) { return needless.contains(user.index); }))
+      needless.insert(id->index);
+  }
+  return needless;
 }
 
 // A number that the trace knows, where only sizes and numbers decide it.
@@ -164,9 +190,10 @@ std::optional<Operand> Body::known_number(const Node& node) const {
 }
 
 void Body::lower_all() {
+  const std::unordered_set<std::uint32_t> needless = find_needless();
   for (const NodeId id : source_.graph.order()) {
     const Node& node = source_.graph.node(id);
-    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput) continue;
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index)) continue;
     if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
     // What follows from a refused node is not told again.
     bool follows = false;
@@ -207,7 +234,7 @@ std::string Body::name_of_item(const Node& node, std::size_t index) const {
 const Node* Body::find_item(const Node& node, std::size_t index) const {
   for (const NodeId user : node.users) {
     const Node& item = source_.graph.node(user);
-    if (item_index(item) == index && item.args[0] == Argument(node.id)) return &item;
+    if (item_index(item) == index && item.args[0] == Argument(node.id) && !item.users.empty()) return &item;
   }
   return nullptr;
 }

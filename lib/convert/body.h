@@ -27,7 +27,7 @@ struct LoweringState {
   std::vector<Refusal>& refusals;
   // Makes a tensor of the code an input of the root's graph, and returns its value there.
   std::function<ValueId(const Constant&)> lift;
-  std::unordered_set<std::uint32_t> trained = {};  // values of the root's graph that are parameters
+  std::unordered_set<std::uint32_t> trained = {};  // values of the root's graph that need a gradient
   std::size_t unknown = 0;                         // integers that depend on data so far
 };
 
@@ -64,15 +64,18 @@ class Body {
   // Adds an operation with one result that goes when nobody needs it, and returns the result.
   Operand emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
                Meta meta, std::string_view name = {});
+  // Returns the operation that makes the value; null for an input.
+  const Operation* maker(const Operand& operand) const;
   // An integer that depends on data: u0.
   Meta unknown_integer();
-  // Whether the value is a parameter; nothing within control flow.
-  std::optional<bool> is_parameter(ValueId id) const;
+  // Whether the value is a parameter that needs a gradient; nothing within control flow.
+  std::optional<bool> is_trained(ValueId id) const;
   // Returns the value in this graph of a tensor of the code; none within control flow.
   std::optional<ValueId> lift(const Constant& constant);
   void refuse(const Node& node, std::string why, std::string help = {});
 
  private:
+  std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
   std::optional<Operand> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
@@ -95,6 +98,7 @@ class Body {
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
+  std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
   std::unordered_set<std::size_t> may_go_;               // operations that go when nobody needs them
 };
 

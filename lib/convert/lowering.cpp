@@ -229,10 +229,11 @@ class Lowering {
     const ValueId value =
         body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     entry.name = body_.value(value).name;
-    if (is_parameter) state_.trained.insert(value.index);
+    const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
+    if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
     body_.set(node.id, value);
-    result_.program.weights.push_back({parameter.name, is_parameter, parameter.dtype,
+    result_.program.weights.push_back({parameter.name, is_parameter, is_trained, parameter.dtype,
                                        parameter.device.value_or("cpu"), parameter.shape, parameter.stride,
                                        parameter.storage_offset, parameter.record, {}});
   }
@@ -249,6 +250,9 @@ class Lowering {
   static bool is_empty(const std::vector<std::int64_t>& shape) {
     return std::ranges::find(shape, 0) != shape.end();
   }
+  static bool may_have_gradient(std::string_view dtype) {
+    return dtype.starts_with("float") || dtype.starts_with("bfloat") || dtype.starts_with("complex");
+  }
   static bool dtype_refused(const std::string& dtype) {
     return dtype.starts_with("q") || dtype == "bits8" || dtype.starts_with("complex32");
   }
@@ -261,7 +265,7 @@ class Lowering {
     const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
-    WrittenTensor tensor{*entry.target, false, constant.dtype, "cpu", constant.shape, constant.stride,
+    WrittenTensor tensor{*entry.target, false, false, constant.dtype, "cpu", constant.shape, constant.stride,
                          constant.storage_offset, constant.record, {}};
     if (constant.record.empty()) {
       tensor.stride = contiguous(constant.shape);
@@ -431,21 +435,25 @@ class Lowering {
     }
   }
 
-  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0
+  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0.  Nothing where it asks anything else.
   std::optional<std::string> guard_code(const Expression& guard) const {
+    const auto& inputs = result_.program.arguments;
     bool is_known = true;
+    const auto input = [&](const std::string& name) {
+      is_known = is_known && std::ranges::find(inputs, name) != inputs.end();
+      return Expression::item(Expression::variable("L"), Expression::text_literal(name));
+    };
     const Expression code = guard.replace([&](const Expression& part) -> std::optional<Expression> {
+      if (const SymInt* size = part.size(); size != nullptr && !size->is_number()) {
+        const auto name = size->symbol_name();
+        is_known = is_known && name.has_value();
+        return name ? std::optional(input(*name)) : std::nullopt;
+      }
       if (part.kind() != Expression::Kind::kCall || part.parts().size() != 2) return std::nullopt;
       const Expression& method = part.parts()[0];
       const auto dim = part.parts()[1].number();
       if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim) return std::nullopt;
-      const std::string input = method.parts()[0].text();
-      if (std::ranges::find(result_.program.arguments, input) == result_.program.arguments.end())
-        is_known = false;
-      return Expression::item(
-          Expression::method(Expression::item(Expression::variable("L"), Expression::text_literal(input)),
-                             "size"),
-          Expression(*dim));
+      return Expression::item(Expression::method(input(method.parts()[0].text()), "size"), Expression(*dim));
     });
     return is_known ? std::optional(code.text()) : std::nullopt;
   }

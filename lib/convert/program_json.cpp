@@ -63,7 +63,7 @@ class ProgramWriter {
           json_.key("tensor_meta").object([&] {
             json_.field("dtype", dtype_number(tensor.dtype));
             sizes("sizes", {tensor.shape.begin(), tensor.shape.end()});
-            json_.field("requires_grad", tensor.is_parameter && may_have_gradient(tensor.dtype));
+            json_.field("requires_grad", tensor.requires_grad);
             device(tensor.device);
             sizes("strides", {tensor.stride.begin(), tensor.stride.end()});
             json_.key("storage_offset").object([&] { json_.field("as_int", tensor.storage_offset); });
@@ -75,10 +75,6 @@ class ProgramWriter {
   }
 
  private:
-  static bool may_have_gradient(std::string_view dtype) {
-    return dtype.starts_with("float") || dtype.starts_with("bfloat") || dtype.starts_with("complex");
-  }
-
   std::string symbol_text(const std::string& name) const {
     const auto found = program_.symbols.find(name);
     const std::string& symbol = found == program_.symbols.end() ? name : found->second.name;
@@ -162,9 +158,11 @@ class ProgramWriter {
 
   bool is_trained(ValueId id) const {
     for (std::size_t i = 0; i < program_.graph.inputs.size(); ++i) {
-      if (program_.graph.inputs[i].value == id)
-        return program_.signature.inputs[i].role == SignatureRole::kParameter &&
-               may_have_gradient(*program_.graph.values[id.index].meta.dtype);
+      if (program_.graph.inputs[i].value != id) continue;
+      const auto& target = program_.signature.inputs[i].target;
+      if (!target) return false;
+      const auto weight = std::ranges::find(program_.weights, *target, &WrittenTensor::name);
+      return weight != program_.weights.end() && weight->requires_grad;
     }
     return false;
   }

@@ -110,7 +110,7 @@ Result attribute(const LoweredCall& call, Body& body) {
   if (*name == "shape") return all_sizes(call, body);
   // Without gradients nothing but parameters has one.
   if (*name == "requires_grad" && tensor.is<ValueId>()) {
-    if (const auto is_parameter = body.is_parameter(*tensor.get_if<ValueId>())) return *is_parameter;
+    if (const auto is_trained = body.is_trained(*tensor.get_if<ValueId>())) return *is_trained;
   }
   for (const char* other : {"is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_meta",
                             "is_nested", "is_sparse_csr", "is_vulkan", "is_ipu", "is_xla", "is_maia"}) {
@@ -183,6 +183,26 @@ constexpr char kSymSqrt[] = "torch.sym_sqrt";
 constexpr char kSymMax[] = "torch.sym_max";
 constexpr char kSymMin[] = "torch.sym_min";
 
+// ceil(a/b) is -(-a//b), and floor(a/b) is a//b.
+Result rounded_up(const LoweredCall& call, Body& body) {
+  const Operation* quotient = body.maker(call.argument(0));
+  const auto& value = call.node.meta->value;
+  const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
+                           std::ranges::all_of(quotient->args, [&](const Operand& part) {
+                             return body.meta_of(part).kind() == ValueKind::kInt;
+                           });
+  if (!is_quotient || !value || value->size() == nullptr) {
+    body.refuse(call.node, "what it rounds is known as no quotient of integers");
+    return {};
+  }
+  const std::vector<Operand> parts = quotient->args;
+  const Operand minus = body.emit(call.node, "operator.neg", {parts[0]}, {},
+                                  plain_meta("int", -*body.meta_of(parts[0]).value->size()));
+  const Operand rounded =
+      body.emit(call.node, "operator.floordiv", {minus, parts[1]}, {}, plain_meta("int", -*value->size()));
+  return body.emit(call.node, "operator.neg", {rounded}, {}, *call.node.meta, call.node.name);
+}
+
 // Sizes are not negative, so that nothing is to be rounded but towards zero.
 Result rounded_down(const LoweredCall& call, Body& body) {
   const auto& value = call.node.meta->value;
@@ -197,11 +217,16 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   const std::string dtype = meta.dtype.value_or("");
+  if (const Operation* made = body.maker(tensor); made != nullptr && made->target == "aten.scalar_tensor.default") {
+    if (body.meta_of(made->args[0]).kind() == wanted) return made->args[0];  // torch.jit.trace made it of a size
+  }
   const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
   const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
-  if (wanted == ValueKind::kInt && is_integer)
-    return body.emit(call.node, "aten.item.default", {tensor}, {},
-                     call.node.meta->value ? *call.node.meta : body.unknown_integer(), call.node.name);
+  if (wanted == ValueKind::kInt && is_integer) {
+    Meta item = body.unknown_integer();
+    if (call.node.meta->value) item.value = call.node.meta->value;
+    return body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(item), call.node.name);
+  }
   if (wanted == ValueKind::kFloat && is_real) {
     body.refuse(call.node, "a float that depends on data has no expression in a program",
                 "keep it a tensor of no dimension");
@@ -397,6 +422,7 @@ constexpr Row kRows[] = {
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
     {"", "math.trunc torch.sym_int", renamed<kSymInt>},
     {"math", "floor", rounded_down},
+    {"math", "ceil", rounded_up},
     {"", "builtins.max torch.sym_max", renamed<kSymMax>},
     {"", "builtins.min torch.sym_min", renamed<kSymMin>},
     {"builtins", "int", to_int},

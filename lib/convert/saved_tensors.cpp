@@ -59,13 +59,16 @@ class Pickle {
     std::memcpy(&bits, &value, sizeof bits);
     for (int shift = 56; shift >= 0; shift -= 8) text_ += static_cast<char>(bits >> shift & 0xFF);
   }
+  // Of opcodes that make the same, torch.load takes these.
   void mark() { text_ += '('; }
-  void tuple() { text_ += 't'; }            // of what is behind the mark
-  void list() { text_ += 'l'; }             // likewise
-  void dict() { text_ += 'd'; }             // likewise: keys and values in turn
+  void tuple() { text_ += 't'; }  // of what is behind the mark
+  void begin_list() { text_ += "]("; }
+  void end_list() { text_ += 'e'; }
+  void begin_dict() { text_ += "}("; }  // keys and values in turn
+  void end_dict() { text_ += 'u'; }
   void empty_tuple() { text_ += ')'; }
-  void call() { text_ += 'R'; }             // of a function and a tuple
-  void persistent() { text_ += 'Q'; }       // what the reader has under this id
+  void call() { text_ += 'R'; }        // of a function and a tuple
+  void persistent() { text_ += 'Q'; }  // what the reader has under this id
   std::string finish() { return std::move(text_.append(".")); }
 
  private:
@@ -100,15 +103,20 @@ class ExampleInputs {
  private:
   void value(const TreeSpec& spec) {
     if (spec.kind == TreeSpec::Kind::kLeaf) return leaf();
-    pickle_.mark();
+    if (spec.kind == TreeSpec::Kind::kDict)
+      pickle_.begin_dict();
+    else if (spec.kind == TreeSpec::Kind::kList)
+      pickle_.begin_list();
+    else
+      pickle_.mark();
     for (std::size_t i = 0; i < spec.children.size(); ++i) {
       if (spec.kind == TreeSpec::Kind::kDict) pickle_.text(*spec.keys[i].get_if<std::string>());
       value(spec.children[i]);
     }
     if (spec.kind == TreeSpec::Kind::kDict)
-      pickle_.dict();
+      pickle_.end_dict();
     else if (spec.kind == TreeSpec::Kind::kList)
-      pickle_.list();
+      pickle_.end_list();
     else
       pickle_.tuple();
   }

@@ -21,7 +21,7 @@ namespace fxtrace {
 // A tensor of the model, and its bytes.
 struct WrittenTensor {
   std::string name;  // qualified
-  bool is_parameter = false;
+  bool is_parameter = false, requires_grad = false;
   std::string dtype, device;
   std::vector<std::int64_t> shape, stride;
   std::int64_t storage_offset = 0;

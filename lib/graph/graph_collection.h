@@ -66,6 +66,7 @@ struct ParameterRecord {
   std::string record = {};
   std::vector<std::int64_t> stride = {};
   std::int64_t storage_offset = 0;
+  bool requires_grad = true;  // of a parameter; not in the JSON either
 
   bool is_packed() const { return !stored.empty() && !type.empty(); }
 };

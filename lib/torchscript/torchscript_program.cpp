@@ -146,6 +146,7 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
       record.record = std::move(stored.record);
       record.stride = std::move(stored.stride);
       record.storage_offset = stored.storage_offset;
+      record.requires_grad = tensor.requires_grad;
       const auto [first, fresh] =
           tensors_.emplace(tensor_identity(tensor) + (parameter ? "p" : "b"), parameters_.size());
       if (!fresh) record.alias_of = parameters_[first->second].name;
