@@ -360,6 +360,10 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
     const Node& output = source.graph.node(last);
     if (output.op == Opcode::kOutput && !output.args.empty())
       tree_of(body.operand_of(output.args.front()), outputs);
+    for (Operand& result : outputs) {  // a number has no form among results
+      if (result.is<std::int64_t>())
+        result = body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
+    }
   }
   return {name, body.finish(std::move(outputs))};
 }

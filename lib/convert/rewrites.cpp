@@ -9,6 +9,7 @@
 #include "operators/name_rows.h"
 #include "operators/python_functions.h"
 #include "symbolic/shape_env.h"
+#include "symbolic/srepr.h"
 
 namespace fxtrace {
 namespace {
@@ -133,6 +134,10 @@ const char* symbol_of(std::string_view target) {
   return found == symbols.end() ? nullptr : found->second;
 }
 
+bool can_be_written(const Expression& value) {
+  return srepr(value, [](const std::string& name) { return name; }).has_value();
+}
+
 // Arithmetic and comparisons of numbers stay as they are, if what they give is known.
 Result arithmetic(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
@@ -151,7 +156,7 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   if (meta.value && meta.kind() == ValueKind::kBool && meta.value->kind() == Expression::Kind::kConstant)
     return meta.value->text() == "True";
   if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
-  if (!meta.value) {
+  if (!meta.value || !can_be_written(*meta.value)) {
     body.refuse(call.node, "what it gives is known as no expression of sizes");
     return {};
   }
@@ -166,11 +171,11 @@ Result renamed(const LoweredCall& call, Body& body) {
     const auto value = body.meta_of(call.argument(0)).value;
     if (value && std::string_view(target) == "torch.sym_not") meta.value = Expression::negation(*value);
     if (value && std::string_view(target) == "torch.sym_float")
-      meta.value = Expression::call(Expression::name("float"), {*value});
+      meta.value = Expression::call(Expression::variable("float"), {*value});
     if (value && std::string_view(target) == "torch.sym_sqrt")
-      meta.value = Expression::call(Expression::name("sqrt"), {*value});
+      meta.value = Expression::call(Expression::attribute(Expression::variable("math"), "sqrt"), {*value});
   }
-  if (!meta.value) {
+  if (!meta.value || !can_be_written(*meta.value)) {
     body.refuse(call.node, "what it gives is known as no expression of sizes");
     return {};
   }
@@ -246,6 +251,9 @@ Result to_int(const LoweredCall& call, Body& body) {
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
   if (kind == ValueKind::kInt) return given;
+  if (kind == ValueKind::kBool)
+    return body.emit(call.node, "torch.sym_ite", {given, std::int64_t{1}, std::int64_t{0}}, {},
+                     body.unknown_integer(), call.node.name);
   return renamed<kSymInt>(call, body);
 }
 Result to_float(const LoweredCall& call, Body& body) {

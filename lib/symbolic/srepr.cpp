@@ -1,5 +1,9 @@
 #include "symbolic/srepr.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "symbolic/polynomial.h"
@@ -58,23 +62,68 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
   return terms.size() == 1 ? std::move(terms.front()) : called("Add", terms);
 }
 
-const char* function_of(Relation relation) {
-  switch (relation) {
-    case Relation::kEqual:
-      return "Equality";
-    case Relation::kNotEqual:
-      return "Unequality";
-    case Relation::kLess:
-      return "StrictLessThan";
-    case Relation::kLessEqual:
-      return "LessThan";
-    case Relation::kGreater:
-      return "StrictGreaterThan";
-    case Relation::kGreaterEqual:
-      return "GreaterThan";
+// Names of functions of two arguments; with floats among them, division has another.
+constexpr std::pair<std::string_view, const char*> kSympyNames[] = {
+    {"==", "Equality"},       {"!=", "Unequality"},         {"<", "StrictLessThan"}, {"<=", "LessThan"},
+    {">", "StrictGreaterThan"}, {">=", "GreaterThan"}, {"+", "Add"}, {"*", "Mul"}, {"/", "IntTrueDiv"}};
+
+class SreprWriter {
+ public:
+  explicit SreprWriter(const SymbolText& symbol) : symbol_(symbol) {}
+
+  // Nothing for what has no form.
+  std::optional<std::string> write(const Expression& value) const {
+    using Kind = Expression::Kind;
+    if (const SymInt* size = value.size()) return text_of(*size, symbol_);
+    switch (value.kind()) {
+      case Kind::kFloat:
+        return "Float('" + value.text() + "', precision=53)";
+      case Kind::kNegative: {
+        const auto part = write(value.parts()[0]);
+        return part ? std::optional(called("Mul", {number(-1), *part})) : std::nullopt;
+      }
+      case Kind::kNot: {
+        const auto part = write(value.parts()[0]);
+        return part ? std::optional(called("Not", {*part})) : std::nullopt;
+      }
+      case Kind::kBinary:
+      case Kind::kComparison:
+        return with_two(value);
+      case Kind::kCall:
+        return call(value);
+      default:
+        return std::nullopt;
+    }
   }
-  return "";
-}
+
+ private:
+  static bool is_integer(const Expression& value) { return value.size() != nullptr; }
+
+  std::optional<std::string> with_two(const Expression& value) const {
+    const auto left = write(value.parts()[0]), right = write(value.parts()[1]);
+    if (!left || !right) return std::nullopt;
+    if (value.name() == "-") return called("Add", {*left, called("Mul", {number(-1), *right})});
+    if (value.name() == "/" && !(is_integer(value.parts()[0]) && is_integer(value.parts()[1])))
+      return called("FloatTrueDiv", {*left, *right});
+    const auto* function =
+        std::ranges::find(kSympyNames, std::string_view(value.name()), [](const auto& row) { return row.first; });
+    return function == std::end(kSympyNames) ? std::nullopt
+                                            : std::optional(called(function->second, {*left, *right}));
+  }
+
+  std::optional<std::string> call(const Expression& value) const {
+    if (value.parts().size() != 2) return std::nullopt;
+    const auto argument = write(value.parts()[1]);
+    const std::string function = value.parts()[0].text();
+    if (!argument) return std::nullopt;
+    if (function == "float") return called("ToFloat", {*argument});
+    if (function == "math.trunc") return called("TruncToInt", {*argument});
+    if (function == "math.sqrt") return called("Pow", {*argument, "Rational(1, 2)"});
+    return std::nullopt;
+  }
+
+  const SymbolText& symbol_;
+};
 
 }  // namespace
 
@@ -83,11 +132,7 @@ std::string srepr_symbol(const std::string& name, bool is_positive) {
 }
 
 std::optional<std::string> srepr(const Expression& value, const SymbolText& symbol) {
-  if (const SymInt* size = value.size()) return text_of(*size, symbol);
-  const auto relation = value.relation();
-  if (!relation) return std::nullopt;
-  return called(function_of(*relation), {text_of(*value.parts()[0].size(), symbol),
-                                         text_of(*value.parts()[1].size(), symbol)});
+  return SreprWriter(symbol).write(value);
 }
 
 }  // namespace fxtrace

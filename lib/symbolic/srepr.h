@@ -9,7 +9,7 @@
 
 namespace fxtrace {
 
-// Returns the text of an integer, or of a comparison of integers:
+// Returns the text of an integer, of a float that is made of integers, or of a comparison:
 //   s0*2+1   ->  Add(Integer(1), Mul(Integer(2), Symbol('s0', positive=True, integer=True)))
 //   s0 > 4   ->  StrictGreaterThan(Symbol('s0', positive=True, integer=True), Integer(4))
 // Nothing for other expressions.  `symbol` gives the text of a symbol, see srepr_symbol().
