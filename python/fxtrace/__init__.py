@@ -201,9 +201,12 @@ del _name
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("fxtrace")
+        try:
+            return version("fxtrace")
+        except PackageNotFoundError:  # a package that was not installed
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     if name in _MODULES:
         from importlib import import_module
 

@@ -51,6 +51,13 @@ def test_dir_is_what_there_is():
     assert in_python(code).split() == ["True", *dir(fxtrace)]
 
 
+def test_the_package_can_be_looked_at():
+    """Where it was not installed, too: then nothing says which version it is."""
+    text = pydoc.plain(pydoc.render_doc(fxtrace))
+    assert all(f"{name}(" in text for name in FUNCTIONS if name != "catalog")
+    assert dict(inspect.getmembers(fxtrace)).keys() >= set(fxtrace.__all__)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_help(name):
     function = getattr(fxtrace, name)
