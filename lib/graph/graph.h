@@ -199,10 +199,20 @@ struct Execution {
     std::string module, method;
     std::size_t position = 0;  // how many of module_forward_order begin before it
   };
+  // What the code calls the values of a call, for extract(): nodes by name, as a pass may have removed them.
+  struct CallValues {
+    std::string module, method;  // as in Scope
+    std::int64_t call = 1;
+    std::vector<std::pair<std::string, std::string>> inputs;  // the parameter of forward, the node
+    // Of a call that returns a named tuple of this type, or (empty) a dict; else none.
+    std::string type = {};
+    std::vector<std::pair<std::string, std::string>> results = {};  // the field or key, the node
+  };
   std::vector<std::string> module_forward_order;
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
   std::vector<MethodCall> method_calls = {};
+  std::vector<CallValues> call_values = {};
 };
 
 // The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and

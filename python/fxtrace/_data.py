@@ -503,6 +503,21 @@ class MethodCall:
 
 
 @dataclass(frozen=True)
+class CallValues:
+    """What the code of TorchScript calls the values of a module's call."""
+
+    module: str
+    call: int
+    inputs: Mapping[str, str]  # node by parameter
+    results: Mapping[str, str] = field(default_factory=dict)  # of a named tuple or dict: node by field or key
+    type: str | None = None  # of the named tuple
+    method: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.module, self.call, self.method))
+
+
+@dataclass(frozen=True)
 class Execution:
     """Order of execution, with the meaning of FSDP's _ExecutionInfo."""
 
@@ -510,6 +525,7 @@ class Execution:
     param_forward_order: tuple[str, ...]
     module_param_usage: tuple[ModuleUses, ...]
     method_calls: tuple[MethodCall, ...] = ()
+    call_values: tuple[CallValues, ...] = ()
 
     @classmethod
     def from_json(cls, value: Json) -> Execution:
@@ -518,7 +534,8 @@ class Execution:
             for item in value["module_param_usage"]
         )
         calls = (MethodCall(**item) for item in value.get("method_calls", ()))
-        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls))
+        values = tuple(CallValues(**item) for item in value.get("call_values", ()))
+        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls), values)
 
 
 @dataclass(frozen=True)
