@@ -33,10 +33,10 @@ function(fxtrace_settings target)
     $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-D_FORTIFY_SOURCE=2>)
   target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)
   if(FXTRACE_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${FXTRACE_SANITIZE} -fno-sanitize-recover=all
+    # vptr asks whether it may read by calls that the locked process is refused, and needs type information that
+    # LibTorch hides.
+    target_compile_options(${target} PRIVATE -fsanitize=${FXTRACE_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                                              -fno-omit-frame-pointer)
-    # LibTorch hides the type information of some classes, without which vptr does not link.
-    target_compile_options(${target} PRIVATE $<$<IN_LIST:fxtrace::libtorch,$<TARGET_PROPERTY:LINK_LIBRARIES>>:-fno-sanitize=vptr>)
     target_link_options(${target} PUBLIC -fsanitize=${FXTRACE_SANITIZE})
   endif()
 endfunction()

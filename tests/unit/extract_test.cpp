@@ -292,7 +292,8 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
   }
   const auto guards = [&](const Part& part) {
     std::vector<std::string> texts;
-    for (const Guard& guard : extracted(collection, part).graphs[0].guards)
+    const GraphCollection found = extracted(collection, part);
+    for (const Guard& guard : found.graphs[0].guards)
       texts.push_back(guard.expr.text());
     return texts;
   };
