@@ -293,8 +293,7 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
   const auto guards = [&](const Part& part) {
     std::vector<std::string> texts;
     const GraphCollection found = extracted(collection, part);
-    for (const Guard& guard : found.graphs[0].guards)
-      texts.push_back(guard.expr.text());
+    for (const Guard& guard : found.graphs[0].guards) texts.push_back(guard.expr.text());
     return texts;
   };
   using Texts = std::vector<std::string>;
