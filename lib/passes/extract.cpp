@@ -391,8 +391,8 @@ class Extraction {
     std::unordered_map<std::string_view, NodeId> by_name;
     for (const NodeId id : entering) by_name.emplace(name_of(id), id);
     std::unordered_set<std::uint32_t> named;
-    static const Execution::CallValues kNone;
-    for (const auto& [name, node] : (taken_.values != nullptr ? *taken_.values : kNone).inputs) {
+    static const Execution::CallValues none;
+    for (const auto& [name, node] : (taken_.values != nullptr ? *taken_.values : none).inputs) {
       const auto found = by_name.find(node);
       if (found == by_name.end() || named.contains(found->second.index) || is_size_of_shapes(found->second))
         continue;
