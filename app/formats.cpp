@@ -148,6 +148,7 @@ void FormatArguments::connect(Output& output, const IsolationArguments& isolatio
 void FormatArguments::write(const GraphCollection& collection, std::ostream& out) const {
   PictureOptions options = picture_;
   if (max_label_) options.max_label = static_cast<std::size_t>(*max_label_);
+  if (format().graphviz != nullptr) options.most_boxes = Graphviz::kMostBoxes;
   format().write(collection, out, options);
 }
 

@@ -21,6 +21,7 @@
 #include "app/dot_check.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
+#include "app/picture_titles.h"
 #include "support/columns.h"
 #include "support/descriptor.h"
 #include "support/error.h"
@@ -32,6 +33,10 @@ namespace {
 constexpr int kCannotRun = 127;
 constexpr std::string_view kBox = " [shape=";  // once in a box
 constexpr std::size_t kManyBoxes = 1000;       // that take more than seconds
+// Graphviz moves boxes below one another until nothing gets better, which takes it forever for large
+// pictures: there so often for each box at most.
+constexpr const char* kMoves = "-Gnslimit=1";
+constexpr std::size_t kSomeBoxes = 500;
 
 bool is_program(const std::string& path) {
   struct stat status{};
@@ -39,8 +44,8 @@ bool is_program(const std::string& path) {
 }
 
 // In the process that becomes dot.
-[[noreturn]] void become_dot(const std::string& program, const std::string& format, int in, int out,
-                             int messages, pid_t parent, const IsolationArguments& isolation) {
+[[noreturn]] void become_dot(const std::string& program, const Graphviz::Drawing& drawing, int messages,
+                             pid_t parent, const IsolationArguments& isolation) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) std::raise(SIGKILL);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
@@ -52,15 +57,16 @@ bool is_program(const std::string& path) {
     set_limit(RLIMIT_FSIZE, isolation.memory());
   }
   set_limit(RLIMIT_CORE, 0);
-  ::lseek(in, 0, SEEK_SET);
-  const std::string option = "-T" + format;
-  if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
+  ::lseek(drawing.in, 0, SEEK_SET);
+  const std::string option = "-T" + drawing.format;
+  if (::dup2(drawing.in, STDIN_FILENO) >= 0 && ::dup2(drawing.out, STDOUT_FILENO) >= 0 &&
       ::dup2(messages, STDERR_FILENO) >= 0) {
     close_others({STDIN_FILENO, STDOUT_FILENO});
     // What names in a model might make of a mistake in Graphviz stays in there.  That a lock is missing was
     // said before.
     if (isolation.isolates()) lock_down(Lockdown::kRunProgram);
-    ::execl(program.c_str(), "dot", option.c_str(), static_cast<char*>(nullptr));
+    const char* const moves = drawing.boxes > kSomeBoxes ? kMoves : nullptr;
+    ::execl(program.c_str(), "dot", drawing.layout, option.c_str(), moves, static_cast<char*>(nullptr));
   }
   ::_exit(kCannotRun);
 }
@@ -85,41 +91,11 @@ std::size_t check_dot(int dot_text) {
   return boxes;
 }
 
-// Graphviz draws edges across the titles of boxes that they lead into.  In its SVG the titles go to the end,
-// on a ground of their own, so that the edges pass behind them.
-std::string with_titles_last(std::string_view svg) {
-  constexpr std::string_view kEnd = "</g>\n</svg>";
-  constexpr std::string_view kText = "<text ";
-  const std::size_t end = svg.rfind(kEnd);
-  if (end == std::string_view::npos) return std::string(svg);
-  std::string kept;
-  std::string titles;
-  bool is_title = false;
-  for (std::string_view rest = svg.substr(0, end); !rest.empty();) {
-    const std::size_t size = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    const std::string_view line = rest.substr(0, size);
-    rest.remove_prefix(size);
-    if (line.starts_with("<g id=\"clust")) is_title = true;
-    if (line.starts_with("<g id=\"node") || line.starts_with("<g id=\"edge")) is_title = false;
-    if (is_title && line.starts_with(kText)) {
-      titles.append(kText)
-          .append(R"(paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" )")
-          .append(line.substr(kText.size()));
-    } else {
-      kept += line;
-    }
-  }
-  return kept + titles + std::string(svg.substr(end));
-}
-
-void draw_titles_last(int picture) {
-  const std::string before = read_all(picture);
-  const std::string after = with_titles_last(before);
-  if (before.empty() || after == before) return;
+void rewrite(int file, const std::string& text) {
   try {
-    ::lseek(picture, 0, SEEK_SET);
-    DescriptorStream out(picture);
-    out << after << std::flush;
+    ::lseek(file, 0, SEEK_SET);
+    DescriptorStream out(file);
+    out << text << std::flush;
   } catch (const std::system_error& error) {
     throw input_error(std::string("cannot write the picture: ") + std::strerror(error.code().value()));
   }
@@ -154,18 +130,34 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
                     Console& console) const {
   const std::size_t boxes = check_dot(dot_text);
   if (boxes > kManyBoxes) {
-    console.warning("Graphviz takes minutes for " + with_separators(static_cast<std::int64_t>(boxes)) +
-                    " boxes" +
-                    (isolation.seconds() == 0
-                         ? ""
-                         : " and stops after " + std::to_string(isolation.seconds()) + " s (--max-time)") +
+    console.warning("Graphviz takes up to a minute for " + with_separators(static_cast<std::int64_t>(boxes)) +
+                    " boxes, and draws no more than " +
+                    with_separators(static_cast<std::int64_t>(kMostBoxes)) +
                     "; --depth N and --focus PATH draw fewer, and -f html shows any number");
   }
+  if (format == "svg") {
+    run({"-Kdot", format, dot_text, picture, boxes}, isolation);
+    rewrite(picture, svg_with_titles_last(read_all(picture)));
+    return;
+  }
+  const Descriptor layout(::memfd_create("fxtrace", MFD_CLOEXEC));
+  if (!layout) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
+  run({"-Kdot", "dot", dot_text, layout.number(), boxes}, isolation);
+  const Descriptor with_titles(::memfd_create("fxtrace", MFD_CLOEXEC));
+  if (!with_titles) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
+  rewrite(with_titles.number(), layout_with_titles_last(read_all(layout.number())));
+  const std::string said = run({"-Knop2", format, with_titles.number(), picture, boxes}, isolation);
+  if (said.find("too large") != std::string::npos)
+    console.warning(
+        "the PNG is smaller than it should be, as Graphviz draws no larger one; an SVG has any size");
+}
+
+std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isolation) const {
   const Descriptor messages(::memfd_create("fxtrace", MFD_CLOEXEC));
   const pid_t parent = ::getpid();
   const pid_t child = messages ? ::fork() : -1;
   if (child < 0) throw input_error(std::string("cannot run Graphviz: ") + std::strerror(errno));
-  if (child == 0) become_dot(program_, format, dot_text, picture, messages.number(), parent, isolation);
+  if (child == 0) become_dot(program_, drawing, messages.number(), parent, isolation);
   const auto ended = wait_for(child, isolation.seconds_by_the_clock(), nullptr);
   if (!ended || (WIFSIGNALED(*ended) && (WTERMSIG(*ended) == SIGXCPU || WTERMSIG(*ended) == SIGKILL))) {
     throw input_error(
@@ -181,11 +173,10 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
     throw input_error(std::string("Graphviz crashed (SIG") + ::sigabbrev_np(WTERMSIG(status)) + ")",
                       {"-f html and -f mermaid need no Graphviz"});
   }
-  if (WEXITSTATUS(status) != 0) {
-    const std::string said = first_line(messages.number());
+  std::string said = first_line(messages.number());
+  if (WEXITSTATUS(status) != 0)
     throw input_error("Graphviz could not draw it" + (said.empty() ? "" : ": " + said));
-  }
-  if (format == "svg") draw_titles_last(picture);
+  return said;
 }
 
 }  // namespace fxtrace::cli

@@ -1,6 +1,7 @@
 // Runs an installed Graphviz to convert DOT to a picture.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "app/console.h"
@@ -10,6 +11,8 @@ namespace fxtrace::cli {
 
 class Graphviz {
  public:
+  static constexpr std::size_t kMostBoxes = 4000;  // that it draws in a minute
+
   // Searches `dot` in PATH.  Throws Error(kInput), with advice, when there is none.
   Graphviz();
 
@@ -20,7 +23,18 @@ class Graphviz {
   void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation,
             Console& console) const;
 
+  // One run of dot.
+  struct Drawing {
+    const char* layout;  // -Kdot, or another
+    std::string format;
+    int in, out;  // descriptors
+    std::size_t boxes;
+  };
+
  private:
+  // Returns the first line of what dot says.
+  std::string run(const Drawing& drawing, const IsolationArguments& isolation) const;
+
   std::string program_;
 };
 

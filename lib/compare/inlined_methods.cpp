@@ -64,6 +64,7 @@ GraphCollection with_methods_inlined(GraphCollection collection) {
         record.status = ModuleStatus::kUnvisited;
     }
     root.execution->method_calls.clear();
+    std::erase_if(root.execution->call_values, [](const auto& call) { return !call.method.empty(); });
   }
   return collection;
 }

@@ -200,6 +200,15 @@ struct Execution {
     std::size_t position = 0;  // how many of module_forward_order begin before it
     std::string caller = {};   // path of the module whose code calls it; not in the JSON
   };
+  // What the code calls the values of a call, for extract(): nodes by name, as a pass may have removed them.
+  struct CallValues {
+    std::string module, method;  // as in Scope
+    std::int64_t call = 1;
+    std::vector<std::pair<std::string, std::string>> inputs;  // the parameter of forward, the node
+    // Of a call that returns a named tuple of this type, or (empty) a dict; else none.
+    std::string type = {};
+    std::vector<std::pair<std::string, std::string>> results = {};  // the field or key, the node
+  };
   std::vector<std::string> module_forward_order;
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
@@ -207,6 +216,7 @@ struct Execution {
   // For each of module_forward_order the path of the module whose code calls it.  Not in the JSON; empty where
   // a collection was read from there.
   std::vector<Shared<std::string>> callers = {};
+  std::vector<CallValues> call_values = {};
 };
 
 // The role of an input or output of an exported program, as in torch.export.graph_signature's InputKind and

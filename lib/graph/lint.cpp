@@ -222,6 +222,7 @@ class CollectionLint {
         throw lint_error(place + " calls " + call.module + "." + call.method + " out of order");
       position = call.position;
     }
+    for (const auto& call : execution.call_values) check_module(call.module, place);
     for (const std::string& name : execution.param_forward_order) check_parameter(name, place);
     for (const auto& uses : execution.module_param_usage) {
       check_module(uses.module, place);

@@ -22,6 +22,7 @@
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
 #include "support/error.h"
+#include "support/identifier.h"
 #include "support/nearest.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
@@ -67,6 +68,7 @@ struct Taken {
   std::unique_ptr<GraphPart> nodes;   // null: the whole collection
   std::optional<std::string> module;  // of which all parameters are kept
   bool has_all_inputs = false;
+  const Execution::CallValues* values = nullptr;  // what the module calls them; null: not known
 };
 
 class Finder {
@@ -168,6 +170,11 @@ class Finder {
     }
     nodes.close();
     taken.module = path;
+    for (const Execution::CallValues& values : graph.execution->call_values) {
+      const OrderedCall& call = calls[begin];
+      if (values.module == call.module && values.method == call.method && values.call == call.number)
+        taken.values = &values;
+    }
     return taken;
   }
 
@@ -272,9 +279,8 @@ class Extraction {
       });
     }
     find_sizes(entering);
-    for (const NodeId id : entering) {
-      if (!sizes_.contains(id.index)) add_input(graph, id);
-    }
+    std::erase_if(entering, [&](NodeId id) { return sizes_.contains(id.index); });
+    for (const auto& [id, name] : name_inputs(entering)) add_input(graph, id, name);
     for (const auto& [position, id] : size_order_) add_size(graph, id);
     for (std::size_t i = 0; i < nodes.order().size(); ++i) {
       if (nodes.node(i).op != Opcode::kOutput && is_inside(i)) copy(graph, nodes.order()[i]);
@@ -373,15 +379,65 @@ class Extraction {
     made_.emplace(id.index, made);
   }
 
-  void add_input(ModuleGraph& graph, NodeId id) {
+  // The inputs with their names: those of the module's parameters, in their order, then others.
+  std::vector<std::pair<NodeId, std::string>> name_inputs(const std::vector<NodeId>& entering) const {
+    std::vector<std::pair<NodeId, std::string>> inputs;
+    std::unordered_set<std::string> taken;
+    for (const NodeId id : entering) {
+      for (const Expression& size :
+           taken_.graph->graph.node(id).meta->shape.value_or(std::vector<Expression>()))
+        add_symbols(size, taken);
+    }
+    std::unordered_map<std::string_view, NodeId> by_name;
+    for (const NodeId id : entering) by_name.emplace(name_of(id), id);
+    std::unordered_set<std::uint32_t> named;
+    static const Execution::CallValues none;
+    for (const auto& [name, node] : (taken_.values != nullptr ? *taken_.values : none).inputs) {
+      const auto found = by_name.find(node);
+      if (found == by_name.end() || named.contains(found->second.index) || is_size_of_shapes(found->second))
+        continue;
+      const std::string& told = is_made_up(name) ? own_name(found->second) : name;
+      if (!taken.insert(told).second) continue;
+      named.insert(found->second.index);
+      inputs.emplace_back(found->second, told);
+    }
+    for (const NodeId id : entering) {
+      if (named.contains(id.index)) continue;
+      const std::string& own = own_name(id);
+      std::string name = own;
+      for (int i = 1; !named.empty() && !taken.insert(name).second; ++i) name = own + "_" + std::to_string(i);
+      inputs.emplace_back(id, std::move(name));
+    }
+    return inputs;
+  }
+
+  // By torch.jit.trace, where it knows none.
+  static bool is_made_up(std::string_view name) {
+    constexpr std::string_view kArgument = "argument_";
+    return name.starts_with(kArgument) && std::ranges::all_of(name.substr(kArgument.size()), is_digit);
+  }
+  const std::string& own_name(NodeId id) const {
+    const Node& node = taken_.graph->graph.node(id);
+    return node.op == Opcode::kPlaceholder ? *node.target : node.name;
+  }
+
+  // A number among the inputs of the whole: shapes and guards calculate with its name.
+  bool is_size_of_shapes(NodeId id) const {
+    const Node& node = taken_.graph->graph.node(id);
+    return node.op == Opcode::kPlaceholder && node.meta->value.has_value();
+  }
+
+  const std::string& name_of(NodeId id) const { return taken_.graph->graph.node(id).name; }
+
+  void add_input(ModuleGraph& graph, NodeId id, const std::string& name) {
     const Node& old = taken_.graph->graph.node(id);
     Graph::NodeSpec spec;
     spec.op = Opcode::kPlaceholder;
     spec.name_hint = old.name;
-    spec.target = old.name;
+    spec.target = name;
     if (old.op == Opcode::kPlaceholder) {
-      spec.target = *old.target;
       spec.args = old.args;
+      if (name != *old.target) renamed_.emplace(*old.target, name);
     }
     spec.scope = Scope();
     spec.meta = old.meta;
@@ -429,6 +485,12 @@ class Extraction {
       graph.graph.append(std::move(spec));
       return;
     }
+    if (auto own = own_output(graph.graph)) {
+      spec.args = {std::move(own->first)};
+      spec.meta = std::move(own->second);
+      graph.graph.append(std::move(spec));
+      return;
+    }
     Argument::Tuple values;
     Meta meta;
     std::string types;
@@ -449,6 +511,32 @@ class Extraction {
     }
     spec.meta = std::move(meta);
     graph.graph.append(std::move(spec));
+  }
+
+  // The named tuple or dict that the module returns, if all that leaves is in it.
+  std::optional<std::pair<Argument, Meta>> own_output(const Graph& graph) const {
+    if (taken_.values == nullptr || taken_.values->results.empty()) return std::nullopt;
+    argument::TupleNames names{taken_.values->type, {}};
+    Argument::Tuple tuple;
+    Argument::Dict dict;
+    std::unordered_set<std::string_view> leaving;
+    for (const NodeId id : taken_.nodes->results()) leaving.insert(name_of(id));
+    std::unordered_map<std::string_view, NodeId> nodes;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) nodes.emplace(graph.node(id).name, id);
+    for (const auto& [name, node] : taken_.values->results) {
+      const auto found = nodes.find(node);
+      if (found == nodes.end()) return std::nullopt;
+      leaving.erase(node);
+      names.fields.push_back(name);
+      tuple.items.emplace_back(found->second);
+      dict.items.emplace_back(name, found->second);
+    }
+    if (!leaving.empty()) return std::nullopt;
+    Meta meta;
+    meta.type = names.type.empty() ? "Dict[str, Tensor]" : names.type;
+    if (names.type.empty()) return std::pair(Argument(std::move(dict)), std::move(meta));
+    tuple.names = std::make_shared<const argument::TupleNames>(std::move(names));
+    return std::pair(Argument(std::move(tuple)), std::move(meta));
   }
 
   // Those to attributes of the module whose values the part has; of a part between nodes, those that it
@@ -511,8 +599,20 @@ class Extraction {
         foreign.erase(size.text());
     }
     for (const Guard& guard : taken_.graph->guards) {
-      if (!names_any(guard.expr.text(), foreign)) graph.guards.push_back(guard);
+      if (names_any(guard.expr.text(), foreign)) continue;
+      Guard& kept = graph.guards.emplace_back(guard);
+      if (!renamed_.empty()) kept.expr = rename_inputs(kept.expr);
     }
+  }
+
+  Expression rename_inputs(const Expression& expression) const {
+    return expression.replace([&](const Expression& part) -> std::optional<Expression> {
+      const bool is_name =
+          part.kind() == Expression::Kind::kSize || part.kind() == Expression::Kind::kVerbatim;
+      const auto name = is_name ? renamed_.find(part.text()) : renamed_.end();
+      if (name == renamed_.end()) return std::nullopt;
+      return part.size() != nullptr ? Expression::name(name->second) : Expression::variable(name->second);
+    });
   }
 
   static void add_symbols(const Expression& size, std::unordered_set<std::string>& symbols) {
@@ -641,6 +741,7 @@ class Extraction {
       uses_of(path).clear();
       open.push_back(path);
     };
+    keep_call_values(graph, execution);
     std::size_t started = 0;
     std::unordered_set<std::size_t> seen;
     uses_.for_each(graph, [&](const Node& node, const ParameterUses::Parameters& parameters) {
@@ -661,6 +762,22 @@ class Extraction {
     // A use whose module is called later than that, or not at all, has no place.
     std::erase_if(execution.module_param_usage,
                   [&](const auto& uses) { return !uses.module.empty() && !called.contains(uses.module); });
+  }
+
+  void keep_call_values(const ModuleGraph& graph, Execution& execution) const {
+    std::unordered_set<std::string_view> names;
+    for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id))
+      names.insert(graph.graph.node(id).name);
+    const auto is_gone = [&](const auto& value) { return !names.contains(value.second); };
+    for (Execution::CallValues values : taken_.graph->execution->call_values) {
+      const auto call = calls_.find(Scope{values.module, std::nullopt, values.call, values.method});
+      const auto number = call ? number_.find(*call) : number_.end();
+      if (number == number_.end()) continue;
+      values.call = number->second;
+      std::erase_if(values.inputs, is_gone);
+      if (std::ranges::any_of(values.results, is_gone)) values.results.clear();
+      execution.call_values.push_back(std::move(values));
+    }
   }
 
   // Those that are kept, under the first of the names that are.
@@ -846,6 +963,7 @@ class Extraction {
   std::map<std::size_t, NodeId> size_order_;       // the same, by position
   GraphCollection new_;
   Made made_;
+  std::unordered_map<std::string, std::string> renamed_;  // inputs of the graph, to names of the part's
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order
   std::unordered_map<std::size_t, std::int64_t> number_;  // of these among those of their module and method
   std::unordered_set<const ModuleGraph*> bodies_;

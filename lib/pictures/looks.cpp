@@ -112,10 +112,13 @@ std::vector<std::string_view> break_lines(std::string_view text, std::size_t lim
     std::size_t end = text.size();
     if (limit != 0 && end > limit && lines.size() + 1 < max_lines) {
       const std::size_t space = text.rfind(' ', limit);
+      const std::size_t dot = text.rfind('.', limit - 1);
       if (space != std::string_view::npos && space > 0) end = space;
+      if (dot != std::string_view::npos && dot > 0 && (end > limit || end < limit / 4)) end = dot + 1;
     }
     lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(text.size(), end + 1));
+    if (end < text.size() && text[end] == ' ') ++end;
+    text.remove_prefix(end);
   }
   return lines;
 }

@@ -47,8 +47,8 @@ inline constexpr std::size_t kReasonLines = 3;
 // Title and details that are together no longer stand in one line.
 inline constexpr std::size_t kShortLine = 26;
 
-// Breaks a sentence at spaces into at most `max_lines` lines of at most `limit` bytes, where possible; the
-// last line takes the rest.  0 means no limit.
+// Breaks a text at spaces, or behind the dots of a long path, into at most `max_lines` lines of at most
+// `limit` bytes, where possible; the last line takes the rest.  0 means no limit.
 std::vector<std::string_view> break_lines(std::string_view text, std::size_t limit, std::size_t max_lines);
 
 // The parameters shown in the box of a leaf.

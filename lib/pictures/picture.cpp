@@ -1,6 +1,7 @@
 #include "pictures/picture.h"
 
 #include <algorithm>
+#include <deque>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -9,6 +10,7 @@
 #include "graph/module_paths.h"
 #include "pictures/labels.h"
 #include "pictures/page.h"
+#include "support/columns.h"
 #include "support/error.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
@@ -39,6 +41,7 @@ class Maker {
     picture_.tops = options_.focus ? focus(*options_.focus) : picture_.outline.graphs;
     if (options_.depth) {
       open_to(static_cast<std::size_t>(*options_.depth));
+      if (options_.most_boxes > 0 && count_seen() > options_.most_boxes) close_down_to(options_.most_boxes);
     } else {
       open_what_fits();
     }
@@ -86,19 +89,40 @@ class Maker {
   static bool is_module(const Outline::Item& item) { return item.kind == Kind::kModule; }
 
   // Modules nest `depth` deep at most; what else is a box takes no depth.
-  void open_to(std::size_t depth) {
+  void open_to(std::size_t depth, std::size_t most = SIZE_MAX) {
     picture_.is_open.assign(picture_.outline.items.size(), false);
-    std::vector<std::pair<Index, std::size_t>> open;
+    std::size_t seen = picture_.tops.size();
+    std::deque<std::pair<Index, std::size_t>> open;  // from the outermost inwards
     for (const Index top : picture_.tops) open.emplace_back(top, 0);
     while (!open.empty()) {
-      const auto [box, level] = open.back();
-      open.pop_back();
+      const auto [box, level] = open.front();
+      open.pop_front();
+      if (seen + item(box).children.size() > most) continue;
+      seen += item(box).children.size();
       picture_.is_open[box] = true;
       for (const Index child : item(box).children) {
         const std::size_t inner = level + static_cast<std::size_t>(is_module(item(child)));
         if (may_open(child) && inner < depth) open.emplace_back(child, inner);
       }
     }
+  }
+
+  std::size_t count_seen() const {
+    std::size_t count = 0;
+    for_each_seen([&](Index) { ++count; });
+    return count;
+  }
+
+  // Many siblings become parts, which can be closed, too.
+  void close_down_to(std::size_t most) {
+    const std::size_t all = count_seen();
+    split_large(picture_.outline, kSiblings);
+    structures_.resize(picture_.outline.items.size());
+    picture_.same_as.assign(picture_.outline.items.size(), Outline::kNone);
+    open_to(static_cast<std::size_t>(*options_.depth), most);
+    picture_.note = "Of " + with_separators(static_cast<std::int64_t>(all)) + " boxes " +
+                    with_separators(static_cast<std::int64_t>(count_seen())) +
+                    " are drawn; --focus PATH opens more, and -f html shows any number.";
   }
 
   bool may_open(Index index) const {

@@ -22,6 +22,7 @@ struct PictureOptions {
   std::optional<std::int64_t> depth;  // levels of open boxes; absent: as many as fit
   std::optional<std::string> focus;   // a module's path: draw only it and its neighbours
   std::size_t max_label = 60;         // characters in one line of a label; 0: no limit
+  std::size_t most_boxes = 0;         // that are drawn whatever `depth` says; 0: no limit
 };
 
 // The number of boxes and nodes beyond which boxes are closed: about what fits on a page.

@@ -420,6 +420,25 @@ Execution execution(const JsonValue& value) {
       return result;
     });
   }
+  if (const auto calls = fields.find("call_values")) {
+    execution.call_values = list_of(*calls, [](const JsonValue& item) {
+      Fields call(item);
+      const auto nodes = [](const JsonValue& named) {
+        std::vector<std::pair<std::string, std::string>> result;
+        for (const JsonValue node : named.fields()) result.emplace_back(node.key(), node.string());
+        return result;
+      };
+      Execution::CallValues values{call.text("module"), "", integer_from(1, call.at("call")), {}};
+      if (const auto method = call.find("method")) values.method = other_method(*method);
+      values.inputs = nodes(call.at("inputs"));
+      if (const auto results = call.find("results")) {
+        values.type = call.text_or_null("type").value_or("");
+        values.results = nodes(*results);
+      }
+      call.no_others();
+      return values;
+    });
+  }
   fields.no_others();
   return execution;
 }

@@ -18,6 +18,7 @@
 #include "support/qualified_name.h"
 #include "support/remove_repeated.h"
 #include "support/words.h"
+#include "symbolic/readable_size.h"
 
 namespace fxtrace {
 namespace {
@@ -384,7 +385,9 @@ class Checker {
       return;
     }
     const std::string ranges = ranges_text(*size, model_.dimensions);
-    const std::string text = what + size->text() + " (" + ranges + ")";
+    const bool is_bytes = rule.kind == RuleKind::kMaxActivations || rule.kind == RuleKind::kMaxPeak;
+    const std::string text =
+        what + readable_size(*size, is_bytes ? bytes_text : with_separators) + " (" + ranges + ")";
     const auto fits = model_.dimensions.decide(Relation::kLessEqual, *size, SymInt(rule.limit));
     if (fits == false) return add_whole(text + ", which is more for all sizes" + limit, false);
     const Range bounds = model_.dimensions.bounds(*size);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,21 +69,26 @@ bool fits(const TensorValue& tensor) {
   return packed < bytes / static_cast<std::uint64_t>(item_size(tensor.dtype));
 }
 
-// The numbers by which it is dequantized are not needed.
-void check_quantization(const Value& value) {
+std::string exact_text(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+// The numbers by which it is dequantized tell one weight from another.
+void set_quantization(TensorValue& tensor, const Value& value) {
   enum Scheme { kPerTensor = 0, kPerChannel = 1, kPerChannelFloat = 4 };
   if (!value.is_tuple()) pickle_is_damaged("the quantization of a tensor is no tuple");
   const TupleValue& tuple = value.to_tuple();
   switch (int_part(tuple, 0)) {
     case kPerTensor:
       if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is no float");
-      int_part(tuple, 2);
+      tensor.quantization = std::to_string(kPerTensor) + "," + exact_text(part(tuple, 1).to_double()) + "," +
+                            std::to_string(int_part(tuple, 2));
       return;
     case kPerChannel:
     case kPerChannelFloat:
-      tensor_part(tuple, 1);
-      tensor_part(tuple, 2);
-      int_part(tuple, 3);
+      tensor.scales_and_zeros = {tensor_part(tuple, 1), tensor_part(tuple, 2)};
+      tensor.quantization = std::to_string(int_part(tuple, 0)) + "," + std::to_string(int_part(tuple, 3));
       return;
     default:
       throw input_error("its pickle has a tensor of a quantization that LibTorch does not know");
@@ -166,7 +173,7 @@ TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized)
   std::size_t next = 4;
   if (is_quantized != fxtrace::is_quantized(tensor->dtype))
     pickle_is_damaged("a tensor is not of its dtype's kind");
-  if (is_quantized) check_quantization(part(arguments, next++));
+  if (is_quantized) set_quantization(*tensor, part(arguments, next++));
   tensor->requires_grad = bool_part(arguments, next);
   if (!is_quantized && arguments.items.size() == kWithBits) set_bits(*tensor, arguments.items.back());
   if (!fits(*tensor)) {
@@ -191,6 +198,8 @@ TensorRef PickleTensors::rebuild_parameter(const TupleValue& arguments) {
   tensor->offset = data->offset;
   tensor->storage = data->storage;
   tensor->parts = data->parts;
+  tensor->quantization = data->quantization;
+  tensor->scales_and_zeros = data->scales_and_zeros;
   return tensor;
 }
 

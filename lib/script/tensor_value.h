@@ -55,6 +55,9 @@ struct TensorValue : Counted {
   std::shared_ptr<const TensorStorage> storage;
   std::shared_ptr<const std::vector<TensorElement>> elements;  // in memory; views share them
   std::vector<Ref<TensorValue>> parts;  // of a sparse tensor: indices, compressed ones first; values
+  // Of a quantized tensor: its scheme, and scale and zero point or the axis; by axis their tensors.
+  std::string quantization;
+  std::vector<Ref<TensorValue>> scales_and_zeros;
 
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
   std::int64_t numel() const;  // at most INT64_MAX

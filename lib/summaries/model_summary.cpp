@@ -99,8 +99,10 @@ void add_outputs(const Graph& graph, const Argument& argument, const std::string
   if (const auto* id = argument.get_if<NodeId>()) {
     ports.push_back({name, *graph.node(*id).meta});
   } else if (const auto* items = items_of(argument)) {
+    const auto* tuple = argument.get_if<Argument::Tuple>();
+    const auto* names = tuple != nullptr ? tuple->names.get() : nullptr;
     for (std::size_t i = 0; i < items->size(); ++i)
-      add_outputs(graph, (*items)[i], below(std::to_string(i)), ports);
+      add_outputs(graph, (*items)[i], below(names != nullptr ? names->fields[i] : std::to_string(i)), ports);
   } else if (const auto* dict = argument.get_if<Argument::Dict>()) {
     for (const auto& [key, item] : dict->items) {
       const auto* text = key.get_if<std::string>();

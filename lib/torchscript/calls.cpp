@@ -4,6 +4,7 @@
 
 #include "operators/target.h"
 #include "operators/torch_functions.h"
+#include "support/identifier.h"
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
@@ -110,7 +111,11 @@ void Calls::call_method(const IrNode* node) {
   if (module && *module != caller && run_.records() && open_calls_.count(node) == 0) {
     run_.tracer->enter_method(*module, name);
     const Restore leave([&] { run_.tracer->leave_call(); });
-    return frames_.set(node, follow(*function, values, node));
+    auto nodes = inputs_of(*function, values);
+    const Value result = follow(*function, values, node);
+    name_results(result, nodes);
+    run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
+    return frames_.set(node, result);
   }
   frames_.set(node, follow(*function, values, node));
 }
@@ -137,10 +142,66 @@ bool Calls::inline_module(ModuleId module, const std::function<void()>& body) {
   return followed;
 }
 
+// What forward calls the nodes that it is given; those in a list, tuple or dict have its name and their own.
+GraphTracer::CallNodes Calls::inputs_of(Function& function, const Values& arguments) {
+  GraphTracer::CallNodes nodes;
+  if (run_.tracer->in_subgraph()) return nodes;
+  constexpr std::size_t kMostItems = 32;
+  const auto add = [&](const std::string& name, const Value& value) {
+    run_.budget.spend(1);
+    const Proxy* proxy = recording_.find_recorded(value);
+    if (proxy != nullptr && is_identifier(name)) nodes.inputs.emplace_back(name, proxy->ref.node);
+    return proxy != nullptr;
+  };
+  const auto& formals = function.schema().arguments;
+  for (std::size_t i = 1; i < std::min(arguments.size(), formals.size()); ++i) {
+    const std::string& name = formals[i].name;
+    const Value& value = arguments[i];
+    if (add(name, value)) continue;
+    if (value.is_dict()) {
+      for (const auto& entry : value.to_dict().entries()) {
+        if (entry.key.is_string() && value.to_dict().entries().size() <= kMostItems)
+          add(name + "_" + entry.key.to_string(), entry.value);
+      }
+    } else if ((value.is_list() || value.is_tuple()) && value.items().size() <= kMostItems) {
+      const auto fields = value.is_tuple() ? tuple_names(value.to_tuple().type.get()) : nullptr;
+      for (std::size_t k = 0; k < value.items().size(); ++k)
+        add(name + "_" + (fields != nullptr ? fields->fields[k] : std::to_string(k)), value.items()[k]);
+    }
+  }
+  return nodes;
+}
+
+// Of a named tuple, or a dict, that holds nodes alone.
+void Calls::name_results(const Value& result, GraphTracer::CallNodes& nodes) {
+  const auto add = [&](const std::string& name, const Value& value) {
+    run_.budget.spend(1);
+    const Proxy* proxy = recording_.find_recorded(value);
+    if (proxy != nullptr) nodes.results.emplace_back(name, proxy->ref.node);
+    return proxy != nullptr;
+  };
+  bool has_all = !run_.tracer->in_subgraph();
+  if (result.is_dict()) {
+    for (const auto& entry : result.to_dict().entries())
+      has_all = has_all && entry.key.is_string() && add(entry.key.to_string(), entry.value);
+  } else if (const auto names = result.is_tuple() ? tuple_names(result.to_tuple().type.get()) : nullptr) {
+    nodes.type = names->type;
+    for (std::size_t i = 0; i < result.items().size(); ++i)
+      has_all = has_all && add(names->fields[i], result.items()[i]);
+  }
+  if (!has_all) nodes.results.clear();
+}
+
 Value Calls::call_module(ModuleId module, Function& forward, Values arguments, const IrNode* node) {
   if (!run_.tracer->is_leaf(module)) {
     Value result;
-    if (inline_module(module, [&] { result = follow(forward, arguments, node); })) {
+    const auto follow_and_note = [&] {
+      auto nodes = inputs_of(forward, arguments);
+      result = follow(forward, arguments, node);
+      name_results(result, nodes);
+      run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
+    };
+    if (inline_module(module, follow_and_note)) {
       if (run_.shapes) run_.tracer->module_gives(module, tensors_in(known_of_value(result)));
       return result;
     }
@@ -162,6 +223,8 @@ Value Calls::call_module(ModuleId module, Function& forward, Values arguments, c
                                            frames_.location(node), same ? "" : std::string(forward.name()));
   run_.input_guards.made(run_.ref(id));
   if (cost) run_.tracer->set_cost(id, *std::move(cost));
+  if (!run_.tracer->in_subgraph())
+    run_.tracer->note_call(run_.tracer->graph().node(id).scope, inputs_of(forward, arguments));
   if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(module, tensors_in(known));
   Value result = recording_.result(id, type, std::move(known));
   if (run_.stacks.are_kept()) run_.stacks.note_leaf(node, first);
@@ -222,6 +285,12 @@ const IrNode* Calls::run_hooked(const IrNode* first) {
       run_.blocks.run_node(node);
       if (node == call.last) break;
     }
+    Values arguments;  // what the hooks gave
+    for (const IrValue* input : call.forward->inputs()) arguments.push_back(frames_.value(input));
+    Function& forward = *class_of(*run_.program.object(*module)).find_method(call.forward->text());
+    auto nodes = inputs_of(forward, arguments);
+    if (call.last->outputs().size() == 1) name_results(frames_.value(call.last->output()), nodes);
+    run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
   });
   if (followed && run_.shapes && call.last->outputs().size() == 1) {
     run_.tracer->module_gives(*module, tensors_in(known_of_value(frames_.value(call.last->output()))));

@@ -191,9 +191,19 @@ std::optional<std::string> TorchScriptArchive::saved_device(const TensorValue& t
 }
 
 std::string TorchScriptArchive::content_key(const TensorValue& tensor) const {
-  // Scales and signs are not in the bytes.
-  if (!tensor.storage || is_quantized(tensor.dtype) || tensor.is_conjugated || tensor.is_negated) return "";
-  return zip_->content_key(prefix_ + tensor.storage->record, tensor.offset, tensor.sizes, tensor.strides);
+  // Signs are not in the bytes.
+  if (!tensor.storage || tensor.is_conjugated || tensor.is_negated) return "";
+  std::string key =
+      zip_->content_key(prefix_ + tensor.storage->record, tensor.offset, tensor.sizes, tensor.strides);
+  if (key.empty() || !is_quantized(tensor.dtype)) return key;
+  if (tensor.quantization.empty()) return "";
+  key += "*" + tensor.quantization;
+  for (const TensorRef& numbers : tensor.scales_and_zeros) {
+    const std::string of_numbers = is_quantized(numbers->dtype) ? "" : content_key(*numbers);
+    if (of_numbers.empty()) return "";
+    key += "," + of_numbers;
+  }
+  return key;
 }
 
 std::optional<Constant> TorchScriptArchive::find_object_constant(const ObjectValue* object) const {

@@ -512,10 +512,29 @@ void GraphTracer::look_at(const std::function<void()>& run) {
   run();
 }
 
+void GraphTracer::note_call(Shared<Scope> scope, CallNodes nodes) {
+  if (in_subgraph() || (nodes.inputs.empty() && nodes.results.empty())) return;
+  noted_calls_.emplace_back(std::move(scope), std::move(nodes));
+  journal_.add([this] { noted_calls_.pop_back(); });
+}
+
 ModuleGraph GraphTracer::take() {
   builder().drop_unused_attributes();
   ModuleGraph result = builder().take();
   result.execution = log_.take();
+  const auto names = [&](const CallNodes::Named& nodes) {
+    std::vector<std::pair<std::string, std::string>> named;
+    for (const auto& [name, node] : nodes) {
+      if (result.graph.contains(node)) named.emplace_back(name, result.graph.node(node).name);
+    }
+    return named;
+  };
+  for (auto& [scope, nodes] : noted_calls_) {
+    auto results = names(nodes.results);
+    if (results.size() < nodes.results.size()) results.clear();
+    result.execution->call_values.push_back({scope->module_path, scope->method, scope->call,
+                                             names(nodes.inputs), std::move(nodes.type), std::move(results)});
+  }
   return result;
 }
 

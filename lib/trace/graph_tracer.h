@@ -201,6 +201,14 @@ class GraphTracer {
   ModuleOutputs take_module_outputs() { return std::move(module_outputs_); }
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
+  const Shared<Scope>& current_scope() const { return calls_.back().scope; }
+  // Notes what the code calls the values of a call (Execution::CallValues).
+  struct CallNodes {
+    using Named = std::vector<std::pair<std::string, NodeId>>;
+    Named inputs, results;
+    std::string type;
+  };
+  void note_call(Shared<Scope> scope, CallNodes nodes);
   // Records one call of the root, the stub graph of a root that cannot be followed; `method` is as
   // Node::method.
   NodeId call_root(std::vector<Argument> args, Meta meta, std::string method = "");
@@ -255,6 +263,7 @@ class GraphTracer {
   std::vector<ModuleId> inlined_;
   std::vector<StateWrite> state_writes_;
   ModuleOutputs module_outputs_;
+  std::vector<std::pair<Shared<Scope>, CallNodes>> noted_calls_;
 };
 
 }  // namespace fxtrace

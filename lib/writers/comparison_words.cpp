@@ -13,6 +13,7 @@
 #include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "support/words.h"
+#include "symbolic/readable_size.h"
 
 namespace fxtrace::comparison_words {
 namespace {
@@ -45,13 +46,17 @@ std::string numbers(std::int64_t before, std::int64_t after, std::string (*text)
 
 std::string sizes(const std::optional<SymInt>& before, const std::optional<SymInt>& after,
                   std::string (*text)(std::int64_t)) {
+  bool is_exact = text == with_separators;
   const auto one = [&](const std::optional<SymInt>& size) {
     if (!size) return std::string("not known");
-    return size->is_number() ? text(*size->number()) : short_line(size->text());
+    if (size->is_number()) return text(*size->number());
+    return short_line(readable_size(*size, is_exact ? with_separators : text)) +
+           (is_exact && text != with_separators ? " bytes" : "");
   };
   if (before && after && before->is_number() && after->is_number())
     return numbers(*before->number(), *after->number(), text);
   if (before == after) return one(before);
+  is_exact = is_exact || one(before) == one(after);
   return one(before) + kArrow + one(after);
 }
 

@@ -76,8 +76,8 @@ class DotWriter {
     out_ << "  label=<" << "<B>" + dot_html(cut(type.empty() ? "model" : type, room, Keep::kEnd)) + "</B>";
     if (!collection_.model.file.empty())
       out_ << kNewLine << small(dot_html(cut(collection_.model.file, room)), kQuiet) << kRoom;
-    if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet);
-    out_ << kNewLine << legend() << kNewLine << ">;\n";
+    if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet) << kSomeRoom;
+    out_ << kNewLine << legend() << kSomeRoom << kNewLine << ">;\n";
     for (const Index top : picture_.tops) {
       const bool has_cluster = picture_.tops.size() > 1 || options_.focus.has_value();
       if (has_cluster || !picture_.is_open[top]) {
@@ -99,6 +99,8 @@ class DotWriter {
   static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
   // A line is as high as what is largest in it: below a title it must be more than its own text asks for.
   static constexpr const char* kRoom = R"(<FONT POINT-SIZE="13">&#8202;</FONT>)";
+  // Below others of its size: what is in brackets or underlined reaches the next line.
+  static constexpr const char* kSomeRoom = R"(<FONT POINT-SIZE="11">&#8202;</FONT>)";
 
   const Outline::Item& item(Index index) const { return picture_.outline[index]; }
 
@@ -120,6 +122,16 @@ class DotWriter {
   }
   static std::string title_of(const DotMark* mark, const std::string& title) {
     return mark == nullptr ? title : std::string(mark->sign) + " " + title;
+  }
+
+  // In two lines where it is long.
+  std::string title_html(std::string_view title, const char* new_line) const {
+    std::string text;
+    for (const std::string_view line : break_lines(title, options_.max_label, 2)) {
+      if (!text.empty()) text += new_line;
+      text += "<B>" + html(line, Keep::kEnd) + "</B>";
+    }
+    return text.empty() ? html("") : text;
   }
 
   bool is_outside(Index index) const {
@@ -145,7 +157,7 @@ class DotWriter {
         text += small("<B>" + dot_html(mark.sign) + "</B>", mark.line) +
                 small("&#160;" + dot_html(mark.meaning) + "&#160;&#160;", kQuiet);
       }
-      text += kNewLine;
+      text += std::string(kSomeRoom) + kNewLine;
     }
     for (const Look look : looks_in(picture_)) {
       text += small("\u25A0", style_of(look).line) +
@@ -170,8 +182,7 @@ class DotWriter {
     const Label label = labels_.label(index);
     const DotMark* mark = mark_of(index);
     out_ << indent << "subgraph cluster_b" << index << " {\n"
-         << indent << "  label=<" << "<B>"
-         << html(title_of(mark, open_title(picture_, label, index)), Keep::kEnd) << "</B>";
+         << indent << "  label=<" << title_html(title_of(mark, open_title(picture_, label, index)), kNewLine);
     if (!label.type.empty()) out_ << beside(label.type);
     if (!label.order.empty()) out_ << beside(label.order);
     if (box.kind == Kind::kModule && !label.details.empty())
@@ -197,7 +208,7 @@ class DotWriter {
     std::string text = small("<B>failed</B>", kFailure);
     const char* before = ": ";
     for (const std::string_view line : break_lines(reason, options_.max_label, kReasonLines)) {
-      text += (*before == ':' ? small(before, kFailure) : before) + small(html(line), kFailure);
+      text += (*before == ':' ? small(before, kFailure) : before) + small(html(line), kFailure) + kSomeRoom;
       before = "<BR/>";
     }
     return text;
@@ -216,7 +227,7 @@ class DotWriter {
     const Label label = labels_.label(index);
     std::vector<std::string> lines;
     // A long path says most at its end.
-    std::string first = "<B>" + html(title_of(mark, label.title), Keep::kEnd) + "</B>";
+    std::string first = title_html(title_of(mark, label.title), "<BR/>");
     std::string second = label.type;
     if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
     if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
@@ -235,7 +246,8 @@ class DotWriter {
       note += (note.empty() ? "" : ", ") + std::to_string(inside) + (inside == 1 ? " differs" : " differ");
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
-    if (!note.empty()) lines.push_back(small("<I>" + html(note) + "</I>", kQuiet));
+    for (const std::string_view line : break_lines(note, options_.max_label, 2))
+      lines.push_back(small("<I>" + html(line) + "</I>", kQuiet));
     if (!label.value.empty()) lines.push_back(quiet(label.value));
     const bool is_round = shape == "box";
     const bool is_repeated = shown.kind == Kind::kRepeats;
@@ -246,7 +258,7 @@ class DotWriter {
     if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
     out_ << ", label=<";
     for (std::size_t i = 0; i < lines.size(); ++i)
-      out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 1 ? kRoom : "");
+      out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 0 ? "" : i == 1 ? kRoom : kSomeRoom);
     if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
       parameters_of(shown);
     out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";
@@ -285,9 +297,10 @@ class DotWriter {
     if (!lines.empty()) out_ << "<BR/>";
     for (const auto& [name, value] : lines) {
       if (value.empty()) {
-        out_ << quiet(name) << kNewLine;
+        out_ << quiet(name) << kSomeRoom << kNewLine;
       } else {
-        out_ << small(html(name, Keep::kEnd), kText) << small("&#160;", kText) << quiet(value) << kNewLine;
+        out_ << small(html(name, Keep::kEnd), kText) << small("&#160;", kText) << quiet(value) << kSomeRoom
+             << kNewLine;
       }
     }
   }

@@ -14,7 +14,9 @@
 #include "pictures/arguments.h"
 #include "pictures/labels.h"
 #include "summaries/model_summary.h"
+#include "support/columns.h"
 #include "support/utf8.h"
+#include "symbolic/readable_size.h"
 #include "writers/difference_marks.h"
 #include "writers/html_text.h"
 
@@ -59,10 +61,11 @@ Sum sum_of(const Cost& cost) {
   return {cost.macs, cost.activation_bytes, cost.parameter_bytes, !cost.unknown.empty() || cost.unsized > 0};
 }
 
-std::string size_json(const std::optional<SymInt>& size) {
+std::string size_json(const std::optional<SymInt>& size, std::string (*number_text)(std::int64_t)) {
   if (!size) return "null";
   const auto number = size->number();
-  return number && *number < kLargestExactDouble ? std::to_string(*number) : html_json(size->text());
+  return number && *number < kLargestExactDouble ? std::to_string(*number)
+                                                 : html_json(readable_size(*size, number_text));
 }
 
 class HtmlDataWriter {
@@ -256,9 +259,9 @@ class HtmlDataWriter {
 
   std::size_t cost_row(const Sum& sum) {
     if (sum.is_empty()) return 0;
-    std::string row = "[" + size_json(sum.macs) + "," + std::to_string(sum.parameter_bytes) + "," +
-                      size_json(sum.activation_bytes) + "," + (sum.is_partial ? "1" : "0") + "," +
-                      std::to_string(typical_value(sum.macs).value_or(0)) + "]";
+    std::string row = "[" + size_json(sum.macs, with_separators) + "," + std::to_string(sum.parameter_bytes) +
+                      "," + size_json(sum.activation_bytes, bytes_text) + "," + (sum.is_partial ? "1" : "0") +
+                      "," + std::to_string(typical_value(sum.macs).value_or(0)) + "]";
     const auto [found, is_new] = cost_rows_.emplace(std::move(row), cost_rows_.size() + 1);
     if (is_new) costs_.push_back(&found->first);
     return found->second;

@@ -3,7 +3,7 @@
 // Strings are stored once, in `texts`, and referred to by index; 0 is the empty string.  Items of the outline
 // are stored by column in pre-order, so that `depth` gives the nesting and the content of a box is a range.
 // A row of `costs` is [MACs, bytes of parameters, bytes of activations, whether something is unknown, a
-// number for comparisons]; MACs and bytes are numbers, or expressions as text.
+// number for comparisons]; MACs and bytes are numbers, or expressions as people read them.
 #pragma once
 
 #include <ostream>

@@ -168,11 +168,28 @@ class CollectionWriter {
           json_.field("params", use.params);
         });
       });
-      if (execution.method_calls.empty()) return;
-      json_.key("method_calls").objects_lines(execution.method_calls, [&](const Execution::MethodCall& call) {
+      if (!execution.method_calls.empty()) {
+        json_.key("method_calls")
+            .objects_lines(execution.method_calls, [&](const Execution::MethodCall& call) {
+              json_.field("module", call.module);
+              json_.field("method", call.method);
+              json_.field("position", call.position);
+            });
+      }
+      if (execution.call_values.empty()) return;
+      json_.key("call_values").objects_lines(execution.call_values, [&](const Execution::CallValues& call) {
+        const auto nodes = [&](const char* key, const auto& named) {
+          json_.key(key).object([&] {
+            for (const auto& [name, node] : named) json_.field(name, node);
+          });
+        };
         json_.field("module", call.module);
-        json_.field("method", call.method);
-        json_.field("position", call.position);
+        json_.field("call", call.call);
+        if (!call.method.empty()) json_.field("method", call.method);
+        nodes("inputs", call.inputs);
+        if (call.results.empty()) return;
+        json_.text_or_null("type", call.type);
+        nodes("results", call.results);
       });
     });
   }

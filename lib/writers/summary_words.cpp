@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 
@@ -14,7 +13,7 @@
 #include "support/qualified_name.h"
 #include "support/utf8.h"
 #include "support/words.h"
-#include "symbolic/polynomial.h"
+#include "symbolic/readable_size.h"
 
 namespace fxtrace::summary_words {
 namespace {
@@ -29,42 +28,10 @@ std::string count(std::int64_t number, Style style) {
 
 constexpr std::size_t kMostExpression = 40;  // characters that are readable at a glance
 
-// "batch·seq²", with divisions and the like in parentheses.
-std::string factors_text(const symbolic::Term& term) {
-  std::string text;
-  for (std::size_t i = 0; i < term.atoms.size();) {
-    std::size_t power = 1;
-    while (i + power < term.atoms.size() && symbolic::same(term.atoms[i], term.atoms[i + power])) ++power;
-    const bool is_name = term.atoms[i]->kind == symbolic::AtomKind::kSymbol;
-    if (i != 0) text += "·";
-    text += is_name ? term.atoms[i]->text : "(" + term.atoms[i]->text + ")";
-    if (power == 2) text += "²";
-    if (power == 3) text += "³";
-    if (power > 3) text += "^" + std::to_string(power);
-    i += power;
-  }
-  return text;
-}
-
-// "batch·seq·176 K + 12.3 K": each number as `number_text` writes it.
-std::string polynomial_text(const SymInt& size, std::string (*number_text)(std::int64_t)) {
-  std::string text;
-  for (const symbolic::Term& term : symbolic::Terms(size)) {
-    const std::string factors = factors_text(term);
-    const std::int64_t number = term.coefficient == INT64_MIN ? INT64_MAX : std::abs(term.coefficient);
-    const bool is_less = term.coefficient < 0;
-    text += text.empty() ? (is_less ? "-" : "") : is_less ? " - " : " + ";
-    text += factors;
-    const bool is_plain_one = number == 1 && !factors.empty() && number_text == rounded;
-    if (!is_plain_one) text += (factors.empty() ? "" : "·") + number_text(number);
-  }
-  return text;
-}
-
 // An expression that is too long to be read is its value at the example's sizes, with a mark.
 std::string expression_text(const SymInt& size, const ExampleSizes& example,
                             std::string (*number_text)(std::int64_t)) {
-  std::string text = one_line(polynomial_text(size, number_text));
+  std::string text = one_line(readable_size(size, number_text));
   if (width(text) <= kMostExpression) return text;
   const auto number = size.evaluate(example.sizes);
   return number ? "~" + number_text(*number) : "?";

@@ -42,16 +42,20 @@ from ._errors import (
     RebuildError,
     UsageError,
     ViewError,
+    WrongModel,
 )
 from ._program import Message, find_program
 from ._trace import PH, ModulesFailed, trace
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef
 
 if TYPE_CHECKING:
+    from ._catalog import catalog
     from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
     from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
+    from ._render import Summary
+    from ._summary import summary
     from ._verify import Fault, ModuleProfile, Profile, Verification, verify
     from ._why import (
         CallSite,
@@ -136,6 +140,7 @@ __all__ = [
     "Source",
     "StoredPart",
     "Suggestions",
+    "Summary",
     "TensorInfo",
     "Trial",
     "UnknownOperator",
@@ -146,22 +151,28 @@ __all__ = [
     "UsedParameter",
     "Verification",
     "ViewError",
+    "WrongModel",
+    "catalog",
     "check",
     "diff",
     "extract",
     "find_program",
     "load",
     "order",
+    "summary",
     "trace",
     "verify",
     "why",
 ]
 
 _LATER = {  # imported when one of them is asked for: data classes take time to make
+    "_catalog": ("catalog",),
     "_check": ("CheckedRule", "CheckReport", "Offence", "OffencePlace", "check"),
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
     "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),
+    "_render": ("Summary",),
+    "_summary": ("summary",),
     "_verify": ("Fault", "ModuleProfile", "Profile", "Verification", "verify"),
     "_why": (
         "CallSite",
@@ -190,9 +201,12 @@ del _name
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("fxtrace")
+        try:
+            return version("fxtrace")
+        except PackageNotFoundError:  # a package that was not installed
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     if name in _MODULES:
         from importlib import import_module
 
@@ -203,3 +217,7 @@ def __getattr__(name: str) -> Any:
             globals()[later] = value
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

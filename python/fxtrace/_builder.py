@@ -20,7 +20,7 @@ from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
 from ._named_tuples import classes_by_name
-from ._signature import model_signature, set_code
+from ._signature import model_signature, set_code, set_tracer
 from ._state import NAME, Assign
 from ._tree import leave_out_of_state_dict, place_attribute, resolve_attribute, tensor_of_constant
 from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat, NodeRef, map_values
@@ -81,6 +81,7 @@ class Builder:
             set_code(self._new, classes)
         else:
             signature.classes = classes
+            set_tracer(self._new)
             self._new.set_codegen(signature)
 
     def out_spec(self) -> pytree.TreeSpec | None:

@@ -7,12 +7,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
 from ._data import Source
 from ._program import BROKEN, STRICT_FAILED, Message, run
-from ._trace import Path, Texts, check_keywords, input_argument, option_words
+from ._render import At, at_words
+from ._trace import ModelLike, Path, Texts, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ class CheckReport:
 
 
 def check(
-    path: Path | bytes | IO[bytes] | Collection,
+    path: ModelLike | Collection,
     *,
+    at: At | None = None,
     no_failed: bool = False,
     max_params: int | str | None = None,
     max_macs: int | str | None = None,
@@ -86,11 +88,23 @@ def check(
     programs_only: bool = False,
     **options: Any,
 ) -> CheckReport:
-    """Which rules a model breaks, as `fxtrace check` tells it; without a rule no_failed and security.
+    """Which rules a model or collection breaks, as `fxtrace check` tells it; without a rule no_failed and security.
 
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - at: numbers for named sizes, or the shapes of inputs, for limits: {"batch": 1, "seq": 4096};
+    - no_failed: no module fails to trace; max_params (elements), max_macs (multiply-accumulates of one run), max_activations
+      and max_peak (bytes): at most so many, 25_000_000 or "25M"; where sizes are not known, for whatever sizes there may be;
+    - deny: no operator and no type of module that matches: "aten.item.*", "torch.nn.Dropout";
+    - require: "torch.nn.Linear followed-by *.dequantize*", "no X within Y", "X at-most N";
     - ops: the operators that there may be, or a file of them;
     - rules: those of schemas/check_rules.schema.json, or a file of them;
-    - options: the keywords of trace(), for models.
+    - security: nothing in the file that would harm its reader; programs_only: a file without a program is held to that alone;
+    - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
+
+    Returns a CheckReport, which is true if no rule of severity "error" is broken, and iterates over the offences.
+
+    Raises UsageError for wrong options, and for a pattern that names nothing that is known; InputError for what is no model or
+    cannot be read.
     """
     check_keywords("check", options)
     flags = {"no_failed": no_failed, "security": security, "programs_only": programs_only}
@@ -101,6 +115,7 @@ def check(
         words += [f"--max-{key}={limit}" for key, limit in limits.items() if limit is not None]
         words += [f"--deny={text}" for text in _texts(deny)]
         words += [f"--require={text}" for text in _texts(require)]
+        words += at_words(at)
         if ops is not None:
             words.append("--ops=" + _ops_file(ops, folder))
         if rules is not None:

@@ -63,7 +63,8 @@ def _checked(target: str) -> Callable[..., Any]:
             _check_view(target, _bound(function, args, kwargs))
         if _name(target) in _VIEWS:
             return function(*args, **kwargs)
-        with torch.sparse.check_sparse_tensor_invariants():
+        invariants: Any = torch.sparse.check_sparse_tensor_invariants
+        with invariants():
             return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = target.replace(".", _DOT)
@@ -77,7 +78,7 @@ def _bound(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[s
 
 
 def _check_view(target: str, given: dict[str, Any]) -> None:
-    memory = given.get("source", given.get("self", given.get("a")))
+    memory: Any = given.get("source", given.get("self", given.get("a")))
     size = given.get("size")
     # Others, such as fake tensors, have no memory.
     if type(memory) not in (torch.Tensor, torch.nn.Parameter) or memory.layout != torch.strided or size is None:

@@ -6,9 +6,9 @@ What makes it is imported when it is asked for: importing the package is light.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
 from ._data import CollectionData, GraphData, Json, Malformed, parse
 from ._errors import InputError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
     from ._functions import Functions
+    from ._render import At, Summary
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,13 +80,16 @@ class Collection(CollectionData[Graph]):
     _graph_class: ClassVar[Any] = Graph
 
     def __str__(self) -> str:
-        """The collection as `fxtrace render -f text` writes it."""
-        return self.render("text")
+        """What it is in a few lines; render("text") has all of it."""
+        from ._display import overview
+
+        return overview(self)
 
     def render(
         self,
         format: str = "text",
         *,
+        at: At | None = None,
         depth: int | None = None,
         focus: str | None = None,
         fold: bool = True,
@@ -95,10 +99,16 @@ class Collection(CollectionData[Graph]):
         max_label: int | None = None,
     ) -> str:
         """The collection as `fxtrace render -f FORMAT` writes it: "text", "dot", "svg", "html", "mermaid",
-        "model-explorer", "fx" or "json".  All but `format` are for pictures."""
+        "model-explorer", "fx" or "json".
+
+        `at` gives numbers for named sizes, or shapes of inputs, as for summary(): {"batch": 1, "seq": 4096}. The others are
+        for pictures: levels that are open (`depth`), one module alone (`focus`), equal siblings as one (`fold`).
+
+        Raises UsageError for an unknown format or wrong options, InputError where there is no Graphviz for "svg".
+        """
         from ._render import picture_options, render
 
-        options = picture_options(depth, focus, fold, show_plumbing, show_parameters, order, max_label)
+        options = picture_options(at, depth, focus, fold, show_plumbing, show_parameters, order, max_label)
         return render(self, format, *options).decode()
 
     def run_passes(self, *names: str) -> Collection:
@@ -107,11 +117,19 @@ class Collection(CollectionData[Graph]):
 
         return run_passes(self, names)
 
-    def summary(self) -> Json:
-        """What `fxtrace summary --json` says of it: see schemas/summary.schema.json."""
-        from ._render import summary
+    def summary(
+        self,
+        *,
+        at: At | None = None,
+        columns: str | Iterable[str] = (),
+        depth: int | None = None,
+        fold: bool = False,
+        sort: Literal["macs", "params", "bytes"] | None = None,
+    ) -> Summary:
+        """As fxtrace.summary(): what `fxtrace summary --json` says of it."""
+        from ._render import summary, summary_words
 
-        return summary(self)
+        return summary(self, *summary_words(at, columns, depth, fold, sort))
 
     def graph_module(
         self,
@@ -127,7 +145,8 @@ class Collection(CollectionData[Graph]):
         """A torch.fx.GraphModule that runs: the graph of `module` with the model's own parameters and leaves.
 
         `model` is what they come from: the model's file (the default, where trace() read it), that file loaded (a
-        ScriptModule or an ExportedProgram), or the torch.nn.Module that it was made of. Files are loaded by torch, in
+        ScriptModule or an ExportedProgram; the default where trace() was given one), or the torch.nn.Module that it was made of.
+        Files are loaded by torch, in
         this process. Of a loaded model `archive` is the file, which large constants of TorchScript are read from; that
         is the file that was traced unless given. With `check` a call raises GuardError for inputs that a guard of the graph
         rules out.
@@ -141,6 +160,9 @@ class Collection(CollectionData[Graph]):
 
         `libraries`: namespaces of torch.ops whose operators the graph may call ("torchaudio"). Without being asked it calls
         those of torch and torchvision that only compute; another of theirs is given by its own name ("aten.from_file").
+
+        Raises RebuildError where the graph and the model do not fit or the graph calls what it may not, InputError where there
+        is no such file, NotFound where `module` has no graph of its own, and ImportError without torch.
         """
         return self.graph(module).graph_module(
             model, archive=archive, check=check, functions=functions, arguments=arguments, libraries=libraries
@@ -159,7 +181,12 @@ class Collection(CollectionData[Graph]):
 
 
 def load(source: str | os.PathLike[str] | IO[str] | IO[bytes] | Json) -> Collection:
-    """A collection that was saved: of a file's path, an open file, or a parsed document."""
+    """A collection that was saved: of a file's path, an open file, or a parsed document.
+
+    Returns a Collection. Its graph_module() needs the model, as the document has no weights.
+
+    Raises InputError for a file that cannot be read, and for what is no collection or one of another version.
+    """
     name = "collection"
     try:
         if isinstance(source, dict):

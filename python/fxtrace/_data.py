@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, overload
 
 from ._errors import InputError, NotFound
+from ._memory import Kept
 from ._printable import printable
 from ._program import Message
 from ._values import NodeRef, decode, decode_complex, decode_float, values_in
@@ -113,28 +114,39 @@ def _type_names(type_: str | None) -> list[str]:
     return [type_, f"{alias[1]}.{alias[2]}"] if alias else [type_]
 
 
-def _target_names(node: Node) -> list[str]:
-    """What a pattern may call the node's target, an operator by its name without the overload as well."""
-    if node.op == "call_module":
-        return [node.target, *_type_names(node.scope.module_type)]
+_Names = Callable[["Node"], list[str]]
+
+
+def _kinds(node: Node) -> list[str]:
+    """What a node calls: an operator, by its name without the overload as well, a function, or a module by its type."""
+    if node.op not in ("call_function", "call_method"):
+        return _type_names(node.scope.module_type) if node.op == "call_module" else []
     parts = node.target.split(".")
     is_operator = len(parts) == 3 and parts[0] not in ("torch", "operator", "builtins", "math", "higher_order")
     return [node.target, ".".join(parts[:2])] if node.op == "call_function" and is_operator else [node.target]
 
 
-def _matches(pattern: str, names_of: Callable[[Node], list[str]], nodes: Sequence[Node]) -> Callable[[Node], bool]:
-    """As lib/support/name_pattern.h: a name without a dot or a star that no node has is the last part of names."""
-
+def _last_parts(names_of: _Names) -> _Names:
     def last_parts(node: Node) -> list[str]:
         names = names_of(node)
         has_overload = len(names) == 2 and names[0].startswith(names[1] + ".")  # which is no last part
         return [name.rpartition(".")[2] for name in names[1 if has_overload else 0 :]]
 
-    tests: list[tuple[re.Pattern[str], Callable[[Node], list[str]]]] = []
+    return last_parts
+
+
+def _matches(pattern: str, names_of: _Names, path_of: _Names, nodes: Sequence[Node]) -> Callable[[Node], bool]:
+    """As lib/support/name_pattern.h: a name without a dot or a star that no node has is the last part of names, or else that
+    of paths. A path as it stands, or what a pattern with a dot or star says of it, counts as well."""
+    tests: list[tuple[re.Pattern[str], _Names]] = []
     for text in pattern.replace("::", ".").split("|"):
         glob = _glob(text)
-        is_bare = not set(text) & set(".*") and not any(glob.fullmatch(name) for node in nodes for name in names_of(node))
-        tests.append((glob, last_parts if is_bare else names_of))
+        tests += [(glob, names_of), (glob, path_of)]
+        if not set(text) & set(".*"):
+            for names in (names_of, _last_parts(names_of), _last_parts(path_of)):
+                if any(glob.fullmatch(name) for node in nodes for name in names(node)):
+                    tests.append((glob, names))
+                    break
     return lambda node: any(glob.fullmatch(name) for glob, names in tests for name in names(node))
 
 
@@ -491,6 +503,21 @@ class MethodCall:
 
 
 @dataclass(frozen=True)
+class CallValues:
+    """What the code of TorchScript calls the values of a module's call."""
+
+    module: str
+    call: int
+    inputs: Mapping[str, str]  # node by parameter
+    results: Mapping[str, str] = field(default_factory=dict)  # of a named tuple or dict: node by field or key
+    type: str | None = None  # of the named tuple
+    method: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.module, self.call, self.method))
+
+
+@dataclass(frozen=True)
 class Execution:
     """Order of execution, with the meaning of FSDP's _ExecutionInfo."""
 
@@ -498,6 +525,7 @@ class Execution:
     param_forward_order: tuple[str, ...]
     module_param_usage: tuple[ModuleUses, ...]
     method_calls: tuple[MethodCall, ...] = ()
+    call_values: tuple[CallValues, ...] = ()
 
     @classmethod
     def from_json(cls, value: Json) -> Execution:
@@ -506,7 +534,8 @@ class Execution:
             for item in value["module_param_usage"]
         )
         calls = (MethodCall(**item) for item in value.get("method_calls", ()))
-        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls))
+        values = tuple(CallValues(**item) for item in value.get("call_values", ()))
+        return cls(tuple(value["module_forward_order"]), tuple(value["param_forward_order"]), tuple(usage), tuple(calls), values)
 
 
 @dataclass(frozen=True)
@@ -616,15 +645,16 @@ class GraphData:
 
         `target`, `module` and `module_type` are the patterns of `fxtrace check`: `*` matches within one dotted part,
         `**` across parts, `|` separates several; a bare name (`Linear`, `relu`, `mlp`) that is none as it stands is the
-        last part of names. `target` is an operator with or without its overload, or the type of a called module.
-        `module` and `module_type` are those of the node's scope.
+        last part of names. `target` is an operator with or without its overload, a function, or the type of a called module,
+        and what torch.fx calls target too, the path of a called module or attribute. `module` and `module_type` are those
+        of the node's scope.
         """
-        given: list[tuple[str | None, Callable[[Node], list[str]]]] = [
-            (target, _target_names),
-            (module, lambda node: [node.scope.module_path]),
-            (module_type, lambda node: _type_names(node.scope.module_type)),
+        given: list[tuple[str | None, _Names, _Names]] = [
+            (target, _kinds, lambda node: [] if node.op in ("call_function", "call_method") else [node.target]),
+            (module, path_of := lambda node: [node.scope.module_path], path_of),
+            (module_type, types_of := lambda node: _type_names(node.scope.module_type), types_of),
         ]
-        tests = [_matches(pattern, names_of, self.nodes) for pattern, names_of in given if pattern is not None]
+        tests = [_matches(pattern, names, paths, self.nodes) for pattern, names, paths in given if pattern is not None]
         return [node for node in self.nodes if (op is None or node.op == op) and all(test(node) for test in tests)]
 
     @property
@@ -665,19 +695,20 @@ class CollectionData(Generic[G]):
     path: str | None = None  # of the model's file, where this Python traced it
     messages: tuple[Message, ...] = ()  # what the program said while tracing
     _document: Json = field(default_factory=dict, repr=False)
+    _kept: Kept | None = field(default=None, repr=False)  # the model, where it was traced from memory
     _graph_class: ClassVar[Any] = GraphData
 
     @classmethod
-    def from_json(cls, value: Json, path: str | None = None, messages: tuple[Message, ...] = ()) -> Self:
+    def from_json(cls, value: Json, path: str | None = None, messages: tuple[Message, ...] = (), kept: Kept | None = None) -> Self:
         """Of a parsed document."""
         _check_format(value)
-        collection = _at("", lambda document: cls._decode(document, path, messages), value)
+        collection = _at("", lambda document: cls._decode(document, path, messages, kept), value)
         for graph in collection.graphs:
             _set_collection(graph, collection)
         return collection
 
     @classmethod
-    def _decode(cls, value: Json, path: str | None, messages: tuple[Message, ...]) -> Self:
+    def _decode(cls, value: Json, path: str | None, messages: tuple[Message, ...], kept: Kept | None) -> Self:
         model, producer, summary = value["model"], value["producer"], value["summary"]
 
         def items(key: str, kind: Callable[[Json], T], name_of: str, what: str) -> NamedItems[T]:
@@ -696,6 +727,7 @@ class CollectionData(Generic[G]):
             path,
             messages,
             value,
+            kept,
         )
 
     @property
@@ -742,7 +774,8 @@ class CollectionData(Generic[G]):
         counts = [f"{len(self.graphs)} graph{'s' if len(self.graphs) > 1 else ''}", f"{self.count_nodes()} nodes"]
         failed = len(self.failures)
         counts += [f"{failed} failed module{'s' if failed > 1 else ''}"] if failed else []
-        return printable(f"<Collection of {self.model.file}: {self.model.type}, {', '.join(counts)}>")
+        file = "" if self.model.file == "-" else f"{self.model.file}: "  # of bytes and of models in memory
+        return printable(f"<Collection of {file}{self.model.type}, {', '.join(counts)}>")
 
     def count_nodes(self) -> int:
         """Of all graphs, bodies of control flow included."""

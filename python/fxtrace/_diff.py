@@ -7,12 +7,13 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
 from ._data import Amount, Source
 from ._program import Message, run
-from ._trace import Path, check_keywords, input_argument, option_words
+from ._render import At, at_words
+from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -87,20 +88,29 @@ class Comparison:
 
 
 def diff(
-    before: Path | bytes | IO[bytes] | Collection,
-    after: Path | bytes | IO[bytes] | Collection,
+    before: ModelLike | Collection,
+    after: ModelLike | Collection,
     *,
+    at: At | None = None,
     only: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] | None = None,
     **options: Any,
 ) -> Comparison:
     """What differs between two models or collections, as `fxtrace diff` tells it.
 
-    - only, ignore: kinds of differences;
+    - before, after: each a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - at: numbers for named sizes, or the shapes of inputs, for shapes and costs: {"batch": 1, "seq": 4096};
+    - only, ignore: kinds of differences: "modules", "parameters", "weights", "nodes", "arguments", "shapes", "order", "costs",
+      "guards", "names", "sources"; the default is all but names and sources, and of weights how many differ;
     - options: the keywords of trace(), for models.
+
+    Returns a Comparison, which is true if something differs, and iterates over the differences.
+
+    Raises UsageError for wrong options, InputError for what is no model or cannot be read.
     """
     check_keywords("diff", options)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+        words += at_words(at)
         for option, kinds in (("--only", only), ("--ignore", ignore)):
             if kinds is not None:
                 words.append(f"{option}=" + (kinds if isinstance(kinds, str) else ",".join(kinds)))
@@ -109,7 +119,7 @@ def diff(
     return _comparison(json.loads(output.stdout), output.messages)
 
 
-def model_file(model: Path | bytes | IO[bytes] | Collection, name: str) -> str:
+def model_file(model: ModelLike | Collection, name: str) -> str:
     """The file of a model or collection; what is no file is written to `name`."""
     given, content = input_argument(model)
     if content is None:

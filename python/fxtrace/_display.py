@@ -1,4 +1,4 @@
-"""What a notebook shows: the graph drawn by Graphviz, or a table without it."""
+"""What str() and a notebook show: a few lines; the graph drawn by Graphviz, or a table without it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,89 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from ._data import CollectionData, GraphData
+from ._data import Amount, CollectionData, GraphData, Node
 from ._errors import Error
+from ._printable import printable
 from ._render import render, summary
+from ._tables import sizes_of
+from ._values import NodeRef, values_in
 
 MOST_BYTES = 400_000
 MOST_ROWS = 100
 SECONDS = 15
 _ELEMENTS = frozenset("svg g a title text path polygon polyline ellipse defs linearGradient stop".split())
+_KINDS = {"torchscript": "TorchScript archive", "exported_program": "exported program"}
+_LEAST_WIDTH = 100  # of a list that is cut
+
+
+def overview(collection: CollectionData[Any]) -> str:
+    """What a person wants to know first, in ten lines at most."""
+    model = collection.model
+    title = [model.type or "?", _KINDS.get(model.kind, model.kind)]
+    title += [f"method {model.method}"] if model.method != "forward" else []
+    statuses = [module.status for module in collection.modules]
+    counts = [f"{statuses.count(status):,} {status}" for status in ("traced", "leaf", "failed", "unvisited") if status in statuses]
+    lines = [
+        (model.file + ": " if model.file != "-" else "") + ", ".join(title),
+        f"graphs: {len(collection.graphs):,}, nodes: {collection.count_nodes():,}",
+        f"modules: {len(statuses):,} ({', '.join(counts)})",
+    ]
+    if failures := collection.failures:
+        lines.append("failed: " + _listed([f"{path or '(root)'}: {failure}" for path, failure in failures.items()], "; "))
+    lines += [f"{kind}s: {text}" for kind in ("parameter", "buffer") if (text := _tensors(collection, kind))]
+    if collection.graphs:
+        nodes = {node.name: node for node in collection.root}
+        lines.append("inputs: " + _listed([f"{node.target} {_value(node)}".rstrip() for node in collection.root.placeholders]))
+        used = [value.name for _, value in values_in(list(collection.root.output.args)) if isinstance(value, NodeRef)]
+        lines.append("outputs: " + _listed([_value(nodes[name]) or name for name in used if name in nodes]))
+    lines.append(_costs(collection))
+    return "\n".join(map(printable, lines))
+
+
+def _tensors(collection: CollectionData[Any], kind: str) -> str:
+    """Each tied one once."""
+    sizes = [sizes_of(each) for each in collection.parameters if each.kind == kind and each.alias_of is None]
+    totals = [sum(amount or 0 for amount in amounts) for amounts in zip(*sizes)]
+    return "{:,} elements, {:,} bytes".format(*totals) if sizes else ""
+
+
+def _value(node: Node) -> str:
+    """ "float32[batch, 3]", "int"; nothing where nothing is known."""
+    meta = node.meta
+    if meta is None or meta.shape is None:
+        return "" if meta is None else meta.dtype or meta.type or ""
+    return f"{meta.dtype or '?'}[{', '.join(map(str, meta.shape))}]"
+
+
+def _costs(collection: CollectionData[Any]) -> str:
+    cost = collection.cost
+    if cost is None or (cost.macs is None and cost.peak_bytes is None):
+        needs_shapes = collection.model.kind == "torchscript" and not collection.options.get("input")
+        return "costs: not known" + (" without shapes: trace it with input=" if needs_shapes else "")
+    left_out = sum(cost.unknown.values()) + cost.unsized
+    return f"costs: {_amount(cost.macs)} MACs, {_amount(cost.peak_bytes)} bytes of activations at a time" + (
+        f", {left_out:,} call{'s' if left_out > 1 else ''} not counted" if left_out else ""
+    )
+
+
+def _amount(amount: Amount | None) -> str:
+    if amount is None:
+        return "unknown"
+    if isinstance(amount, int):
+        return f"{amount:,}"
+    names = sorted(set(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])", amount)))
+    return amount if len(amount) <= 60 else f"(depends on {_listed(names)})"
+
+
+def _listed(texts: list[str], separator: str = ", ") -> str:
+    """As many as fit into a line, one at least."""
+    shown = 0
+    length = 0
+    while shown < len(texts) and (not shown or length + len(texts[shown]) <= _LEAST_WIDTH):
+        length += len(texts[shown]) + len(separator)
+        shown += 1
+    left_out = f"{separator}and {len(texts) - shown:,} more" if shown < len(texts) else ""
+    return separator.join(map(_cell, texts[:shown])) + left_out or "none"
 
 
 def html_of_collection(collection: CollectionData[Any]) -> str:

@@ -25,6 +25,10 @@ class UsageError(Error):
     """The options are wrong (exit code 2)."""
 
 
+class WrongModel(UsageError, TypeError):
+    """What was given as a model is none."""
+
+
 class InputError(Error):
     """A file cannot be read or is not supported, or the output cannot be written (exit code 3)."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import io
 import logging
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import fx
@@ -23,7 +24,7 @@ from ._control_flow import Body
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError, not_loaded
 from ._functions import ModelFunctions, check_callable, operator_name
-from ._leaf import RESULTS_KEY, Leaf, RootLeaf, State
+from ._leaf import RESULTS_KEY, Leaf, ProgramNodes, RootLeaf, State
 from ._tree import add_state, resolve_attribute, tensor_of_constant
 from ._values import NodeRef
 
@@ -62,10 +63,10 @@ def _quiet(*names: str) -> Iterator[None]:
 
 
 class Archive:
-    """The constants in the archive at `path`."""
+    """The constants in an archive, which is given by its path or as an open file."""
 
-    def __init__(self, path: str):
-        self._path = path
+    def __init__(self, file: str | IO[bytes]):
+        self._file = file
 
     def constant(self, constant: Constant, name: str) -> Any:
         return tensor_of_constant(constant, name, lambda record: self._record(record, name))
@@ -76,12 +77,12 @@ class Archive:
 
     def is_empty(self, record: str) -> bool:
         """What torch.export writes of a tensor that had no storage, such as one inside of a vmap."""
-        with zipfile.ZipFile(self._path) as archive:
+        with zipfile.ZipFile(self._file) as archive:
             return [item.file_size for item in self._find(archive, record)] == [0]
 
     def _record(self, record: str, name: str) -> bytes:
         """The bytes of a record such as data/constants/tensor_0; of one that torch.save wrote, those of a tensor."""
-        with zipfile.ZipFile(self._path) as archive:
+        with zipfile.ZipFile(self._file) as archive:
             found = self._find(archive, record)
             if len(found) != 1:
                 raise RebuildError(f"the archive has {[item.filename for item in found]} for record {record}")
@@ -216,7 +217,7 @@ class ProgramBuilder(Builder):
             return RootLeaf(self._program)
         if not node.program_inputs and not node.program_results and node.args:
             raise RebuildError("the collection was written by an earlier fxtrace: trace the model again")
-        leaf = Leaf(node, self._source, self._state, self._unwritten_mutations())
+        leaf = Leaf(node, self._nodes_of_source, self._state, self._unwritten_mutations)
         self._check_operators(leaf.nodes)
         return leaf.build()
 
@@ -226,6 +227,11 @@ class ProgramBuilder(Builder):
             if isinstance(node.target, (torch._ops.OpOverload, torch._ops.HigherOrderOperator)):
                 check_callable(operator_name(node.target), self.functions.libraries)
 
+    @functools.cached_property
+    def _nodes_of_source(self) -> ProgramNodes:
+        return ProgramNodes(self._source)
+
+    @functools.cached_property
     def _unwritten_mutations(self) -> dict[str, list[str]]:
         """Of functional programs: a new value's node, and what takes it on, unless a copy_ node says so."""
         if self._is_body:
@@ -290,18 +296,23 @@ class OwnModulesBuilder(ModelBuilder):
         self._compare(node, names)
         return args, kwargs
 
-    def _compare(self, node: Node, names: Sequence[str] | None) -> None:
-        """On random values: the module and the operations that the file has for this call."""
-        if self._load is None:
-            raise RebuildError(f"only the file tells what {node.target} takes and gives: archive=PATH")
+    @functools.cached_property
+    def _program_and_state(self) -> tuple[ProgramNodes, State]:
+        """Those of the file, with the values that the caller's model has."""
+        assert self._load is not None
         program = self._load()
         state = State.of_program(program)
         for name, value in self._model.state_dict(keep_vars=True).items():
             if name in state.values:
                 state.values[name] = value
         source: Any = without_tokens(program.graph_module)
-        source = getattr(source, self._body) if self._body else source
-        leaf = Leaf(node, source, state, {})
+        return ProgramNodes(getattr(source, self._body) if self._body else source), state
+
+    def _compare(self, node: Node, names: Sequence[str] | None) -> None:
+        """On random values: the module and the operations that the file has for this call."""
+        if self._load is None:
+            raise RebuildError(f"only the file tells what {node.target} takes and gives: archive=PATH")
+        leaf = Leaf(node, *self._program_and_state, {})
         own = resolve_attribute(self._model, node.target)
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
 from ._data import parse
+from ._memory import Kept, kept
 from ._program import run, warn_of
-from ._trace import Path, check_keywords, input_argument, option_words
+from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
 def extract(
-    model: Path | bytes | IO[bytes] | Collection,
-    *,
+    model: ModelLike | Collection,
     module: str | None = None,
+    *,
     call: int | None = None,
     start: str | Iterable[str] = (),
     end: str | Iterable[str] = (),
@@ -24,10 +25,15 @@ def extract(
 ) -> Collection:
     """A part of a model or collection, as `fxtrace extract` makes it.
 
-    - module, call: a call of a module;
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - module, call: a call of a module, by its path and number, the first from 1;
     - start, end: names of nodes, --from and --to on the command line;
     - graph: the module in whose graph these are, the root by default;
     - options: the keywords of trace(), for a model.
+
+    Returns a Collection with the part as its graph, whose graph_module() takes modules and parameters from the same model.
+
+    Raises UsageError for wrong options and for what is not there, InputError for what is no model or cannot be read.
     """
     check_keywords("extract", options)
     name, content = input_argument(model)
@@ -40,7 +46,11 @@ def extract(
                 words += [option, each]
         output = run("extract", "-f", "json", *words, name, stdin=content)
     warn_of(output.messages, stacklevel=3)
-    return Collection.from_json(parse(output.stdout), _model_file(model), output.messages)
+    return Collection.from_json(parse(output.stdout), _model_file(model), output.messages, _kept(model))
+
+
+def _kept(model: Any) -> Kept | None:
+    return model._kept if isinstance(model, Collection) else kept(model)
 
 
 def _model_file(model: Any) -> str | None:

@@ -47,7 +47,8 @@ def is_callable(target: str, libraries: Iterable[str] = ()) -> bool:
 
 def operator_name(function: torch._ops.OpOverload | torch._ops.HigherOrderOperator) -> str:
     """As targets of nodes have it: "aten.add.Tensor", "higher_order.cond"."""
-    return f"higher_order.{function.name()}" if isinstance(function, torch._ops.HigherOrderOperator) else str(function)
+    named: Any = function
+    return f"higher_order.{named.name()}" if isinstance(function, torch._ops.HigherOrderOperator) else str(function)
 
 
 def check_callable(target: str, libraries: Iterable[str] = ()) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any
 
 import torch
 from torch import fx
@@ -50,6 +50,9 @@ def _rebuilt(
     elif archive is None and collection is not None:
         archive = collection.path
     path = None if archive is None else os.fspath(archive)
+    kept = collection._kept if collection is not None and path is None else None
+    if model is None and kept is not None:
+        model = kept.model
     if model is None and path is None:
         raise RebuildError("say what the modules and parameters come from: graph_module(MODEL), the model or its file")
     if model is None and not os.path.isfile(str(path)):
@@ -57,23 +60,36 @@ def _rebuilt(
     kind = collection.model.kind if collection is not None else None
     if model is None and kind == "exported_program":
         model = _exported.load(str(path), _model_name(collection))
+    file: str | IO[bytes] | None = kept.file() if kept is not None and _has_records(graph) else path
     if arguments and (kind != "exported_program" or not isinstance(model, torch.nn.Module)):
         raise RebuildError("arguments= is for modules of yours in the graph of an exported program: graph_module(MODEL, arguments=...)")
     if isinstance(model, torch.export.ExportedProgram):
         if kind == "torchscript":
             raise RebuildError("this graph is of a TorchScript archive, and the model an exported program")
-        program_archive = _exported.Archive(path) if path else None
+        program_archive = _exported.Archive(file) if file else None
         module = _checking(_exported.ProgramBuilder(model, program_archive, functions=functions), check).build(graph)
         return module, model.call_spec.in_spec if graph.signature is not None else None
     if model is None:
         model = _torchscript.load(str(path))
     if not isinstance(model, torch.nn.Module):
         raise RebuildError(f"the model is no module and no exported program, but of {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        model = _torchscript.with_callable_parts(model)
     if kind == "exported_program":
-        load = None if path is None else functools.cache(lambda: _exported.load(path, _model_name(collection)))
-        constants = None if path is None else _exported.Archive(path)
+        load: Callable[[], torch.export.ExportedProgram] | None = None
+        if path is not None:
+            load = functools.cache(lambda: _exported.load(path, _model_name(collection)))
+        elif kept is not None and isinstance(program := kept.model, torch.export.ExportedProgram):
+            load = lambda: program  # noqa: E731
+        constants = None if file is None else _exported.Archive(file)
         return _checking(_exported.OwnModulesBuilder(model, constants, functions, load, arguments), check).build(graph), None
-    return _checking(ModelBuilder(model, _torchscript.Archive(path) if path else None, functions), check).build(graph), None
+    return _checking(ModelBuilder(model, _torchscript.Archive(file) if file else None, functions), check).build(graph), None
+
+
+def _has_records(graph: GraphData) -> bool:
+    """Whether the collection leaves values of constants to the model's file."""
+    constants = graph.constants.values()
+    return any(each.record is not None for each in constants) or any(map(_has_records, graph.subgraphs.values()))
 
 
 def _model_name(collection: CollectionData[Any] | None) -> str:

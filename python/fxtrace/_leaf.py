@@ -159,6 +159,15 @@ def operation(node: fx.Node) -> fx.Node:
     return _args(node)[0] if node.target is operator.getitem else node
 
 
+class ProgramNodes:
+    """The nodes of a program's graph, by name and by their place in it."""
+
+    def __init__(self, module: fx.GraphModule):
+        self.module = module
+        self.by_name = nodes_by_name(module)
+        self.places = {node: place for place, node in enumerate(module.graph.nodes)}
+
+
 class Leaf:
     """The nodes of a program's graph that a node of the rebuilt graph stands for, as one module.
 
@@ -166,22 +175,25 @@ class Leaf:
     name of the node with the new value, and the qualified names of what changes.
     """
 
-    def __init__(self, call: Node, graph_module: fx.GraphModule, state: State, mutations: dict[str, list[str]]):
+    def __init__(self, call: Node, program: ProgramNodes, state: State, mutations: dict[str, list[str]]):
         self.call = call
-        self.source = graph_module
+        self.source = program.module
         self.state = state
-        self.by_name = by_name = nodes_by_name(graph_module)
+        self.by_name = by_name = program.by_name
         named = (*call.program_nodes, *(place.value for place in (*call.program_inputs, *call.program_results)))
         unknown = [name for name in named if name not in by_name]
         if unknown:
             raise RebuildError(f"the program has no nodes {unknown}")
         listed = [operation(by_name[name]) for name in call.program_nodes]
-        inside = set(listed)
-        for node in graph_module.graph.nodes:  # results of operators with several are nodes of their own
-            if node.target is operator.getitem and _args(node)[0] in inside:
-                inside.add(node)
-        self.nodes = [node for node in graph_module.graph.nodes if node in inside]
-        if [node for node in self.nodes if node in listed] != listed:
+        known = set(listed)
+        inside, added = set(listed), list(listed)
+        while added:  # results of operators with several are nodes of their own
+            node = added.pop()
+            results = [user for user in node.users if user.target is operator.getitem and _args(user)[0] is node]
+            added += [each for each in results if each not in inside]
+            inside.update(results)
+        self.nodes = sorted(inside, key=program.places.__getitem__)
+        if [node for node in self.nodes if node in known] != listed:
             raise RebuildError(f"{list(call.program_nodes)} is not the program's order")
         self.writes = [(node, target) for node in self.nodes for target in mutations.get(node.name, ())]
         self.inputs = {by_name[place.value]: place.path for place in call.program_inputs}

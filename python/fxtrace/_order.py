@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
+from ._data import Amount
 from ._program import Message, run
-from ._trace import Path, check_keywords, input_argument, option_words
+from ._render import At, at_words
+from ._trace import ModelLike, check_keywords, input_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class UsedModule:
     parameters: int  # elements
     parameter_bytes: int
     calls: tuple[Call, ...]  # none where it is never called
+    macs: Amount | None = None  # with `at`: of all calls, submodules included; None where it is not known
 
     @property
     def first(self) -> Call | None:
@@ -95,19 +98,28 @@ class Order:
 
 
 def order(
-    model: Path | bytes | IO[bytes] | Collection,
+    model: ModelLike | Collection,
     *,
+    at: At | None = None,
     buckets: int | str | None = None,
     **options: Any,
 ) -> Order:
     """The order in which a model or collection uses its modules and parameters, as `fxtrace order` tells it.
 
-    - buckets: also groups the parameters into buckets of at most that size: 25_000_000 or "25MiB";
+    - model: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
+    - at: numbers for named sizes, or the shapes of inputs: {"batch": 1, "seq": 4096};
+    - buckets: also groups the parameters into buckets of at most that size in bytes: 25_000_000 or "25MiB";
     - options: the keywords of trace(), for a model.
+
+    Returns an Order: modules and parameters in the order of their first use, those that are never used, and what FSDP2 would
+    shard and prefetch. Sizes of parameters are elements (`parameters`) and bytes.
+
+    Raises UsageError for wrong options, InputError for what is no model or cannot be read.
     """
     check_keywords("order", options)
     name, content = input_argument(model)
     with option_words(options, name if content is None else content) as words:
+        words += at_words(at)
         if buckets is not None:
             words.append(f"--buckets={buckets}")
         output = run("order", "--json", *words, name, stdin=content)

@@ -13,6 +13,7 @@ from ._errors import Error, FxtraceWarning, InputError, InternalError, ProgramNo
 STRICT_FAILED = 4
 NOT_EQUAL = 1  # of verify alone
 BROKEN = 1  # of check alone
+NOT_ALL_READ = 1  # of catalog alone, with --strict
 
 
 class Message(NamedTuple):

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, Union
 
 from ._data import CollectionData, GraphData, parse
-from ._errors import Error
-from ._program import run, warn_of
+from ._errors import Error, UsageError
+from ._program import Message, Output, run, warn_of
 
 C = TypeVar("C", bound=CollectionData[Any])
+At = Union[Mapping[str, "int | Sequence[int]"], str, Iterable[str]]
+
+
+class Summary(dict[str, Any]):
+    """The document of `fxtrace summary --json`, and what the program said in `messages`."""
+
+    messages: tuple[Message, ...] = ()
+
+
+def at_words(at: At | None) -> list[str]:
+    """--at, of names of sizes and sizes of inputs."""
+    if at is None:
+        return []
+    try:
+        given = [at] if isinstance(at, str) else at
+        texts = [f"{name}={_sizes(size)}" for name, size in given.items()] if isinstance(given, Mapping) else list(given)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError
+    except TypeError:
+        raise UsageError(f"at takes a dict of integers and shapes, not {at!r:.80}") from None
+    return [f"--at={text}" for text in texts]
+
+
+def _sizes(size: Any) -> str:
+    shape = getattr(size, "shape", size)
+    return f"[{','.join(map(str, shape))}]" if isinstance(shape, Sequence) and not isinstance(shape, str) else str(size)
 
 
 def picture_options(
+    at: At | None,
     depth: int | None,
     focus: str | None,
     fold: bool,
@@ -22,6 +48,7 @@ def picture_options(
     order: bool,
     max_label: int | None,
 ) -> Iterator[str]:
+    yield from at_words(at)
     values = (("--depth", depth), ("--focus", focus), ("--max-label", max_label))
     yield from (f"{name}={value}" for name, value in values if value is not None)
     flags = (
@@ -40,13 +67,29 @@ def render(collection: CollectionData[Any], format: str, *options: str) -> bytes
 def run_passes(collection: C, names: Iterable[str]) -> C:
     output = run("render", "-", "--format=json", *(f"--pass={name}" for name in names), stdin=collection._content())
     warn_of(output.messages, stacklevel=4)
-    return type(collection).from_json(parse(output.stdout), collection.path, output.messages)
+    return type(collection).from_json(parse(output.stdout), collection.path, output.messages, collection._kept)
 
 
-def summary(collection: CollectionData[Any], *options: str) -> dict[str, Any]:
-    output = run("summary", "-", "--json", *options, stdin=collection._content())
-    found: dict[str, Any] = json.loads(output.stdout)
+def summary_words(
+    at: At | None, columns: str | Iterable[str], depth: int | None, fold: bool, sort: str | None
+) -> list[str]:
+    values = {
+        "columns": (columns if isinstance(columns, str) else ",".join(columns)) or None,
+        "depth": depth,
+        "sort": sort,
+    }
+    words = [f"--{name}={value}" for name, value in values.items() if value is not None]
+    return [*at_words(at), *words, *(["--fold"] if fold else [])]
+
+
+def summary_of(output: Output) -> Summary:
+    found = Summary(parse(output.stdout))
+    found.messages = output.messages
     return found
+
+
+def summary(collection: CollectionData[Any], *options: str) -> Summary:
+    return summary_of(run("summary", "-", "--json", *options, stdin=collection._content()))
 
 
 def text_of_graph(graph: GraphData) -> str:

@@ -146,8 +146,23 @@ class GraphCode(fx.graph.CodeGen):
         return code
 
 
+class KeywordTracer(fx.Tracer):
+    """With which torch.fx traces a module that was pickled: the graph that it makes gets the code of the module's own."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> fx.Graph:
+        graph = super().trace(*args, **kwargs)
+        set_code(graph, {})
+        return graph
+
+
+def set_tracer(graph: fx.Graph) -> None:
+    if _keyword_paths(graph.nodes):
+        graph._tracer_cls = KeywordTracer
+
+
 def set_code(graph: fx.Graph, classes: dict[str, Any]) -> None:
     """Leaves torch.fx its own code where that can write the graph."""
+    set_tracer(graph)
     if classes or _keyword_paths(graph.nodes):
         code = GraphCode()
         code.classes = classes

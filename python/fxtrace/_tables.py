@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._data import CollectionData, GraphData, Node
+from ._data import CollectionData, GraphData, Node, Parameter
 from ._errors import UsageError
 from ._paths import parent_of
 from ._render import summary
@@ -132,21 +132,26 @@ def _parameter_rows(collection: CollectionData[Any]) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for parameter in collection.parameters:
         name, shape = parameter.name, parameter.shape
-        elements = None if shape is None else math.prod(shape)
-        if parameter.stored and parameter.type:
-            elements = sum(math.prod(part.shape) for part in parameter.stored)
-        parts = [(part.shape, part.dtype) for part in parameter.stored] or [(shape or (), parameter.dtype or "")]
-        sizes = [_bytes_of(*part) for part in parts]
-        size = None if shape is None or None in sizes else sum(each or 0 for each in sizes)
         device = None if shape is None else parameter.device or "cpu"
         rows.append(
             (
                 *(name, parameter.kind, parent_of(name), shape, parameter.dtype, device, parameter.alias_of),
-                *(elements, size),
+                *sizes_of(parameter),
                 *(name not in unused, order.get(parameter.alias_of or name)),
             )
         )
     return rows
+
+
+def sizes_of(parameter: Parameter) -> tuple[int | None, int | None]:
+    """Elements and bytes, as far as they are known."""
+    shape = parameter.shape
+    elements = None if shape is None else math.prod(shape)
+    if parameter.stored and parameter.type:
+        elements = sum(math.prod(part.shape) for part in parameter.stored)
+    parts = [(part.shape, part.dtype) for part in parameter.stored] or [(shape or (), parameter.dtype or "")]
+    sizes = [_bytes_of(*part) for part in parts]
+    return elements, None if shape is None or None in sizes else sum(each or 0 for each in sizes)
 
 
 def _forward_order(collection: CollectionData[Any]) -> list[str]:

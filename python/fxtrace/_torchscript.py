@@ -8,7 +8,7 @@ import io
 import os
 import zipfile
 from collections.abc import Iterable
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -34,6 +34,15 @@ def load(path: str | os.PathLike[str]) -> torch.jit.ScriptModule:
     return model
 
 
+def with_callable_parts(model: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
+    """Modules inside of what torch.jit.trace gives cannot be called; as it is loaded, over the same tensors, they can."""
+    modules: Iterable[Any] = model.modules()
+    if not any(type(module) is torch.jit._trace.TracedModule for module in modules):
+        return model
+    wrap: Any = torch.jit._recursive.wrap_cpp_module
+    return wrap(model._c)  # type: ignore[no-any-return]
+
+
 def has_forward(module: torch.jit.ScriptModule) -> bool:
     """Not of those with overloads of it, such as nn.LSTM."""
     methods: Any = module._c
@@ -50,10 +59,10 @@ _HOLDER_PICKLE = b"\x80\x02c__torch__\nHolder\n)\x81}b."
 
 
 class Archive:
-    """The constants of the code of the archive at `path`."""
+    """The constants of the code of an archive, which is given by its path or as an open file."""
 
-    def __init__(self, path: str):
-        self._path = path
+    def __init__(self, file: str | IO[bytes]):
+        self._file = file
 
     def constant(self, constant: Constant, name: str) -> Any:
         if constant.index is not None:
@@ -61,7 +70,9 @@ class Archive:
         return tensor_of_constant(constant, name, lambda record: bytes(self._reader().get_record(record)))
 
     def _reader(self) -> Any:
-        return torch._C.PyTorchFileReader(self._path)
+        if not isinstance(self._file, str):
+            self._file.seek(0)
+        return torch._C.PyTorchFileReader(self._file)
 
     def _object(self, index: int, type_name: str) -> Any:
         """A script object: TorchScript itself reads it, for a module that returns one."""

@@ -11,12 +11,16 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, Literal, Union
+from typing import IO, TYPE_CHECKING, Any, Literal, Union
 
 from ._collection import Collection
 from ._data import parse
 from ._errors import Error, InputError, UsageError
+from ._memory import kept, saved, wrong_model
 from ._program import STRICT_FAILED, run, warn_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 class ModulesFailed(Error):
@@ -29,6 +33,8 @@ PH = "$PH"  # inside a concrete value: what stays an input
 
 Texts = Union[str, Iterable[str]]
 Path = Union[str, "os.PathLike[str]"]
+# A file's path, its bytes, an open file, or what torch has in memory.
+ModelLike = Union[Path, bytes, IO[bytes], "torch.jit.ScriptModule", "torch.export.ExportedProgram"]
 Range = Union[str, int, "tuple[int | None, int | None]"]
 
 
@@ -222,28 +228,28 @@ def check_keywords(function: str, options: Mapping[str, Any], without: Iterable[
         raise TypeError(f"{function}() got an unexpected keyword argument '{min(unknown)}'")
 
 
-def model_argument(path: Path | bytes | IO[bytes]) -> tuple[str, bytes | None]:
+def model_argument(model: ModelLike) -> tuple[str, bytes | None]:
     """The MODEL of the command line, and what comes from stdin."""
-    if isinstance(path, bytes):
-        return "-", path
-    if isinstance(path, (str, os.PathLike)):
-        name = os.fspath(path)
+    if isinstance(model, bytes):
+        return "-", model
+    if isinstance(model, (str, os.PathLike)):
+        name = os.fspath(model)
         return ("./" + name if name.startswith("-") else name), None  # neither stdin nor an option
-    if not hasattr(path, "read"):
-        raise UsageError(
-            f"a model is given by its file, not as {type(path).__name__}",
-            ["torch.export.save and torch.jit.save write files"],
-        )
-    return "-", path.read()
+    if (content := saved(model)) is not None:
+        return "-", content
+    read = getattr(model, "read", None)
+    if not callable(read):
+        raise wrong_model(model)
+    return "-", read()
 
 
-def input_argument(model: Path | bytes | IO[bytes] | Collection) -> tuple[str, bytes | None]:
+def input_argument(model: ModelLike | Collection) -> tuple[str, bytes | None]:
     """model_argument(), for what may be a collection too."""
     return ("-", model._content()) if isinstance(model, Collection) else model_argument(model)
 
 
 def trace(
-    path: Path | bytes | IO[bytes],
+    path: ModelLike,
     *,
     method: str | None = None,
     model: str | None = None,
@@ -274,7 +280,11 @@ def trace(
     max_time: int | None = None,
     no_isolation: bool = False,
 ) -> Collection:
-    """Traces the model in a file into torch.fx graphs, as `fxtrace trace` does; `path` may be an open file or bytes.
+    """Traces a model into torch.fx graphs, as `fxtrace trace` does.
+
+    `path` is the model's file, an open file or its bytes; or an ExportedProgram or ScriptModule, which torch.export.save or
+    torch.jit.save writes into memory, weights included, and from which graph_module() takes modules and parameters. Of a module
+    of yours make one first: torch.export.export(model, args) or torch.jit.script(model).
 
     The keywords are the options of the command line, which `fxtrace trace --help` explains, with these values:
 
@@ -289,15 +299,19 @@ def trace(
       op_library does;
     - passes is --pass.
 
-    What the program says is in `messages` of the result; its warnings, and that modules failed, are warnings of
-    Python too (FxtraceWarning). Errors are UsageError, InputError, InternalError, and with strict=True ModulesFailed.
+    Returns a Collection of graphs, the root's first. Shapes of nodes are tuples of numbers and, for named sizes, of
+    expressions: (1, "2*seq", 64). Costs are multiply-accumulates (macs) and bytes of one run. What the program says is in
+    `messages`; its warnings, and that modules failed, are warnings of Python too (FxtraceWarning).
+
+    Raises UsageError for wrong options (a TypeError too for what is no model), InputError for a file that cannot be read or is
+    not supported, ModulesFailed with strict=True, InternalError for a defect of fxtrace, and ProgramNotFound.
     """
     options = {name: value for name, value in locals().items() if name != "path"}
     name, content = model_argument(path)
     with option_words(options, name if content is None else content) as words:
         output = run("trace", "--format=json", *words, name, stdin=content)
     file = None if content is not None else os.path.abspath(name)
-    collection = Collection.from_json(parse(output.stdout), file, output.messages)
+    collection = Collection.from_json(parse(output.stdout), file, output.messages, kept(path))
     if output.exit_code == STRICT_FAILED:
         raise _modules_failed(collection)
     warn_of(output.messages, stacklevel=3)

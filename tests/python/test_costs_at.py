@@ -73,6 +73,10 @@ def net(tmp_path_factory):
     return folder
 
 
+def page_data(page) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S)[1])
+
+
 def test_commands(program, net, tmp_path):
     path, script = str(net / "net.pt2"), str(net / "net.pt")
     at = ("--at", "x=5x3x31x40")
@@ -96,7 +100,12 @@ def test_commands(program, net, tmp_path):
         assert diff["before"]["macs"] == diff["after"]["macs"] == macs and diff["equal"]
     page = tmp_path / "page.html"
     program.stdout("render", path, *at, "-o", str(page))
-    assert "s77" not in re.sub(r"<style.*?</style>", "", page.read_text(), flags=re.S).split('"guards"')[0][-100:]
+    data = page_data(page)
+    assert f"[{macs}," in json.dumps(data["costs"], separators=(",", ":"))
+    assert {"[5, 3, 31, 40]"} <= set(data["texts"]) and not [text for text in data["texts"] if names[0] in text]
+    program.stdout("render", path, "-o", str(page))
+    data = page_data(page)
+    assert any(str(cost[0]).startswith(f"{names[0]}·") for cost in data["costs"])
     saved = tmp_path / "saved.json"
     program.stdout("trace", path, "--no-default-leaves", "-o", str(saved))
     assert summarize(program, str(saved), *at)["totals"]["macs"] == macs

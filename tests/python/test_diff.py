@@ -258,6 +258,8 @@ def rename_module(rng, collection, graph):
             for entry in execution["module_param_usage"]:
                 entry["module"] = moved(entry["module"])
                 entry["uses"] = [{"module": moved(use["module"]), "params": [moved(name) for name in use["params"]]} for use in entry["uses"]]
+            for call in execution.get("call_values", ()):
+                call["module"] = moved(call["module"])
 
     for each in every_graph(collection["graphs"]):
         rename(each)

@@ -6,7 +6,7 @@ import json
 import os
 import random
 import re
-from typing import Any
+from typing import Any, Dict, List, NamedTuple, Optional
 
 import fxtrace
 import harness
@@ -268,6 +268,69 @@ def test_python(program, monkeypatch):
         fxtrace.extract(path, module="stage.frist")
     with pytest.raises(TypeError, match="'nothing'"):
         fxtrace.extract(path, module="stage", nothing=1)
+
+
+class Pair(NamedTuple):
+    logits: torch.Tensor
+    hidden: torch.Tensor
+
+
+class Attend(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = torch.nn.Linear(4, 4)
+
+    def forward(self, query: torch.Tensor, mask: Optional[torch.Tensor], scale: float, past: List[torch.Tensor]) -> Pair:
+        hidden = self.project(query)
+        if mask is not None:
+            hidden = hidden * mask
+        return Pair(past[1] - hidden * scale, hidden)
+
+
+class Merge(torch.nn.Module):
+    def forward(self, pair: Pair) -> Dict[str, torch.Tensor]:
+        return {"sum": pair.logits + pair.hidden, "product": pair.logits * pair.hidden}
+
+
+class Named(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend, self.merge = Attend(), Merge()
+
+    def forward(self, x: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+        first = self.attend(x, query, 2.0, [x, query.relu()])
+        merged = self.merge(first)
+        second = self.attend(merged["sum"], x, 0.5, [query, merged["product"]])
+        return second.logits
+
+
+def test_names_of_a_module(program, tmp_path):
+    """The signature of a part is that of the module's code, and it computes the same by name."""
+    path = str(tmp_path / "named.pt")
+    scripted = torch.jit.script(Named())
+    scripted.save(path)
+    saved = tmp_path / "named.json"
+    program.stdout("trace", path, "-o", str(saved))
+    x, mask, past = torch.rand(3, 4), torch.rand(3, 4), torch.rand(3, 4)
+
+    def part_of(*words: str) -> Any:
+        part = program.stdout("extract", path, *words)
+        assert program.stdout("extract", str(saved), *words) == part
+        program.validate(json.loads(part))
+        return fxtrace.Collection.from_json(json.loads(part), path)
+
+    for call in ("1", "2"):
+        part = part_of("attend", "--call", call)
+        # The list's other item is not used.
+        assert [node.target for node in part.root if node.op == "placeholder"] == ["query", "mask", "past_1"]
+        scale = 2.0 if call == "1" else 0.5
+        got = part.graph_module()(query=x, mask=mask, past_1=past)
+        want = scripted.attend(x, mask, scale, [x, past])
+        assert torch.equal(got.logits, want.logits) and torch.equal(got.hidden, want.hidden)
+    merged = part_of("merge").graph_module()(pair_logits=x, pair_hidden=mask)
+    assert list(merged) == ["sum", "product"] and torch.equal(merged["product"], x * mask)
+    leaf = part_of("attend.project", "--call", "2")
+    assert [node.target for node in leaf.root if node.op == "placeholder"] == ["input"]
 
 
 @pytest.mark.parametrize("command", [("extract", "--to", "output"), ("extract", "--module", "a"), ("order", "--json"), ("order", "--fsdp2")])

@@ -347,6 +347,8 @@ def test_legend_and_panels_cover_nothing(nested):
         place = {name: nested.page.locator(name).bounding_box() for name in ("#stage", "#legend")}
         stage = place["#stage"]
         assert place["#legend"]["y"] >= stage["y"] + stage["height"] - 1
+        # All of the legend is there to be seen.
+        assert nested.page.evaluate("(([box]) => box.scrollWidth <= box.clientWidth)(document.querySelectorAll('#legend'))")
         assert stage["width"] >= (width * 0.9 if width <= 600 else 400) and stage["height"] > 500
     assert not nested.page.is_visible("#side") and not nested.page.is_visible("#details")
     nested.page.click("#tree-button")

@@ -213,13 +213,6 @@ def test_names_that_look_like_options(tmp_path, monkeypatch):
         (SCRIPTED, {"dim": {"x": (1, 2, 3)}}, fxtrace.UsageError, "dim takes", ""),
         (SCRIPTED, {"leaf": "a\0b"}, fxtrace.UsageError, "null byte", ""),
         (b"", {}, fxtrace.InputError, "empty", ""),
-        (
-            4,
-            {},
-            fxtrace.UsageError,
-            "a model is given by its file, not as int",
-            "torch.export.save and torch.jit.save write files",
-        ),
     ],
 )
 def test_errors(path, options, kind, text, hint):
@@ -546,7 +539,7 @@ def test_nothing_that_is_shown_moves_the_cursor():
             module["failure"]["message"] = evil
     collection = fxtrace.load(document)
     node = collection.root["stem"]
-    shown = [repr(collection), repr(collection.root), repr(node), repr(node.args), repr(node.scope), str(node.source)]
+    shown = [*str(collection).split("\n"), repr(collection), repr(collection.root), repr(node), repr(node.args), repr(node.scope), str(node.source)]
     shown += [repr(collection.modules[0]), str(collection.failures["gate"]), repr(collection.failures["gate"])]
     for use in (
         lambda: collection.graph_module(FAILING),
@@ -583,7 +576,7 @@ def test_texts_are_the_programs(program):
         path = os.path.join(harness.SAMPLES, name)
         collection = quiet_trace(path)
         text = program.stdout("trace", path, "-f", "text").decode()
-        assert str(collection) == text
+        assert collection.render("text") == text
         shown = [str(graph) for graph in collection]
         assert text.endswith("".join(part + "\n" for part in shown))
         for graph in collection:
@@ -602,6 +595,29 @@ def test_texts_are_the_programs(program):
     assert collection.render("json").encode() == program.stdout("trace", path)
     with pytest.raises(fxtrace.UsageError):
         collection.render("jpeg")
+
+
+def test_a_collection_at_a_glance():
+    assert str(quiet_trace(EXPORTED)).splitlines() == [
+        "nested_exported.pt2: nets.nested.Net, exported program",
+        "graphs: 1, nodes: 16",
+        "modules: 12 (5 traced, 7 leaf)",
+        "parameters: 251 elements, 1,004 bytes",
+        "inputs: x float32[2, 4]",
+        "outputs: float32[2, 3]",
+        "costs: 368 MACs, 224 bytes of activations at a time",
+    ]
+    lines = str(quiet_trace(FAILING)).splitlines()
+    assert lines[1:3] == ["graphs: 7, nodes: 36", "modules: 17 (6 traced, 7 leaf, 3 failed, 1 unvisited)"]
+    assert lines[3].startswith("failed: outer: the length of a loop depends on an input: ")
+    assert lines[3].endswith(" (nets/control_flow.py:89); and 2 more")
+    assert lines[-1] == "costs: not known without shapes: trace it with input="
+    assert "inputs: x float32[s19, 4], pairs float32[s19*2, 4]" in str(fxtrace.trace(DIMENSIONS))
+    with open(EXPORTED, "rb") as file:  # which has no name
+        assert str(fxtrace.trace(file)).startswith("nets.nested.Net, exported program\n")
+    for name in GOLDENS:
+        text = str(fxtrace.load(json.loads(golden.Case.read(name).stdout)))
+        assert len(text.splitlines()) <= 10 and max(map(len, text.splitlines())) < 500, text
 
 
 def test_passes(program):
@@ -923,6 +939,12 @@ def test_users_see_types(tmp_path):
         "shape = collection.root[0].shape\n"
         "if shape is not None: sizes: tuple[int | str, ...] = shape\n"
         "out = collection.graph_module('m.pt')(1)\n"
+        "macs: object = fxtrace.summary('m.pt', at={'b': 1, 'x': (1, 3)}, sort='macs')['totals']\n"
+        "rows: list[tuple[str]] = fxtrace.catalog(['m.pt'], 'c.sqlite').execute('SELECT path FROM models').fetchall()\n"
+        "import fxtrace.catalog\n"
+        "tables = fxtrace.catalog.rows('m.pt')\n"
+        "import torch\n"
+        "def of_program(program: torch.export.ExportedProgram) -> bool: return bool(fxtrace.check(program))\n"
     )
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
@@ -930,9 +952,10 @@ def test_users_see_types(tmp_path):
         "fxtrace.trace('m.pt', hooks='jump')\n"
         "fxtrace.trace('m.pt', leafs='a')\n"
         "number: int = fxtrace.load('c.json').root[0].name\n"
+        "fxtrace.summary('m.pt', sort='size')\n"
     )
     options = ["--strict", "--python-version", "3.10", "--cache-dir", os.path.join(harness.ROOT, "build", "mypy")]
     done = run_python("-m", "mypy", *options, str(right), MYPYPATH=harness.PACKAGE)
     assert done.returncode == 0, done.stdout
     done = run_python("-m", "mypy", *options, str(wrong), MYPYPATH=harness.PACKAGE)
-    assert [line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line] == ["2", "3", "4"], done.stdout
+    assert [line.split(":")[1] for line in done.stdout.splitlines() if "error:" in line] == ["2", "3", "4", "5"], done.stdout

@@ -99,6 +99,36 @@ def files(tmp_path_factory):
     return made
 
 
+def test_weights_are_compared(program, tmp_path):
+    """By their bytes and by what they are quantized with, by tensor and by channel."""
+    model = eager()
+    one, same, other = (str(tmp_path / f"{name}.pt") for name in ("one", "same", "other"))
+    save(model, "script", one, X)
+    save(model, "script", same, X)
+
+    def compared(after: str) -> tuple[dict, set]:
+        answer = json.loads(program.stdout("diff", one, after, "--only", "weights", "--json"))
+        return answer["weights"], {each["subject"] for module in answer["modules"] for each in module["differences"]}
+
+    counts, differing = compared(same)
+    assert counts["compared"] >= 2 and counts["differ"] == counts["not_compared"] == 0 and not differing
+    layers = [(path, layer) for path, layer in model.named_modules() if hasattr(layer, "set_weight_bias") and hasattr(layer, "scale")]
+    for path, layer in layers:
+        weight, bias = layer.weight(), layer.bias()
+        scales, zeros = weight.q_per_channel_scales(), weight.q_per_channel_zero_points()
+        by_channel = torch._make_per_channel_quantized_tensor(weight.int_repr(), scales * 2, zeros, weight.q_per_channel_axis())
+        by_tensor = [torch._make_per_tensor_quantized_tensor(weight.int_repr(), scale, 0) for scale in (0.25, 0.5)]
+        for before, after in ((weight, by_channel), by_tensor):
+            layer.set_weight_bias(before, bias)
+            save(model, "script", one, X)
+            layer.set_weight_bias(after, bias)
+            save(model, "script", other, X)
+            counts, differing = compared(other)
+            assert counts["differ"] == 1 and counts["not_compared"] == 0, (path, counts)
+            assert all(name.startswith(path) for name in differing)
+        layer.set_weight_bias(weight, bias)
+
+
 def macs_of(model: nn.Module, *inputs: torch.Tensor) -> int:
     with FlopCounterMode(display=False) as counter:
         model(*inputs)

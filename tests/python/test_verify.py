@@ -600,6 +600,10 @@ def test_profile(program, archives):
     assert lines[2].split() == ["Module", "Type", "Params", "MACs", "Time", "Share", "Memory", "FLOP/s"]
     assert lines[3].split()[:4] == ["(root)", "Net", "20", "32"]
     assert "100.0 %" in lines[3]
+    # The median of as many runs as are asked for, behind some that are not measured.
+    for runs in (2, 5):
+        measured = json.loads(verify(program, model, "--profile", "--runs", str(runs), "--json").stdout)["profile"]
+        assert measured["runs"] == runs and 0 < measured["modules"][0]["seconds"]
 
 
 def test_profile_folds_equal_blocks(program, tmp_path):

@@ -363,13 +363,13 @@ TEST_CASE("check: limits", "[check]") {
   CHECK(macs("1000", {}, 1'000).empty());
   CHECK(macs("1001", {}, 1'000) == Lines{"MACs: 1,001, the limit is 1,000"});
   CHECK(macs("4*b", {"2 <= b <= 64"}, 256).empty());
-  CHECK(macs("4*b", {"2 <= b <= 64"}, 255) == Lines{"MACs: b*4 (b: 2..64), up to 256, the limit is 255"});
+  CHECK(macs("4*b", {"2 <= b <= 64"}, 255) == Lines{"MACs: b·4 (b: 2..64), up to 256, the limit is 255"});
   CHECK(macs("4*b", {"b >= 2"}, 7) ==
-        Lines{"MACs: b*4 (b: 2..), which is more for all sizes, the limit is 7"});
+        Lines{"MACs: b·4 (b: 2..), which is more for all sizes, the limit is 7"});
   CHECK(
       macs("4*b", {"b >= 2"}, 8) ==
       Lines{
-          "? cannot tell: MACs: b*4 (b: 2..) has no largest value (--dim gives a dimension a range), the limit is 8"});
+          "? cannot tell: MACs: b·4 (b: 2..) has no largest value (--dim gives a dimension a range), the limit is 8"});
   CHECK(told(with_cost("1", {}), limit_rule(RuleKind::kMaxPeak, 6)) ==
         Lines{"activations at a time: 7 bytes, the limit is 6 bytes"});
   GraphCollection partial = with_cost("5", {});

@@ -79,7 +79,7 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
     const char* message;
   };
   const Case cases[] = {
-      {"{\n  \"format\"", "[{\n  \"format\"", "x.json:92:1: invalid JSON"},
+      {"{\n  \"format\"", "[{\n  \"format\"", "x.json:105:1: invalid JSON"},
       {"fxtrace.graph_collection", "other", "x.json:2:13: /format: this is no graph collection"},
       {"\"format\"", "\"form\"", "x.json:1:1: this is no graph collection"},
       {"\"version\": 1,", "\"version\": 2,",

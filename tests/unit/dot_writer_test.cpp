@@ -216,6 +216,23 @@ TEST_CASE("many graphs stand below each other", "[dot_writer]") {
   CHECK(invisible == 10 - 4);
 }
 
+TEST_CASE("a long title has two lines", "[dot_writer]") {
+  GraphCollection collection;
+  const std::string path = "vision_model.encoder.layers.0.attention.query_projection";
+  for (const char* more : {"", "_that_has_a_name_longer_than_any"})
+    collection.graphs.push_back(module_graph(path + more, "A", "%x = placeholder[x]()"));
+  PictureOptions options;
+  options.max_label = 40;
+  options.depth = 9;
+  const auto dot = dot_text(collection, options);
+  CHECK(contains(dot,
+                 "<B>graph of vision_model.encoder.layers.0.</B><BR ALIGN=\"LEFT\"/>"
+                 "<B>attention.query_projection</B>"));
+  CHECK(contains(dot,
+                 "<BR ALIGN=\"LEFT\"/><B>\xE2\x80\xA6"
+                 "jection_that_has_a_name_longer_than_any</B>"));
+}
+
 TEST_CASE("labels are cut, tool tips are not", "[dot_writer]") {
   GraphCollection collection;
   collection.graphs.push_back(module_graph("", "N", "%x = placeholder[a_long_target]()"));

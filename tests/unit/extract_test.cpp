@@ -293,12 +293,61 @@ TEST_CASE("extract: guards over what enters", "[extract]") {
   const auto guards = [&](const Part& part) {
     std::vector<std::string> texts;
     const GraphCollection found = extracted(collection, part);
-    for (const Guard& guard : found.graphs[0].guards)
-      texts.push_back(guard.expr.text());
+    for (const Guard& guard : found.graphs[0].guards) texts.push_back(guard.expr.text());
     return texts;
   };
   using Texts = std::vector<std::string>;
   CHECK(guards(nodes({"relu"}, {"relu"})) == Texts{"x.dim() == 2", "2 <= s0 <= 9", "flag == 'x'"});
   // y has changed since the guard was true of it; its sizes are asked of the input all the same.
   CHECK(guards(nodes({"mul"}, {"mul"})) == Texts{"2 <= s1 <= 9", "flag == 'x'"});
+}
+
+TEST_CASE("extract: a module's call has the names that its code gives", "[extract]") {
+  const std::string text = R"(
+      %x = placeholder[x]() -> Tensor
+      %y = placeholder[y]() -> Tensor
+      %relu = call_function[aten.relu.default](%x) -> Tensor
+      %add = call_function[aten.add.Tensor](%y, %relu) -> Tensor  # a: pkg.Sub
+      %sub = call_function[aten.sub.Tensor](%add, %x) -> Tensor  # a: pkg.Sub
+      %neg = call_function[aten.neg.default](%sub) -> Tensor
+      %output = output[output](%neg))";
+  const auto part_of_call = [&](const Execution::CallValues& values) {
+    GraphCollection collection = collection_of(text);
+    collection.graphs[0].execution->call_values = {values, {"a", "", 2, {{"other", "x"}}}};
+    collection.graphs[0].guards.push_back({Expression::parse("x.dim() == 2"), {}});
+    Part part;
+    part.module = "a";
+    return extracted(collection, part);
+  };
+  // In the order of its parameters; a name that is not told is that of the node, or another one.  Nodes that
+  // a pass has removed have no say.
+  GraphCollection part = part_of_call({"a", "", 1, {{"gone", "dropout"}, {"y", "relu"}, {"z", "x"}}});
+  CHECK(print_graph(part.graphs[0].graph) == form(R"(
+      %relu = placeholder[y]() -> Tensor
+      %x = placeholder[z]() -> Tensor
+      %y = placeholder[y_1]() -> Tensor
+      %add = call_function[aten.add.Tensor](%y, %relu) -> Tensor  # a: pkg.Sub
+      %sub = call_function[aten.sub.Tensor](%add, %x) -> Tensor  # a: pkg.Sub
+      %output = output[output](%sub) -> Tensor)"));
+  REQUIRE(part.graphs[0].guards.size() == 1);
+  CHECK(part.graphs[0].guards[0].expr.text() == "z.dim() == 2");
+  REQUIRE(part.graphs[0].execution->call_values.size() == 1);
+  CHECK(part.graphs[0].execution->call_values[0].inputs.size() == 2);
+
+  // A traced module has made up names where it knew none.
+  part = part_of_call({"a", "", 1, {{"argument_1", "y"}, {"x", "relu"}}});
+  CHECK(print_graph(part.graphs[0].graph)
+            .starts_with("%y = placeholder[y]()\n%relu = placeholder[x]()\n%x = placeholder[x_1]()"));
+
+  const auto output_of = [&](std::string type, std::vector<std::pair<std::string, std::string>> results) {
+    const GraphCollection whole = part_of_call({"a", "", 1, {}, std::move(type), std::move(results)});
+    const std::string lines = print_graph(whole.graphs[0].graph);
+    return lines.substr(lines.find("output[output]"));
+  };
+  CHECK(output_of("pkg.Out", {{"high", "add"}, {"low", "sub"}}) ==
+        "output[output](namedtuple(\"pkg.Out\", high=%add, low=%sub))\n");
+  CHECK(output_of("", {{"low", "sub"}}) == "output[output]({\"low\": %sub})\n");
+  // What is used outside leaves in any case, and nothing of what is elsewhere.
+  CHECK(output_of("pkg.Out", {{"high", "add"}}) == "output[output](%sub)\n");
+  CHECK(output_of("pkg.Out", {{"low", "sub"}, {"neg", "neg"}}) == "output[output](%sub)\n");
 }

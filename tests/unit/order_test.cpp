@@ -30,14 +30,14 @@ void add_module(GraphCollection& collection, const std::string& path, const std:
   collection.modules.push_back({path, type, status, {}, {}, 1, {}});
 }
 
-// Blocks "h.0", ... that each call a Linear, in the given order.
-GraphCollection blocks(const std::vector<int>& calls, int count = 3) {
+// Blocks "h.0", ... that each call a Linear, in the given order.  `behind` ends their paths.
+GraphCollection blocks(const std::vector<int>& calls, int count = 3, const std::string& behind = "") {
   GraphCollection collection;
   collection.model = {"model.pt2", "exported_program", "pkg.Net", "forward", ""};
   add_module(collection, "", "pkg.Net");
   add_module(collection, "h", "torch.nn.modules.container.ModuleList", ModuleStatus::kUnvisited);
   for (int i = 0; i < count; ++i) {
-    const std::string path = "h." + std::to_string(i);
+    const std::string path = "h." + std::to_string(i) + behind;
     add_module(collection, path, "pkg.Block");
     add_module(collection, path + ".fc", kLinear, ModuleStatus::kLeaf);
     collection.parameters.push_back(parameter(path + ".fc.weight", {4, 4}));
@@ -48,7 +48,7 @@ GraphCollection blocks(const std::vector<int>& calls, int count = 3) {
   execution.module_forward_order = {""};
   int number = 0;
   for (const int i : calls) {
-    const std::string path = "h." + std::to_string(i);
+    const std::string path = "h." + std::to_string(i) + behind;
     const std::string name = "call" + std::to_string(++number);
     text +=
         "%" + name + " = call_module[" + path + ".fc](%" + last + ")  # " + path + ".fc: " + kLinear + "\n";
@@ -259,6 +259,18 @@ TEST_CASE("order: FSDP2 takes modules of one class where no blocks are equal", "
     if (module.type == "pkg.Block") module.type = "torch.nn.modules.container.Sequential";
   }
   CHECK(plan(collection).units == Names{"h.0", "h.1"});
+}
+
+TEST_CASE("order: FSDP2 takes a compiled block by its own name", "[order]") {
+  // torch.compile(block) is a module around the block; of both the graph shows no call.
+  GraphCollection collection = blocks({0, 1, 2}, 3, "._orig_mod");
+  for (int i = 0; i < 3; ++i) add_module(collection, "h." + std::to_string(i), "pkg.Compiled");
+  std::ranges::sort(collection.modules, {}, &ModuleRecord::path);
+  std::erase_if(collection.graphs[0].execution->module_forward_order,
+                [](const std::string& path) { return path.ends_with("_orig_mod"); });
+  const FsdpPlan compiled = plan(collection);
+  CHECK(compiled.units == Names{"h.0", "h.1", "h.2"});
+  CHECK(compiled.forward == Pairs{{"", "h.0"}, {"h.0", "h.1"}, {"h.1", "h.2"}});
 }
 
 TEST_CASE("order: names that differ in a number are folded", "[order]") {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "catch.h"
+#include "support/columns.h"
 #include "symbolic/affine.h"
+#include "symbolic/readable_size.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
 
@@ -826,4 +828,14 @@ TEST_CASE("a size follows from another, or from several", "[symbolic]") {
     const auto source = fxtrace::find_source(parsed(size), sizes);
     CHECK((source ? source->value(actual) : std::nullopt) == value);
   }
+}
+
+TEST_CASE("sizes as people read them", "[symbolic]") {
+  using fxtrace::readable_size;
+  using fxtrace::with_separators;
+  CHECK(readable_size(parsed("s*221264"), with_separators) == "s·221,264");
+  CHECK(readable_size(parsed("s*221264"), fxtrace::rounded) == "s·221 K");
+  CHECK(readable_size(parsed("s*s*t*2048-t+7"), fxtrace::bytes_text) == "s²·t·2.00 KiB - t·1 B + 7 B");
+  CHECK(readable_size(parsed("s*t+1"), with_separators) == "s·t + 1");
+  CHECK(readable_size(parsed("s//2*3"), with_separators) == "(s//2)·3");
 }

@@ -1,0 +1,118 @@
+"""fxtrace.catalog: many models in one SQLite database, or the rows of one as Arrow tables (docs/catalog.md)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from ._errors import InputError, UsageError
+from ._program import NOT_ALL_READ, Message, run, warn_of
+from ._trace import Path, Texts, check_keywords, option_words
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+_TYPES = {"INTEGER": "int64", "TEXT": "string"}
+
+
+class _Catalog:
+    """fxtrace.catalog(paths) reads many models into one SQLite database; fxtrace.catalog.rows(path) gives the rows of one."""
+
+    def __call__(
+        self,
+        paths: Path | Iterable[Path],
+        output: Path | None = None,
+        *,
+        jobs: int | None = None,
+        recursive: bool = True,
+        include: Texts = (),
+        **options: Any,
+    ) -> sqlite3.Connection:
+        """Reads models into a SQLite database, as `fxtrace catalog` does: a row for each model, module, node, ...
+
+        - paths: files, and folders of them;
+        - output: the database, which is made or added to: files that have not changed are not read again. Without it the
+          database is in memory;
+        - jobs: models that are read at a time; the number of cores by default;
+        - recursive: also what is in the folders of folders; include: names of files to read in these, "*.pt2";
+        - options: the keywords of trace().
+
+        Returns an open connection to the database, whose tables docs/catalog.md describes; costs are multiply-accumulates and
+        bytes. A file that cannot be read is a row of "models" with its `error`, and a warning.
+
+        Raises UsageError for wrong options, InputError for a path that is not there, an output that is no such database, and
+        with strict=True a file that could not be read.
+        """
+        check_keywords("catalog", options)
+        files = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        try:
+            names = [os.fspath(path) for path in files]
+        except TypeError:
+            raise UsageError(f"paths takes a path or several, not {paths!r:.80}") from None
+        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+            words += [] if jobs is None else [f"--jobs={jobs}"]
+            words += [] if recursive else ["--no-recursive"]
+            words += [f"--include={glob}" for glob in ([include] if isinstance(include, str) else include)]
+            file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
+            messages = _make(file, words, names)
+            kinds = {message.kind for message in messages}
+            warn_of([each for each in messages if each.kind == "warning" or "note" in kinds], stacklevel=3)
+            if output is not None:
+                return sqlite3.connect(file)
+            with closing(sqlite3.connect(file)) as made:
+                database = sqlite3.connect(":memory:")
+                made.backup(database)
+                return database
+
+    def rows(self, path: Path, *, name: str | None = None, **options: Any) -> dict[str, pyarrow.Table]:
+        """The tables of a catalog of this one model, by name: "models", "modules", "nodes", ...
+
+        Column `model` is `name`, by default the path, so that rows of many models can stand together; for an archive of
+        several exported programs, `name:program`. A file that cannot be read has one row in "models", with its error.
+        `options` are the keywords of trace(). Needs pyarrow.
+        """
+        check_keywords("rows", options)
+        file_name = os.fspath(path)
+        with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options) as words:
+            file = os.path.join(folder, "catalog.sqlite")
+            _make(file, [*words, "--jobs=1"], [file_name])
+            with closing(sqlite3.connect(file)) as database:
+                tables = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+                models = {
+                    number: ":".join(filter(None, (name or file_name, program)))
+                    for number, program in database.execute("SELECT id, program FROM models")
+                }
+                return {table: _table(database, table, models) for table in tables if table != "catalog"}
+
+
+catalog = _Catalog()
+
+
+def _make(file: str, words: Iterable[str], names: Iterable[str]) -> tuple[Message, ...]:
+    """What the program said; a note for each file that could not be read."""
+    done = run("catalog", *words, f"--output={file}", "--", *names, expected=(0, NOT_ALL_READ))
+    texts = {kind: [message.text for message in done.messages if message.kind == kind] for kind in ("note", "hint")}
+    if done.exit_code == NOT_ALL_READ:
+        raise InputError("; ".join(texts["note"]), texts["hint"])
+    return done.messages
+
+
+def _table(database: sqlite3.Connection, table: str, models: dict[int, str]) -> pyarrow.Table:
+    import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+    columns = [(row[1], row[2]) for row in database.execute(f"PRAGMA table_info({table})")]
+    values = list(zip(*database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3"))) or [()] * len(columns)
+    fields, arrays = [], []
+    for (column, kind), items in zip(columns, values):
+        if column == "path" and table == "models":
+            continue
+        if (column, table) == ("id", "models") or column == "model":
+            column, kind, items = "model", "TEXT", tuple(map(models.get, items))
+        field = pyarrow.field(column, _TYPES[kind.split(" ")[0]])
+        fields.append(field)
+        arrays.append(pyarrow.array(items, type=field.type))
+    return pyarrow.table(arrays, schema=pyarrow.schema(fields))
