@@ -95,15 +95,15 @@ constexpr int kRead[] = {
     SCMP_SYS(landlock_restrict_self),
 };
 
-class Filter {
+class CallFilter {
  public:
   // What is not allowed fails with EPERM, so that what can do without it goes on.
-  Filter() : context_(::seccomp_init(SCMP_ACT_ERRNO(EPERM))) {}
-  ~Filter() {
+  CallFilter() : context_(::seccomp_init(SCMP_ACT_ERRNO(EPERM))) {}
+  ~CallFilter() {
     if (context_ != nullptr) ::seccomp_release(context_);
   }
-  Filter(const Filter&) = delete;
-  Filter& operator=(const Filter&) = delete;
+  CallFilter(const CallFilter&) = delete;
+  CallFilter& operator=(const CallFilter&) = delete;
 
   template <std::size_t N>
   void allow(const int (&calls)[N]) {
@@ -135,7 +135,7 @@ class Filter {
 bool restrict_calls(Lockdown what) {
   constexpr std::uint64_t kWriting =
       O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
-  Filter filter;
+  CallFilter filter;
   filter.allow(kCompute);
   // Signals to itself, as abort() sends one.
   filter.allow(SCMP_SYS(tgkill), {SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(::getpid()))});
