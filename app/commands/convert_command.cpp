@@ -58,7 +58,8 @@ LoweringOptions lowering_options(const ConvertArguments& arguments, const TraceO
   for (const std::string& text : arguments.hints) {
     const std::size_t equals = text.find('=');
     const std::optional<std::int64_t> number =
-        equals == std::string::npos ? std::nullopt : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
+        equals == std::string::npos ? std::nullopt
+                                    : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (!number || *number < 0) throw usage_error("--hint is NAME=NUMBER, not '" + text + "'");
     result.hints[text.substr(0, equals)] = *number;
   }
@@ -95,8 +96,9 @@ int convert(const ConvertArguments& arguments, const Config& config, const Input
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
   run_passes(config.passes, traced.collection, console);
-  Lowered& lowered = isolated.keep(with_input(
-      input, [&] { return lower(traced.collection, *traced.program, lowering_options(arguments, config.options)); }));
+  Lowered& lowered = isolated.keep(with_input(input, [&] {
+    return lower(traced.collection, *traced.program, lowering_options(arguments, config.options));
+  }));
   if (!lowered.refusals.empty()) {
     report(lowered.refusals, input, console);
     return kModuleFailed;
@@ -143,7 +145,7 @@ Command make_convert_command(CLI::App& app) {
   app.add_flag("--dry-run", arguments->dry_run, "only say what cannot be converted, and what is assumed")
       ->group(group);
   add_last_value(app, group, "--grad", arguments->grad, "on|off",
-                 "what the program takes for so where the code asks whether gradients are enabled. Default: off")
+                 "what the program assumes where the code asks whether gradients are enabled. Default: off")
       ->check(one_of({"on", "off"}));
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);

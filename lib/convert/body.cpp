@@ -144,7 +144,8 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   Operation operation = operation_of(node, std::move(target));
   operation.args = std::move(args);
   operation.kwargs = std::move(kwargs);
-  const std::string candidate = name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
+  const std::string candidate =
+      name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
   const ValueId result = add_value(candidate, std::move(meta));
   operation.name = value(result).name;
   operation.outputs.push_back({result, {}});
@@ -193,7 +194,8 @@ void Body::lower_all() {
   const std::unordered_set<std::uint32_t> needless = find_needless();
   for (const NodeId id : source_.graph.order()) {
     const Node& node = source_.graph.node(id);
-    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index)) continue;
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index))
+      continue;
     if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
     // What follows from a refused node is not told again.
     bool follows = false;
@@ -362,7 +364,8 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
       tree_of(body.operand_of(output.args.front()), outputs);
     for (Operand& result : outputs) {  // a number has no form among results
       if (result.is<std::int64_t>())
-        result = body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
+        result =
+            body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
     }
   }
   return {name, body.finish(std::move(outputs))};
@@ -464,10 +467,9 @@ ProgramGraph Body::finish(std::vector<Operand> outputs) {
   std::vector<bool> goes(graph_.operations.size());
   for (std::size_t i = graph_.operations.size(); i-- > 0;) {
     const Operation& operation = graph_.operations[i];
-    const bool is_used =
-        std::ranges::any_of(operation.outputs, [&](const auto& output) {
-          return output.value.valid() && uses[output.value.index] > 0;
-        });
+    const bool is_used = std::ranges::any_of(operation.outputs, [&](const auto& output) {
+      return output.value.valid() && uses[output.value.index] > 0;
+    });
     goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
     if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
   }

@@ -99,7 +99,7 @@ class Body {
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
   std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
-  std::unordered_set<std::size_t> may_go_;               // operations that go when nobody needs them
+  std::unordered_set<std::size_t> may_go_;                 // operations that go when nobody needs them
 };
 
 }  // namespace fxtrace

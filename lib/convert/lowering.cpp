@@ -49,8 +49,7 @@ class Lowering {
  private:
   void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
               std::optional<SourceLocation> source = {}) {
-    result_.refusals.push_back(
-        {module, std::move(what), std::move(why), std::move(help), std::move(source)});
+    result_.refusals.push_back({module, std::move(what), std::move(why), std::move(help), std::move(source)});
   }
 
   void refuse_failures() {
@@ -171,8 +170,8 @@ class Lowering {
     names.resize(std::min(names.size(), needed));
     result_.program.arguments = std::move(names);
     std::vector<Operand> leaves;
-    result_.program.in_spec = tree_of(
-        Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+    result_.program.in_spec =
+        tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
   }
 
   bool is_given(const std::string& name) const {
@@ -233,9 +232,16 @@ class Lowering {
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
     body_.set(node.id, value);
-    result_.program.weights.push_back({parameter.name, is_parameter, is_trained, parameter.dtype,
-                                       parameter.device.value_or("cpu"), parameter.shape, parameter.stride,
-                                       parameter.storage_offset, parameter.record, {}});
+    result_.program.weights.push_back({parameter.name,
+                                       is_parameter,
+                                       is_trained,
+                                       parameter.dtype,
+                                       parameter.device.value_or("cpu"),
+                                       parameter.shape,
+                                       parameter.stride,
+                                       parameter.storage_offset,
+                                       parameter.record,
+                                       {}});
   }
 
   template <class Tensor>
@@ -265,8 +271,11 @@ class Lowering {
     const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
-    WrittenTensor tensor{*entry.target, false, false, constant.dtype, "cpu", constant.shape, constant.stride,
-                         constant.storage_offset, constant.record, {}};
+    WrittenTensor tensor{*entry.target,   false,
+                         false,           constant.dtype,
+                         "cpu",           constant.shape,
+                         constant.stride, constant.storage_offset,
+                         constant.record, {}};
     if (constant.record.empty()) {
       tensor.stride = contiguous(constant.shape);
       tensor.storage_offset = 0;
@@ -296,7 +305,8 @@ class Lowering {
       std::unordered_map<std::string, std::size_t> places;
       for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
         places.emplace(collection_.parameters[i].name, i);
-      std::ranges::stable_sort(inputs, {}, [&](const Input& input) { return places.at(*input.entry.target); });
+      std::ranges::stable_sort(inputs, {},
+                               [&](const Input& input) { return places.at(*input.entry.target); });
     };
     in_order(parameters_);
     in_order(buffers_);
@@ -452,7 +462,8 @@ class Lowering {
       if (part.kind() != Expression::Kind::kCall || part.parts().size() != 2) return std::nullopt;
       const Expression& method = part.parts()[0];
       const auto dim = part.parts()[1].number();
-      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim) return std::nullopt;
+      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim)
+        return std::nullopt;
       return Expression::item(Expression::method(input(method.parts()[0].text()), "size"), Expression(*dim));
     });
     return is_known ? std::optional(code.text()) : std::nullopt;

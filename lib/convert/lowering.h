@@ -35,9 +35,8 @@ struct Lowered {
   std::vector<std::string> notes;  // what was assumed
 };
 
-// Makes a program of the root's graph, in which nothing was kept as a leaf.  Throws Error(kUsage) for hints of
-// dimensions that there are not.
-// `model` is what was traced.
+// Makes a program of the root's graph, in which nothing was kept as a leaf.  Throws Error(kUsage) for hints
+// of dimensions that there are not. `model` is what was traced.
 Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options);
 
 }  // namespace fxtrace

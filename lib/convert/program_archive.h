@@ -14,8 +14,8 @@ struct ProgramArchiveOptions {
   bool example_inputs = true;  // zeros, without which the program cannot be compiled
 };
 
-// Copies the bytes of tensors from the model's file, record by record, without reading them where the file says
-// their checksum.  Throws Error(kInput) when they cannot be read.
+// Copies the bytes of tensors from the model's file, record by record, without reading them where the file
+// says their checksum.  Throws Error(kInput) when they cannot be read.
 void write_program_archive(const WrittenProgram& program, const Program& model, const ModelFile& file,
                            const ProgramArchiveOptions& options, std::ostream& out);
 

@@ -16,7 +16,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::int64_t kStrided = 7;  // Layout
+constexpr std::int64_t kStrided = 7;                   // Layout
 constexpr std::int64_t kPositional = 1, kKeyword = 2;  // ArgumentKind
 
 // As torch.export writes a program, with the names of schema.py.  What has no form there was refused before
@@ -190,7 +190,8 @@ class ProgramWriter {
   }
 
   void value(const ProgramValue& value) {
-    json_.object([&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
+    json_.object(
+        [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
   }
 
   // `type` is null where no schema tells it.
@@ -283,7 +284,8 @@ class ProgramWriter {
     if (has_values) {
       const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
       // Operands of control flow are one list of tensors and integers, which goes as one of tensors.
-      const bool has_tensors = is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
+      const bool has_tensors =
+          is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
       const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
       return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
         if (const auto* id = item.get_if<ValueId>()) {
@@ -315,9 +317,8 @@ class ProgramWriter {
         const auto* whole = item.get_if<std::int64_t>();
         real(whole != nullptr ? static_cast<double>(*whole) : *item.get_if<double>());
       });
-    json_.key("as_ints").list(items, [&](const Operand& item) {
-      json_.integer(*item.get_if<std::int64_t>());
-    });
+    json_.key("as_ints").list(items,
+                              [&](const Operand& item) { json_.integer(*item.get_if<std::int64_t>()); });
   }
 
   void subgraph(const std::string& name, const Operation& operation) {
@@ -433,9 +434,8 @@ class ProgramWriter {
     });
     json_.key("outputs").list(graph.outputs,
                               [&](const Operand& output) { argument(output, nullptr, graph, nullptr); });
-    json_.key("nodes").list(graph.operations, [&](const Operation& each) {
-      json_.object([&] { operation(each, graph); });
-    });
+    json_.key("nodes").list(graph.operations,
+                            [&](const Operation& each) { json_.object([&] { operation(each, graph); }); });
     values(graph);
   }
 

@@ -222,8 +222,10 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   const std::string dtype = meta.dtype.value_or("");
-  if (const Operation* made = body.maker(tensor); made != nullptr && made->target == "aten.scalar_tensor.default") {
-    if (body.meta_of(made->args[0]).kind() == wanted) return made->args[0];  // torch.jit.trace made it of a size
+  if (const Operation* made = body.maker(tensor);
+      made != nullptr && made->target == "aten.scalar_tensor.default") {
+    if (body.meta_of(made->args[0]).kind() == wanted)
+      return made->args[0];  // torch.jit.trace made it of a size
   }
   const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
   const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
@@ -350,8 +352,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
                 "make it a buffer of the model");
     return {};
   }
-  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta),
-                   call.node.name);
+  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta), call.node.name);
 }
 
 // --- containers ---
@@ -424,8 +425,8 @@ constexpr Row kRows[] = {
     {"aten", "stride.int", sym_question<kSymStride>},
     {"aten", "storage_offset.default", sym_question<kSymOffset>},
     {"builtins", "getattr", attribute},
-    {"operator",
-     "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift", arithmetic},
+    {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
+     arithmetic},
     {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
     {"", "math.trunc torch.sym_int", renamed<kSymInt>},
