@@ -147,7 +147,7 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
   const Config config = config_for_costs(given, info.kind);
   try {
     GraphCollection& collection =
-        read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+        read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
     arguments.costs.apply(config, collection, console);
     model.model = collection.model;
     model.collection = &collection;

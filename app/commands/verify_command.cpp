@@ -163,7 +163,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
 int run_verify(const VerifyArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
-  if (arguments.collection && arguments.trace.any_but_passes())
+  if (arguments.collection && arguments.trace.any(is_no_pass))
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   const InputFile input(arguments.model, console.in());
   Files files;

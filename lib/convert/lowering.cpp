@@ -117,7 +117,9 @@ class Lowering {
     return std::nullopt;
   }
 
-  void refuse_input(const std::string& name, const Meta& meta) {
+  void refuse_input(const Node& node, const std::string& name) {
+    const Meta& meta = *node.meta;
+    body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
     if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
@@ -133,6 +135,7 @@ class Lowering {
   }
 
   void lower_inputs() {
+    if (options_.in_spec && source_.signature) return lower_leaves(*options_.in_spec);
     std::vector<Operand> arguments;
     std::vector<std::string> names;
     std::size_t needed = 0;  // arguments up to the last that is not left at its default
@@ -150,7 +153,7 @@ class Lowering {
         add(*node.target, constant_input(node.name, Argument::None{}), true);
         return;
       }
-      refuse_input(*node.target, *node.meta);
+      refuse_input(node, *node.target);
     };
     if (source_.signature) {
       for (const GraphSignature::Entry& entry : source_.signature->inputs) {
@@ -174,6 +177,42 @@ class Lowering {
         tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
   }
 
+  // The inputs of a program, which are told leaf by leaf.
+  void lower_leaves(const TreeSpec& spec) {
+    std::vector<Operand> leaves;
+    for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+      if (entry.target) continue;
+      const bool is_fixed = entry.value && !is_container(*entry.value);
+      if (is_fixed) {
+        leaves.push_back(constant_input(entry.name, *entry.value));
+        if (entry.node.valid()) body_.set(entry.node, leaves.back());
+      } else if (entry.node.valid()) {
+        const Node& node = source_.graph.node(entry.node);
+        const auto value = flatten(node.name, *node.meta);
+        if (!value) return refuse_input(node, node.name);
+        body_.set(node.id, *value);
+        leaves.push_back(*value);
+      }
+    }
+    if (leaves.size() != spec.leaves)
+      return refuse({}, "the inputs", "the program does not tell how they are nested");
+    if (!is_plain(spec))
+      return refuse({}, "the inputs", "they are nested in a class of its own",
+                    "without passes, and as a whole");
+    result_.program.in_spec = spec;
+    result_.program.arguments = options_.argument_names;
+  }
+
+  // An empty list or dict, which is no leaf.
+  static bool is_container(const Argument& value) {
+    return value.is<Argument::List>() || value.is<Argument::Tuple>() || value.is<Argument::Dict>();
+  }
+  static bool is_plain(const TreeSpec& spec) {
+    if (spec.kind != TreeSpec::Kind::kLeaf && spec.kind != TreeSpec::Kind::kNone && !spec.is_builtin)
+      return false;
+    return std::ranges::all_of(spec.children, is_plain);
+  }
+
   bool is_given(const std::string& name) const {
     return std::ranges::find(options_.concrete, name, &ConcreteArg::name) != options_.concrete.end();
   }
@@ -194,11 +233,17 @@ class Lowering {
       parameters.emplace(parameter.name, &parameter);
     std::unordered_map<std::string, const Constant*> constants;
     for (const auto& [name, constant] : source_.constants) constants.emplace(name, &constant);
+    std::set<std::string> passing;  // buffers that are in no state_dict
+    if (source_.signature) {
+      for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.target && !entry.persistent.value_or(true)) passing.insert(*entry.target);
+      }
+    }
     for (const NodeId id : source_.graph.order()) {
       const Node& node = source_.graph.node(id);
       if (node.op != Opcode::kGetAttr) continue;
       if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
-        lower_parameter(node, *parameter->second);
+        lower_parameter(node, *parameter->second, !passing.contains(parameter->first));
       } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
         if (!constant->second->object_type.empty())
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
@@ -212,7 +257,7 @@ class Lowering {
     }
   }
 
-  void lower_parameter(const Node& node, const ParameterRecord& parameter) {
+  void lower_parameter(const Node& node, const ParameterRecord& parameter, bool persistent) {
     if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
       return body_.refuse(node, "a program has no objects of " +
                                     (parameter.type.empty() ? std::string("such classes") : parameter.type));
@@ -224,7 +269,7 @@ class Lowering {
     GraphSignature::Entry entry;
     entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
     entry.target = parameter.name;
-    entry.persistent = true;
+    entry.persistent = persistent;
     const ValueId value =
         body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     entry.name = body_.value(value).name;
@@ -232,16 +277,17 @@ class Lowering {
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
     body_.set(node.id, value);
-    result_.program.weights.push_back({parameter.name,
-                                       is_parameter,
-                                       is_trained,
-                                       parameter.dtype,
-                                       parameter.device.value_or("cpu"),
-                                       parameter.shape,
-                                       parameter.stride,
-                                       parameter.storage_offset,
-                                       parameter.record,
-                                       {}});
+    auto& tensors = persistent ? result_.program.weights : result_.program.constants;
+    tensors.push_back({parameter.name,
+                       is_parameter,
+                       is_trained,
+                       parameter.dtype,
+                       parameter.device.value_or("cpu"),
+                       parameter.shape,
+                       parameter.stride,
+                       parameter.storage_offset,
+                       parameter.record,
+                       {}});
   }
 
   template <class Tensor>
@@ -332,15 +378,12 @@ class Lowering {
       const Node& node = source_.graph.node(last);
       const Operand value = body_.operand_of(node.args.front());
       result_.program.out_spec = tree_of(value, leaves);
-      bool is_told = false;
-      for_each_reference(node.args.front(), [&](NodeId id) { is_told = is_told || body_.is_refused(id); });
       for (const Operand& leaf : leaves) {
         if (leaf.is<std::string>())
           refuse({}, "the output", "a program has no text among its results");
         else if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
           refuse({}, "the output", "a program has no such value among its results");
       }
-      static_cast<void>(is_told);
     }
     result_.program.graph = body_.finish(std::move(leaves));
   }
@@ -358,6 +401,19 @@ class Lowering {
     }
     for (const Operation& operation : graph.operations) {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_expression(subgraph.graph, f);
+    }
+  }
+
+  template <class F>
+  static void for_each_size(const ProgramGraph& graph, F&& f) {
+    for (const ProgramValue& value : graph.values) {
+      if (value.name.empty() || !value.meta.shape) continue;
+      for (const Expression& size : *value.meta.shape) {
+        if (size.size() != nullptr) f(*size.size());
+      }
+    }
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_size(subgraph.graph, f);
     }
   }
 
@@ -388,6 +444,7 @@ class Lowering {
     }
     for_each_expression(program.graph, add(of_data));
     std::set<std::string> taken;
+    const ShapeEnv known = known_ranges();
     const auto name = [&](const std::string& symbol, char kind) {
       if (is_name_of_torch(symbol) && symbol[0] == kind && taken.insert(symbol).second) return symbol;
       for (std::size_t i = 0;; ++i) {
@@ -397,15 +454,25 @@ class Lowering {
       }
     };
     for (const std::string& symbol : of_inputs) {
-      Range range = range_of(symbol);
+      const Range range = known.range(symbol);
       const std::int64_t low = range.low.value_or(0);
       std::int64_t hint = std::max<std::int64_t>(2, low);
       if (const auto given = options_.hints.find(symbol); given != options_.hints.end()) hint = given->second;
       if (range.high) hint = std::min(hint, *range.high);
       program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 's'), range, hint});
     }
-    for (const std::string& symbol : of_data)
-      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 'u'), {0, std::nullopt}, std::nullopt});
+    std::set<std::string> in_sizes;
+    for_each_size(program.graph, [&](const SymInt& size) {
+      for (const std::string& symbol : size.symbols()) in_sizes.insert(symbol);
+    });
+    for (const std::string& symbol : of_data) {
+      // A number that is in no size may be negative.
+      const bool is_told =
+          in_sizes.contains(symbol) ||
+          std::ranges::find(options_.dimensions, symbol, &DimensionRange::name) != options_.dimensions.end();
+      program.symbols.emplace(
+          symbol, WrittenSymbol{name(symbol, 'u'), is_told ? known.range(symbol) : Range{}, std::nullopt});
+    }
     for (const auto& [given, hint] : options_.hints) {
       if (std::ranges::find(of_inputs, given) == of_inputs.end())
         throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)",
@@ -420,14 +487,17 @@ class Lowering {
     return {text};
   }
 
-  Range range_of(const std::string& symbol) const {
-    Range range{0, std::nullopt};
-    for (const DimensionRange& given : options_.dimensions) {
-      if (given.name != symbol) continue;
-      if (given.low) range.low = std::max(range.low.value_or(*given.low), *given.low);
-      if (given.high) range.high = std::min(range.high.value_or(*given.high), *given.high);
+  // What options, the model and guards say of the dimensions.
+  ShapeEnv known_ranges() const {
+    ShapeEnv known;
+    for (const DimensionRange& given : options_.dimensions) known.narrow(given.name, {given.low, given.high});
+    const InputSizes sizes(source_.graph);
+    for (const Guard& guard : source_.guards) {
+      const Expression over = sizes.over_dimensions(guard.expr);
+      const auto relation = over.relation();
+      if (relation) known.assume(*relation, *over.parts()[0].size(), *over.parts()[1].size());
     }
-    return range;
+    return known;
   }
 
   // Guards that the shapes of the inputs and the ranges do not tell are conditions of the program.
@@ -441,7 +511,8 @@ class Lowering {
       if (over.relation()) {
         if (const auto text = guard_code(guard.expr)) result_.program.guards.push_back(*text);
       }
-      result_.notes.push_back("holds only where " + guard.expr.text());
+      if (guard.reason != GuardReason::kExported)
+        result_.notes.push_back("holds only where " + guard.expr.text());
     }
   }
 

@@ -202,9 +202,7 @@ class ProgramWriter {
       std::visit(
           [&](const auto& given) {
             using T = std::decay_t<decltype(given)>;
-            if constexpr (std::is_same_v<T, Operand::None>) {
-              json_.field("as_none", true);
-            } else if constexpr (std::is_same_v<T, ValueId>) {
+            if constexpr (std::is_same_v<T, ValueId>) {
               const ProgramValue& named = graph.values[given.index];
               json_.key(form_of(named.meta.kind(), false));
               value(named);
@@ -245,7 +243,7 @@ class ProgramWriter {
                   operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
               list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
             } else {
-              json_.field("as_none", true);  // no operator takes it
+              json_.field("as_none", true);  // no operator takes anything else
             }
           },
           argument.value);
@@ -383,7 +381,8 @@ class ProgramWriter {
       json_.field("nn_module_stack", program_.stacks[operation.call]);
     });
     json_.key("is_hop_single_tensor_return");
-    is_higher_order ? json_.boolean(false) : json_.null();
+    const bool is_single = operation.outputs.size() == 1 && operation.outputs.front().path.empty();
+    is_higher_order ? json_.boolean(is_single) : json_.null();
     json_.field("name", operation.name);
   }
 
@@ -536,8 +535,8 @@ void write_program_json(const WrittenProgram& program, std::ostream& out) {
 void write_tensor_places(const std::vector<WrittenTensor>& tensors,
                          const std::function<std::string(const WrittenTensor&)>& path_of, std::ostream& out) {
   JsonEmitter json(out);
-  static const WrittenProgram kNone;
-  json.object([&] { ProgramWriter(kNone, json).tensor_places(tensors, path_of); });
+  static const WrittenProgram none;
+  json.object([&] { ProgramWriter(none, json).tensor_places(tensors, path_of); });
   json.flush();
 }
 

@@ -92,6 +92,10 @@ class SreprWriter {
         const auto part = write(value.parts()[0]);
         return part ? std::optional(called("Not", {*part})) : std::nullopt;
       }
+      case Kind::kAnd:
+        return with_all("And", value);
+      case Kind::kOr:
+        return with_all("Or", value);
       case Kind::kBinary:
       case Kind::kComparison:
         return with_two(value);
@@ -104,6 +108,16 @@ class SreprWriter {
 
  private:
   static bool is_integer(const Expression& value) { return value.size() != nullptr; }
+
+  std::optional<std::string> with_all(const char* function, const Expression& value) const {
+    std::vector<std::string> parts;
+    for (const Expression& part : value.parts()) {
+      const auto text = write(part);
+      if (!text) return std::nullopt;
+      parts.push_back(*text);
+    }
+    return called(function, parts);
+  }
 
   std::optional<std::string> with_two(const Expression& value) const {
     const auto left = write(value.parts()[0]), right = write(value.parts()[1]);
