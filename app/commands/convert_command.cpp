@@ -27,10 +27,10 @@
 #include "convert/program_archive.h"
 #include "convert/program_copy.h"
 #include "exported/exported_program.h"
+#include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 #include "security/security_scan.h"
 #include "support/number_in.h"
-#include "torchscript/load.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -187,7 +187,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       config.options.method = method;
       if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript) {
         with_input(input, [&] {
-          keep_own_inputs(*torchscript::load_torchscript(info, given, Listener()), arguments.methods, config.options);
+          keep_own_inputs(*load_program(info, given, Listener()), arguments.methods, config.options);
         });
       }
       TraceResult& traced = trace_file(input, info, config, {}, isolated, console);

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/tree_text.h"
@@ -23,7 +27,19 @@ constexpr std::int64_t kPositional = 1, kKeyword = 2;  // ArgumentKind
 // (lowering.h).
 class ProgramWriter {
  public:
-  ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {}
+  ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {
+    for (const auto& [name, symbol] : program.symbols) {
+      if (symbol.hint) hints_.emplace(name, *symbol.hint);
+    }
+    std::unordered_set<std::string_view> trained;
+    for (const WrittenTensor& weight : program.weights) {
+      if (weight.requires_grad) trained.insert(weight.name);
+    }
+    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
+      const auto& target = program.signature.inputs[i].target;
+      if (target && trained.contains(*target)) trained_.insert(program.graph.inputs[i].value.index);
+    }
+  }
 
   void program() {
     json_.key("graph_module").object([&] {
@@ -94,12 +110,7 @@ class ProgramWriter {
   }
 
   std::optional<std::int64_t> hint_of(const Expression& value) const {
-    if (value.size() == nullptr) return std::nullopt;
-    std::map<std::string, std::int64_t> values;
-    for (const auto& [name, symbol] : program_.symbols) {
-      if (symbol.hint) values.emplace(name, *symbol.hint);
-    }
-    return value.size()->evaluate(values);
+    return value.size() == nullptr ? std::nullopt : value.size()->evaluate(hints_);
   }
 
   void size(const Expression& value) {
@@ -144,7 +155,7 @@ class ProgramWriter {
       });
     };
     table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, ValueId id) {
-      tensor(value, &graph == &program_.graph && is_trained(id));
+      tensor(value, &graph == &program_.graph && trained_.contains(id.index));
     });
     table("sym_int_values", ValueKind::kInt,
           [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_int"); });
@@ -154,17 +165,6 @@ class ProgramWriter {
     json_.key("custom_obj_values").object([] {});
     table("sym_float_values", ValueKind::kFloat,
           [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_float"); });
-  }
-
-  bool is_trained(ValueId id) const {
-    for (std::size_t i = 0; i < program_.graph.inputs.size(); ++i) {
-      if (program_.graph.inputs[i].value != id) continue;
-      const auto& target = program_.signature.inputs[i].target;
-      if (!target) return false;
-      const auto weight = std::ranges::find(program_.weights, *target, &WrittenTensor::name);
-      return weight != program_.weights.end() && weight->requires_grad;
-    }
-    return false;
   }
 
   // --- arguments ---
@@ -522,6 +522,8 @@ class ProgramWriter {
 
   const WrittenProgram& program_;
   JsonEmitter& json_;
+  std::map<std::string, std::int64_t> hints_;
+  std::unordered_set<std::uint32_t> trained_;  // values of the program's graph that need a gradient
 };
 
 }  // namespace

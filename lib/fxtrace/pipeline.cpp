@@ -13,21 +13,11 @@
 namespace fxtrace {
 namespace {
 
-std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& options,
-                                    const Listener& listener) {
-  if (!is_traceable(info.kind)) throw not_traceable(info);
-  if (info.kind == FileKind::kExportedProgram)
-    return std::make_unique<const ExportedProgram>(info, options.model);
-  if (options.model)
-    throw usage_error("--model is only for archives of exported programs; this is " + info.what);
-  return torchscript::load_torchscript(info, options, listener);
-}
-
 TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
                    const Wanted& wanted, const Listener& listener) {
   try {
     const Timer timer;
-    std::unique_ptr<const Program> program = load(info, options, listener);
+    std::unique_ptr<const Program> program = load_program(info, options, listener);
     const std::string time = timer.milliseconds();
     listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
                       std::to_string(program->parameters().size()) + " parameters and buffers in " + time);
@@ -60,6 +50,16 @@ const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, cons
   stages.begins(Stage::kFxtrace);
   stages.all_is_open(runs_model);
   return engine;
+}
+
+std::unique_ptr<const Program> load_program(const FileInfo& info, const TraceOptions& options,
+                                            const Listener& listener) {
+  if (!is_traceable(info.kind)) throw not_traceable(info);
+  if (info.kind == FileKind::kExportedProgram)
+    return std::make_unique<const ExportedProgram>(info, options.model);
+  if (options.model)
+    throw usage_error("--model is only for archives of exported programs; this is " + info.what);
+  return torchscript::load_torchscript(info, options, listener);
 }
 
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
