@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -347,19 +348,14 @@ class Lowering {
   void finish_inputs() {
     ProgramGraph& graph = result_.program.graph;
     // In the order of registration, which torch.export has too.
-    const auto in_order = [&](std::vector<Input>& inputs) {
-      std::unordered_map<std::string, std::size_t> places;
-      for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
-        places.emplace(collection_.parameters[i].name, i);
-      std::ranges::stable_sort(inputs, {},
-                               [&](const Input& input) { return places.at(*input.entry.target); });
-    };
-    in_order(parameters_);
-    in_order(buffers_);
-    std::ranges::stable_sort(result_.program.weights, {}, [&](const WrittenTensor& tensor) {
-      const auto found = std::ranges::find(collection_.parameters, tensor.name, &ParameterRecord::name);
-      return found - collection_.parameters.begin();
-    });
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
+      places.emplace(collection_.parameters[i].name, i);
+    const auto place_of = [&](const Input& input) { return places.at(*input.entry.target); };
+    std::ranges::stable_sort(parameters_, {}, place_of);
+    std::ranges::stable_sort(buffers_, {}, place_of);
+    std::ranges::stable_sort(result_.program.weights, {},
+                             [&](const WrittenTensor& tensor) { return places.at(tensor.name); });
     for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
       for (Input& input : *inputs) {
         graph.inputs.push_back({input.value, std::move(input.constant)});
