@@ -81,11 +81,11 @@ Result length(const LoweredCall& call, Body& body) {
 }
 
 // Asks the tensor a question about its sizes, under the name that torch.export has for it.
-template <const char* kTarget>
+template <const char* TorchTarget>
 Result sym_question(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
   if (!meta.value) meta = body.unknown_integer();
-  return body.emit(call.node, kTarget, call.args, call.kwargs, std::move(meta), call.node.name);
+  return body.emit(call.node, TorchTarget, call.args, call.kwargs, std::move(meta), call.node.name);
 }
 constexpr char kSymNumel[] = "aten.sym_numel.default";
 constexpr char kSymStride[] = "aten.sym_stride.int";
@@ -163,23 +163,23 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
 }
 
-template <const char* kTarget>
+template <const char* TorchTarget>
 Result renamed(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
   if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
   if (!meta.value) {
     const auto value = body.meta_of(call.argument(0)).value;
-    if (value && std::string_view(kTarget) == "torch.sym_not") meta.value = Expression::negation(*value);
-    if (value && std::string_view(kTarget) == "torch.sym_float")
+    if (value && std::string_view(TorchTarget) == "torch.sym_not") meta.value = Expression::negation(*value);
+    if (value && std::string_view(TorchTarget) == "torch.sym_float")
       meta.value = Expression::call(Expression::variable("float"), {*value});
-    if (value && std::string_view(kTarget) == "torch.sym_sqrt")
+    if (value && std::string_view(TorchTarget) == "torch.sym_sqrt")
       meta.value = Expression::call(Expression::attribute(Expression::variable("math"), "sqrt"), {*value});
   }
   if (!meta.value || !can_be_written(*meta.value)) {
     body.refuse(call.node, "what it gives is known as no expression of sizes");
     return {};
   }
-  return body.emit(call.node, kTarget, call.args, {}, std::move(meta), call.node.name);
+  return body.emit(call.node, TorchTarget, call.args, {}, std::move(meta), call.node.name);
 }
 constexpr char kSymNot[] = "torch.sym_not";
 constexpr char kSymFloat[] = "torch.sym_float";
@@ -389,11 +389,11 @@ Result is_in(const LoweredCall& call, Body& body) {
   return {};
 }
 
-template <bool kIs>
+template <bool Same>
 Result is_identical(const LoweredCall& call, Body& body) {
   const Operand left = call.argument(0), right = call.argument(1);
   if (left.is<Operand::None>() || right.is<Operand::None>())
-    return (left.is<Operand::None>() && right.is<Operand::None>()) == kIs;
+    return (left.is<Operand::None>() && right.is<Operand::None>()) == Same;
   body.refuse(call.node, "whether both are one object is not known");
   return {};
 }
