@@ -41,7 +41,7 @@ struct ConvertArguments : ModelArguments {
   std::vector<std::string> methods;
   Part part;
   std::vector<std::string> hints;
-  std::string sample_inputs = "zeros", grad = "off";
+  std::string sample_inputs = "zeros", grad = "off", dialect = "training";
   bool no_weights = false, dry_run = false;
 
   void check() const {  // throws Error(kUsage)
@@ -53,6 +53,7 @@ struct ConvertArguments : ModelArguments {
     if (has_part() && methods.size() > 1) throw usage_error("a part is of one method");
   }
   bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
+  bool is_functional() const { return dialect == "aten"; }
   bool example_inputs() const { return sample_inputs == "zeros"; }
 };
 
@@ -151,6 +152,7 @@ void keep_own_inputs(const Program& program, const std::vector<std::string>& met
 ProgramRecords lower_method(const ConvertArguments& arguments, const Config& config, const InputFile& input,
                             const TraceResult& traced, Conversion& conversion, Console& console) {
   LoweringOptions options = lowering_options(arguments, config.options);
+  options.functional = arguments.is_functional();
   if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
     for (const auto& [name, range] : program->dimensions().ranges())
       options.dimensions.push_back({name, range.low, range.high});
@@ -172,7 +174,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
   Conversion& conversion = isolated.keep(Conversion());
   const Program* model = nullptr;
-  if (info.kind == FileKind::kExportedProgram && !arguments.has_part() &&
+  if (info.kind == FileKind::kExportedProgram && !arguments.has_part() && !arguments.is_functional() &&
       !arguments.trace.any(is_no_choice)) {
     model = with_input(input, [&] {
       const auto& program = isolated.keep(std::make_unique<ExportedProgram>(info, config.options.model));
@@ -225,6 +227,7 @@ int run_convert(ConvertArguments& arguments, Console& console) {
   arguments.check();
   Config config = arguments.set_up(console);
   fix_settings(config.options);
+  if (arguments.is_functional()) config.passes.emplace_back("functional");
   config.options.grad = arguments.grad == "on";
   if (arguments.methods.empty()) arguments.methods.push_back(config.options.method);
   const InputFile input(arguments.model, console.in());
@@ -265,6 +268,9 @@ Command make_convert_command(CLI::App& app) {
   add_last_value(app, group, "--grad", arguments->grad, "on|off",
                  "what the program assumes where the code asks whether gradients are enabled. Default: off")
       ->check(one_of({"on", "off"}));
+  add_last_value(app, group, "--dialect", arguments->dialect, "training|aten",
+                 "training (default) keeps writes in place; aten has none: the pass functional runs")
+      ->check(one_of({"training", "aten"}));
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/body.h"
@@ -41,6 +43,7 @@ class Lowering {
     body_.lower_all();
     lower_output();
     finish_inputs();
+    if (options_.functional) remove_writes();
     name_symbols();
     lower_guards();
     result_.program.stacks = stacks_.take();
@@ -209,8 +212,7 @@ class Lowering {
     return value.is<Argument::List>() || value.is<Argument::Tuple>() || value.is<Argument::Dict>();
   }
   static bool is_plain(const TreeSpec& spec) {
-    if (spec.kind != TreeSpec::Kind::kLeaf && spec.kind != TreeSpec::Kind::kNone && !spec.is_builtin)
-      return false;
+    if (spec.kind != TreeSpec::Kind::kLeaf && !spec.is_builtin) return false;
     return std::ranges::all_of(spec.children, is_plain);
   }
 
@@ -240,11 +242,16 @@ class Lowering {
         if (entry.target && !entry.persistent.value_or(true)) passing.insert(*entry.target);
       }
     }
+    std::unordered_set<std::string_view> used;
     for (const NodeId id : source_.graph.order()) {
       const Node& node = source_.graph.node(id);
       if (node.op != Opcode::kGetAttr) continue;
       if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
-        lower_parameter(node, *parameter->second, !passing.contains(parameter->first));
+        used.insert(parameter->second->name);
+        if (std::string problem = problem_of(*parameter->second); !problem.empty())
+          body_.refuse(node, std::move(problem));
+        else
+          body_.set(id, add_parameter(*parameter->second, !passing.contains(parameter->first)));
       } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
         if (!constant->second->object_type.empty())
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
@@ -256,16 +263,25 @@ class Lowering {
         body_.refuse(node, "the file has no tensor of that name");
       }
     }
+    // What the graph does not read stays in the state_dict.
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (!used.contains(parameter.name) && problem_of(parameter).empty())
+        add_parameter(parameter, !passing.contains(parameter.name));
+    }
   }
 
-  void lower_parameter(const Node& node, const ParameterRecord& parameter, bool persistent) {
+  // Why a program cannot have it; empty when it can.
+  static std::string problem_of(const ParameterRecord& parameter) {
     if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
-      return body_.refuse(node, "a program has no objects of " +
-                                    (parameter.type.empty() ? std::string("such classes") : parameter.type));
-    if (dtype_refused(parameter.dtype))
-      return body_.refuse(node, "a program has no tensors of " + parameter.dtype);
+      return "a program has no objects of " +
+             (parameter.type.empty() ? std::string("such classes") : parameter.type);
+    if (dtype_refused(parameter.dtype)) return "a program has no tensors of " + parameter.dtype;
     if (parameter.record.empty() && !is_empty(parameter.shape))
-      return body_.refuse(node, "the file does not have its elements as a plain tensor");
+      return "the file does not have its elements as a plain tensor";
+    return {};
+  }
+
+  ValueId add_parameter(const ParameterRecord& parameter, bool persistent) {
     const bool is_parameter = parameter.kind == ParameterKind::kParameter;
     GraphSignature::Entry entry;
     entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
@@ -277,7 +293,6 @@ class Lowering {
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
-    body_.set(node.id, value);
     auto& tensors = persistent ? result_.program.weights : result_.program.constants;
     tensors.push_back({parameter.name,
                        is_parameter,
@@ -289,6 +304,7 @@ class Lowering {
                        parameter.storage_offset,
                        parameter.record,
                        {}});
+    return value;
   }
 
   template <class Tensor>
@@ -381,7 +397,96 @@ class Lowering {
           refuse({}, "the output", "a program has no such value among its results");
       }
     }
+    result_.program.signature.outputs.resize(leaves.size());
+    for (GraphSignature::Entry& entry : result_.program.signature.outputs)
+      entry.role = SignatureRole::kUserOutput;
     result_.program.graph = body_.finish(std::move(leaves));
+  }
+
+  // --- the dialect without writes ---
+
+  // What is left of writes is, after the pass that removes them, a copy to an input that nobody reads any
+  // more: a result of the program.
+  void remove_writes() {
+    WrittenProgram& program = result_.program;
+    ProgramGraph& graph = program.graph;
+    program.is_functional = true;
+    std::unordered_map<std::uint32_t, const GraphSignature::Entry*> inputs;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (graph.inputs[i].value.valid())
+        inputs.emplace(graph.inputs[i].value.index, &program.signature.inputs[i]);
+    }
+    std::unordered_set<std::uint32_t> read;  // by what stands behind
+    for (const Operand& output : graph.outputs)
+      for_each_reference(output, [&](ValueId id) { read.insert(id.index); });
+    std::vector<Operand> changed;
+    std::vector<GraphSignature::Entry> entries;
+    std::vector<Operation> kept;
+    for (Operation& operation : std::views::reverse(graph.operations)) {
+      if (auto entry = mutation_of(operation, inputs, read)) {
+        changed.push_back(operation.args[1]);
+        entries.push_back(std::move(*entry));
+        read.insert(operation.args[1].get_if<ValueId>()->index);
+        graph.values[operation.outputs.front().value.index].name.clear();
+        continue;
+      }
+      refuse_writes(operation);
+      for_each_input(operation, [&](ValueId id) { read.insert(id.index); });
+      kept.push_back(std::move(operation));
+    }
+    std::ranges::reverse(kept);
+    graph.operations = std::move(kept);
+    std::ranges::reverse(changed);
+    std::ranges::reverse(entries);
+    graph.outputs.insert(graph.outputs.begin(), changed.begin(), changed.end());
+    auto& outputs = program.signature.outputs;
+    outputs.insert(outputs.begin(), entries.begin(), entries.end());
+  }
+
+  // aten.copy_(input, value), where that is the input's value from then on.
+  std::optional<GraphSignature::Entry> mutation_of(
+      const Operation& operation,
+      const std::unordered_map<std::uint32_t, const GraphSignature::Entry*>& inputs,
+      const std::unordered_set<std::uint32_t>& read) const {
+    if (operation.target != "aten.copy_.default" || operation.args.size() < 2) return std::nullopt;
+    const auto* to = operation.args[0].get_if<ValueId>();
+    const auto* value = operation.args[1].get_if<ValueId>();
+    const auto input = to == nullptr ? inputs.end() : inputs.find(to->index);
+    if (input == inputs.end() || value == nullptr || inputs.contains(value->index) ||
+        read.contains(to->index) || read.contains(operation.outputs.front().value.index))
+      return std::nullopt;
+    const auto& values = result_.program.graph.values;
+    const Meta &before = values[to->index].meta, &after = values[value->index].meta;
+    if (before.shape != after.shape || before.dtype != after.dtype) return std::nullopt;
+    GraphSignature::Entry entry;
+    switch (input->second->role) {
+      case SignatureRole::kParameter:
+        entry.role = SignatureRole::kParameterMutation;
+        break;
+      case SignatureRole::kUserInput:
+        entry.role = SignatureRole::kUserInputMutation;
+        break;
+      default:
+        entry.role = SignatureRole::kBufferMutation;
+    }
+    entry.target =
+        entry.role == SignatureRole::kUserInputMutation ? input->second->name : *input->second->target;
+    return entry;
+  }
+
+  void refuse_writes(const Operation& operation) {
+    Schema schema;
+    const auto own = result_.program.schemas.find(operation.target.text());
+    if (own != result_.program.schemas.end())
+      schema = own->second;
+    else if (const Operator* op = operation.target.find_operator())
+      schema = op->schema();
+    if (std::ranges::any_of(schema.arguments, &SchemaArgument::is_written))
+      refuse({}, operation.target.text(), "it writes to an argument, and no pass could remove that",
+             "--dialect training");
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      for (const Operation& inner : subgraph.graph.operations) refuse_writes(inner);
+    }
   }
 
   // --- symbols and guards ---

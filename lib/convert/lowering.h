@@ -31,6 +31,7 @@ struct LoweringOptions {
   // keyword arguments.
   std::optional<TreeSpec> in_spec = {};
   std::vector<std::string> argument_names = {};  // of the positional ones then
+  bool functional = false;                       // no operation may write to its arguments
 };
 
 struct Lowered {

@@ -1,8 +1,11 @@
 #include "convert/program_copy.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace fxtrace {
 
@@ -33,7 +36,12 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
     lifted[*entry.target] = {is_constant,
                              graph.values[graph.inputs[i].value.index].meta.device.value_or("cpu")};
   }
-  for (auto& [name, tensor] : program.archive().tensors(program.name())) {
+  const std::map<std::string, TensorRecord> tensors = program.archive().tensors(program.name());
+  std::vector<const std::pair<const std::string, TensorRecord>*> in_order;
+  for (const auto& each : tensors) in_order.push_back(&each);
+  std::ranges::sort(in_order, {}, [](const auto* each) { return each->second.position; });
+  for (const auto* each : in_order) {
+    const auto& [name, tensor] = *each;
     if (tensor.is_pickled) {
       refuse(name, "it is a tensor of a class of its own, which is pickled");
       continue;

@@ -453,14 +453,36 @@ class ProgramWriter {
       json_.object([&] { input_spec(program_.signature.inputs[i], graph.inputs[i]); });
     }
     json_.close(']');
-    json_.key("output_specs").list(graph.outputs, [&](const Operand& output) {
-      json_.object([&] {
+    json_.key("output_specs");
+    json_.open('[');
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      json_.item();
+      json_.object([&] { output_spec(program_.signature.outputs[i], graph.outputs[i]); });
+    }
+    json_.close(']');
+  }
+
+  void output_spec(const GraphSignature::Entry& entry, const Operand& output) {
+    const auto mutation = [&](const char* role, const char* name) {
+      json_.key(role).object([&] {
+        json_.key("arg");
+        value(program_.graph.values[output.get_if<ValueId>()->index]);
+        json_.field(name, *entry.target);
+      });
+    };
+    switch (entry.role) {
+      case SignatureRole::kParameterMutation:
+        return mutation("parameter_mutation", "parameter_name");
+      case SignatureRole::kBufferMutation:
+        return mutation("buffer_mutation", "buffer_name");
+      case SignatureRole::kUserInputMutation:
+        return mutation("user_input_mutation", "user_input_name");
+      default:
         json_.key("user_output").object([&] {
           json_.key("arg");
-          argument(output, nullptr, graph, nullptr);
+          argument(output, nullptr, program_.graph, nullptr);
         });
-      });
-    });
+    }
   }
 
   void input_spec(const GraphSignature::Entry& entry, const ProgramGraph::Input& input) {
@@ -510,9 +532,14 @@ class ProgramWriter {
             argument(program_.graph.inputs[i].value, nullptr, program_.graph, nullptr);
         }
         json_.close(']');
-        json_.key("outputs").list(program_.graph.outputs, [&](const Operand& output) {
-          argument(output, nullptr, program_.graph, nullptr);
-        });
+        json_.key("outputs");
+        json_.open('[');
+        for (std::size_t i = 0; i < program_.graph.outputs.size(); ++i) {
+          if (program_.signature.outputs[i].role != SignatureRole::kUserOutput) continue;
+          json_.item();
+          argument(program_.graph.outputs[i], nullptr, program_.graph, nullptr);
+        }
+        json_.close(']');
         json_.field("in_spec", tree_text(program_.in_spec));
         json_.field("out_spec", tree_text(program_.out_spec));
         json_.field("forward_arg_names", program_.arguments);

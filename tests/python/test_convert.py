@@ -48,6 +48,33 @@ def test_models(program, zoo_archive, tmp_path, name):
     check(convert_cases.Converted(program, path, tmp_path, tuple(inputs), {}))
 
 
+@pytest.mark.parametrize("name", ["inplace_traced.pt", "exported_mutations.pt2", "exported_control_flow_nested.pt2"])
+def test_dialect_without_writes(program, tmp_path, name):
+    """Writes to inputs and buffers become results, which the program gives back to them."""
+    path, file = os.path.join(harness.SAMPLES, name), str(tmp_path / "out.pt2")
+    if name.endswith(".pt"):
+        args, _ = harness.make_inputs(SAMPLES[name]["inputs"][0])
+        module = torch.jit.load(path)
+        options = convert_cases.options([argument.name for argument in module.forward.schema.arguments[1:]], args, {})
+    else:
+        before = torch.export.load(path)
+        args, module, options = before.example_inputs[0], before.module(), []
+    run = program.run("convert", path, "-o", file, "--dialect", "aten", *options)
+    assert run.returncode == 0, run.stderr.decode()
+    after = torch.export.load(file)
+    assert after.dialect == "ATEN" and not any(
+        node.target._schema.is_mutable for node in after.graph.nodes if isinstance(node.target, torch._ops.OpOverload)
+    )
+    functional = after.module()
+    for _ in range(2):
+        mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        with torch.no_grad():
+            assert convert_cases.difference(module(*theirs), functional(*mine)) == ""
+        assert convert_cases.difference(theirs, mine) == ""
+    state = dict(functional.state_dict())
+    assert all(torch.equal(value, state[key]) for key, value in module.state_dict().items() if key in state)
+
+
 def test_named_sizes(program, tmp_path):
     """A program for all batches, with the range of --dim; others are refused by torch."""
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
@@ -79,6 +106,20 @@ def test_the_file_is_as_torch_writes_it(program, tmp_path):
         stored = {name for name in archive.namelist() if "/weight_" in name}
         assert stored == {f"model/data/weights/{record}" for record in records}
     assert program.run("check", case.file, "--security").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["vision_scripted.pt", "nested_traced.pt"])
+def test_a_program_traces_as_its_archive(program, tmp_path, name):
+    """fxtrace sees no difference between both, and writes the program again as it is."""
+    path = os.path.join(harness.SAMPLES, name)
+    args, kwargs = harness.make_inputs(SAMPLES[name]["inputs"][0])
+    case = convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", case.file, "-o", again).returncode == 0
+    assert open(again, "rb").read() == open(case.file, "rb").read()
+    names = [argument.name for argument in case.model.forward.schema.arguments[1:]]
+    run = program.run("diff", path, case.file, "--no-default-leaves", *convert_cases.options(names, args, kwargs))
+    assert run.returncode == 0 and b"No difference" in run.stdout
 
 
 def test_without_weights(program, tmp_path):
