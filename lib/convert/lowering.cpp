@@ -16,6 +16,8 @@
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/nearest.h"
+#include "support/plain_path.h"
+#include "support/qualified_name.h"
 #include "support/shell_word.h"
 
 namespace fxtrace {
@@ -35,6 +37,7 @@ class Lowering {
 
   Lowered run() {
     refuse_failures();
+    refuse_names();
     for (const Assignment& assignment : source_.graph.assignments())
       refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
              "a buffer for what is kept");
@@ -62,6 +65,19 @@ class Lowering {
       const Failure& failure = *module.failure;
       refuse(failure.module, failure.op.empty() ? "the module" : failure.op, failure.message, {},
              failure.source);
+    }
+  }
+
+  // Names are parts of lists in the file, and of code that torch makes of it.
+  void refuse_names() {
+    const auto look = [&](const std::string& name) {
+      if (!is_plain_path(name) || name.find_first_of(",;") != std::string::npos)
+        refuse({}, name, "a program has no names with quotes, commas, semicolons or control characters");
+    };
+    for (const ModuleRecord& module : collection_.modules) look(module.path);
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      const std::string name(QualifiedName(parameter.name).last());
+      if (!is_plain_path(name)) look(parameter.name);
     }
   }
 
