@@ -15,10 +15,12 @@
 #include "graph/input_sizes.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
+#include "support/identifier.h"
 #include "support/nearest.h"
 #include "support/plain_path.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
+#include "symbolic/srepr.h"
 
 namespace fxtrace {
 namespace {
@@ -177,6 +179,7 @@ class Lowering {
     };
     if (source_.signature) {
       for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.target) continue;  // a parameter, which is no argument
         if (entry.node.valid()) {
           lower_placeholder(source_.graph.node(entry.node));
         } else if (entry.value) {
@@ -219,6 +222,14 @@ class Lowering {
     if (!is_plain(spec))
       return refuse({}, "the inputs", "they are nested in a class of its own",
                     "without passes, and as a whole");
+    std::vector<std::string> names = options_.argument_names;
+    for (const Argument& key : spec.children[1].keys) {
+      const auto* name = key.get_if<std::string>();
+      names.push_back(name == nullptr ? std::string() : *name);
+    }
+    for (const std::string& name : names) {
+      if (!is_identifier(name)) return refuse({}, "input " + name, "an input of Python has no such name");
+    }
     result_.program.in_spec = spec;
     result_.program.arguments = options_.argument_names;
   }
@@ -560,6 +571,10 @@ class Lowering {
       if (meta.value) add(of_inputs)(*meta.value);
     }
     for_each_expression(program.graph, add(of_data));
+    for_each_expression(program.graph, [&](const Expression& value) {
+      if (!value.number() && !srepr(value, [](const std::string& name) { return name; }))
+        refuse({}, value.text(), "a program has no form of the expression");
+    });
     std::set<std::string> taken;
     const ShapeEnv known = known_ranges();
     const auto name = [&](const std::string& symbol, char kind) {
