@@ -20,6 +20,7 @@
 #include "app/trace_options.h"
 #include "convert/lowering.h"
 #include "convert/program_archive.h"
+#include "exported/program_verifier.h"
 #include "support/number_in.h"
 
 namespace fxtrace::cli {
@@ -90,6 +91,17 @@ void report(const std::vector<Refusal>& refusals, const InputFile& input, Consol
   }
 }
 
+// What was written is looked at before anybody sees it.
+void verify_written(const ModelFile& file) {
+  const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
+  if (faults.empty()) return;
+  const ProgramFault& first = faults.front();
+  std::string where = first.node ? " at " + *first.node : "";
+  if (first.record) where = " in " + *first.record;
+  if (!first.module.empty()) where += " in " + first.module;
+  throw Error(ErrorKind::kInternal, "the program that was made is not right" + where + ": " + first.message);
+}
+
 int convert(const ConvertArguments& arguments, const Config& config, const InputFile& input, Output* output,
             Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -108,6 +120,7 @@ int convert(const ConvertArguments& arguments, const Config& config, const Input
       write_program_archive(lowered.program, *traced.program, input.file(), arguments.archive(), out);
     });
   });
+  output->examine(verify_written);
   return kDone;
 }
 

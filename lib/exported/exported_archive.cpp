@@ -206,9 +206,13 @@ RecordBytes ExportedArchive::storage(const std::string& name) const {
   throw input_error(record + " has no record that ends in " + suffix);
 }
 
+std::string ExportedArchive::sample_record(const std::string& model) const {
+  return prefix_ +
+         (old_layout_ ? std::string("serialized_example_inputs.pt") : "data/sample_inputs/" + model + ".pt");
+}
+
 std::string ExportedArchive::sample_inputs(const std::string& model) const {
-  const std::string record = prefix_ + (old_layout_ ? std::string("serialized_example_inputs.pt")
-                                                    : "data/sample_inputs/" + model + ".pt");
+  const std::string record = sample_record(model);
   if (!zip_->contains(record)) return {};
   return zip_->read(record, static_cast<std::size_t>(zip_->size(record)));
 }

@@ -48,6 +48,7 @@ class ExportedArchive {
   // Returns the bytes that torch.save wrote for the example inputs of the export; empty when the archive has
   // none.  Throws Error(kInput) for a damaged record.
   std::string sample_inputs(const std::string& model) const;
+  std::string sample_record(const std::string& model) const;  // where they are, if they are anywhere
   // Returns the tensor as a constant, with data when it is small enough.
   Constant read_constant(const TensorRecord& tensor) const;
 
