@@ -21,6 +21,8 @@ REASONS = {
     "lib/trace/program_graph.cpp": "assertions of guards, which have their own form",
     "lib/exported/graph_reader.cpp": "fields of a .pt2 file",
     "lib/exported/exported_archive.cpp": "a field of a .pt2 file",
+    "lib/exported/call_check.cpp": "forms of values in a .pt2 file",
+    "lib/exported/program_verifier.cpp": "forms of values in a .pt2 file",
     "lib/readers/collection_reader.cpp": "fields of a collection",
     "lib/writers/json_writer.cpp": "fields of a collection",
     "lib/writers/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",

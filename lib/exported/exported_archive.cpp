@@ -127,6 +127,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     if (const auto pickled = item.find("use_pickle")) tensor.packed = pickled->boolean();
     if (const auto parameter = item.find("is_param")) tensor.is_parameter = parameter->boolean();
     tensor.position = to.size();
+    if (const auto grad = meta->find("requires_grad")) tensor.requires_grad = grad->boolean();
     tensor.dtype = dtype_name(meta->at("dtype"));
     for (const JsonValue size : meta->at("sizes").items()) {
       tensor.sizes.push_back(known(size));
@@ -155,7 +156,8 @@ void ExportedArchive::add_state_dict(const std::string& record,
       throw input_error(full + ": the tensor '" + stored.name.substr(0, 100) + "' has a negative size");
     }
     const std::string name = stored.name;
-    TensorRecord tensor{std::move(stored), to.size(), full, true};
+    const bool is_parameter = stored.is_parameter;
+    TensorRecord tensor{std::move(stored), to.size(), full, is_parameter, true};
     tensor.storage = full + ":" + tensor.storage;
     to.insert_or_assign(name, std::move(tensor));
   }

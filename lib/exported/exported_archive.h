@@ -19,7 +19,8 @@ namespace fxtrace {
 struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
   std::string record = {};   // record of the archive; holds just the storage, unless `packed`
-  bool packed = false;       // the record is an archive of torch.save that holds more than this storage
+  bool requires_grad = false;
+  bool packed = false;  // the record is an archive of torch.save that holds more than this storage
 
   // "data/weights/weight_0"; "data/weights/model.pt:7" where the record has several.
   const std::string& storage_name() const { return packed ? storage : record; }
