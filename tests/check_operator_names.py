@@ -22,6 +22,8 @@ REASONS = {
     "lib/exported/graph_reader.cpp": "fields of a .pt2 file",
     "lib/exported/exported_archive.cpp": "a field of a .pt2 file",
     "lib/convert": "fields of a .pt2 file, and what torch.export has instead of calls that only TorchScript has",
+    "lib/exported/call_check.cpp": "forms of values in a .pt2 file",
+    "lib/exported/program_verifier.cpp": "forms of values in a .pt2 file",
     "lib/readers/collection_reader.cpp": "fields of a collection",
     "lib/writers/json_writer.cpp": "fields of a collection",
     "lib/writers/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",

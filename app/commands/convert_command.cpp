@@ -27,6 +27,7 @@
 #include "convert/program_archive.h"
 #include "convert/program_copy.h"
 #include "exported/exported_program.h"
+#include "exported/program_verifier.h"
 #include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 #include "security/security_scan.h"
@@ -169,6 +170,17 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   return records_of(lowered.program, arguments.example_inputs());
 }
 
+// What was written is looked at before anybody sees it.
+void verify_written(const ModelFile& file) {
+  const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
+  if (faults.empty()) return;
+  const ProgramFault& first = faults.front();
+  std::string where = first.node ? " at " + *first.node : "";
+  if (first.record) where = " in " + *first.record;
+  if (!first.module.empty()) where += " in " + first.module;
+  throw Error(ErrorKind::kInternal, "the program that was made is not right" + where + ": " + first.message);
+}
+
 int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
             const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -189,7 +201,8 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       config.options.method = method;
       if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript) {
         with_input(input, [&] {
-          keep_own_inputs(*load_program(info, given, Listener()), arguments.methods, config.options);
+          keep_own_inputs(*load_program(input.file(), info, given, Listener()), arguments.methods,
+                          config.options);
         });
       }
       TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
@@ -209,6 +222,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       write_program_archive(conversion.programs, *model, input.file(), !arguments.no_weights, out);
     });
   });
+  output->examine(verify_written);
   return kDone;
 }
 

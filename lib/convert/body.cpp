@@ -156,6 +156,12 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   return result;
 }
 
+void Body::append(Operation operation) {
+  const bool is_result = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
+  operation.name = is_result ? value(operation.outputs[0].value).name : names_.create(operation.name);
+  graph_.operations.push_back(std::move(operation));
+}
+
 const Operation* Body::maker(const Operand& operand) const {
   const auto* id = operand.get_if<ValueId>();
   const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
@@ -333,7 +339,7 @@ void Body::call_operator(const LoweredCall& call) {
   Operand result;
   if (!add_results(call, schema.results, operation, result)) return;
   set(node.id, std::move(result));
-  graph_.operations.push_back(std::move(operation));
+  append(std::move(operation));
 }
 
 // --- control flow ---
@@ -458,7 +464,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
                                          {static_cast<std::int64_t>(i)}, operation));
     set(node.id, std::move(results));
   }
-  graph_.operations.push_back(std::move(operation));
+  append(std::move(operation));
 }
 
 // An operator as a program had it: its graphs take what it gives them.

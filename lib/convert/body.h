@@ -78,6 +78,7 @@ class Body {
  private:
   std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
+  void append(Operation operation);  // under a name that no other one has
   std::optional<Operand> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
   void call_with_subgraphs(const LoweredCall& call);

@@ -2,13 +2,10 @@
 // by fxtrace.h.
 #pragma once
 
-#include <memory>
-
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "execute/plugin.h"
 #include "trace/config.h"
-#include "trace/program.h"
 #include "trace/trace_program.h"
 
 namespace fxtrace {
@@ -32,9 +29,10 @@ class Stages {
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages);
 
-// Loads the model without tracing it.  `info` is the result of identify_file().  Throws Error.
-std::unique_ptr<const Program> load_program(const FileInfo& info, const TraceOptions& options,
-                                            const Listener& listener);
+// Reads the model without tracing it.  `info` is the result of identify_file().  Throws Error(kInput) at
+// file.path().
+std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInfo& info,
+                                            const TraceOptions& options, const Listener& listener);
 
 // Traces the model and passes messages of the trace to the listener.  `info` is the result of
 // identify_file(); `name` becomes the collection's model.file.  Passes of the configuration are not run.
