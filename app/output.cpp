@@ -244,6 +244,12 @@ void Output::write(const WriteFunction& write) {
   }
 }
 
+void Output::examine(const std::function<void(const ModelFile&)>& look) {
+  is_written_ = false;
+  look(ModelFile(Descriptor(::dup(aside_->descriptor())), name_));
+  is_written_ = true;
+}
+
 void Output::commit() {
   if (filter_) {
     try {

@@ -46,6 +46,8 @@ class Output {
   // for more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
   void write(const WriteFunction& write);
   bool is_written() const { return is_written_; }
+  // Calls look(what write() has written).  Where that throws, nothing has been written.
+  void examine(const std::function<void(const ModelFile&)>& look);
   // Moves the product to FILE, which is unchanged if anything is thrown.  A symbolic link is followed: its
   // target is replaced, and keeps its mode and owner.  Pipes, devices and descriptors (/dev/stdout,
   // /dev/fd/3) are written to directly; a closed pipe is as in write_stdout().  Throws Error(kInput) when

@@ -61,15 +61,10 @@ CLI::Option* TraceArguments::add_row(CLI::App& app, const OptionRow& row) {
   return option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-bool TraceArguments::any() const {
-  return config_file_ || std::ranges::any_of(given_, [](const Given& given) { return !is_cost(*given.row); });
-}
-
-bool TraceArguments::any_but_passes() const {
-  const auto is_other = [](const Given& given) {
-    return given.row->group != kPasses && !is_cost(*given.row);
-  };
-  return config_file_ || std::any_of(given_.begin(), given_.end(), is_other);
+bool TraceArguments::any(const OptionFilter& which) const {
+  return config_file_ || std::ranges::any_of(given_, [&](const Given& given) {
+           return !is_cost(*given.row) && (!which || which(*given.row));
+         });
 }
 
 std::vector<std::string> TraceArguments::take_names(std::string_view option) {

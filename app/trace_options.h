@@ -41,10 +41,8 @@ class TraceArguments {
   bool has(std::string_view option, const std::string& text) const;
   const std::optional<std::string>& config_file() const { return config_file_; }
 
-  // Returns whether the command line has any of these options, --cost aside.
-  bool any() const;
-  // Returns the same without options of graph passes.
-  bool any_but_passes() const;
+  // Returns whether the command line has any of these options, --cost aside, for which `which` holds.
+  bool any(const OptionFilter& which = {}) const;
 
  private:
   struct Given {

@@ -23,6 +23,7 @@
 #include "app/option_checks.h"
 #include "app/output.h"
 #include "app/trace_options.h"
+#include "exported/program_verifier.h"
 #include "exported/tensor_sizes.h"
 #include "rules/check.h"
 #include "rules/report_reader.h"
@@ -52,11 +53,13 @@ struct CheckArguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
-  bool security = false, programs_only = false;
+  bool program = false, security = false, programs_only = false;
   AnswerArguments answer{kCheckFormats};
 };
 
-bool is_about_the_file(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
+bool is_about_safety(const Rule& rule) { return rule.kind == RuleKind::kSecurity; }
+bool is_about_the_program(const Rule& rule) { return rule.kind == RuleKind::kProgram; }
+bool is_about_the_file(const Rule& rule) { return is_about_safety(rule) || is_about_the_program(rule); }
 
 // Checkpoints, and what stands for a file that was not downloaded.
 bool holds_no_program(FileKind kind) {
@@ -83,8 +86,11 @@ Rules resolve_rules(const CheckArguments& arguments, Console& console) {
     add_rule(result.rules, ops_rule(read_file(file), std::filesystem::path(file).filename().string()));
   for (const std::string& file : arguments.rule_files)
     read_rules(read_file(file), file, read_file, result.rules);
-  result.are_default = result.rules.empty() && !arguments.security;
+  result.are_default = result.rules.empty() && !arguments.security && !arguments.program;
   if (result.are_default) result.rules.push_back(no_failed_rule());
+  if (arguments.program) {
+    for (Rule& rule : program_rules()) add_rule(result.rules, std::move(rule));
+  }
   if (arguments.security || result.are_default) {
     for (Rule& rule : security_rules()) add_rule(result.rules, std::move(rule));
   }
@@ -147,7 +153,7 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
   const Config config = config_for_costs(given, info.kind);
   try {
     GraphCollection& collection =
-        read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+        read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
     arguments.costs.apply(config, collection, console);
     model.model = collection.model;
     model.collection = &collection;
@@ -171,10 +177,11 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (is_collection) {
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
     if (std::ranges::any_of(rules.rules, is_about_the_file))
-      throw usage_error("--security looks into a model's file, and " + input.display() + " is a collection");
+      throw usage_error("--security and --program look into a model's file, and " + input.display() +
+                        " is a collection");
   }
   if (arguments.programs_only && holds_no_program(info.kind)) {
-    std::erase_if(rules.rules, std::not_fn(is_about_the_file));
+    std::erase_if(rules.rules, std::not_fn(is_about_safety));
     console.remark("note", input.display() +
                                " holds no program, so it is held to no rule of programs: it is " + info.what);
   }
@@ -183,10 +190,16 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   model.model.kind = to_string(info.kind);
   model.path = input.display();
   model.declared = declared_operators(given.options);
-  const bool has_security = std::ranges::any_of(rules.rules, is_about_the_file);
+  const bool has_security = std::ranges::any_of(rules.rules, is_about_safety);
   const bool has_others = !std::ranges::all_of(rules.rules, is_about_the_file);
+  if (std::ranges::any_of(rules.rules, is_about_the_program)) {
+    if (info.kind != FileKind::kExportedProgram)
+      throw input.with_display(
+          input_error("--program is about programs of torch.export (.pt2), and this is " + info.what));
+    model.faults = with_input(input, [&] { return verify_programs(info, {}); });
+  }
   if (has_security) model.findings = findings_of(input, info);
-  if (has_others || is_traceable(info.kind)) {
+  if (has_others || (has_security && is_traceable(info.kind))) {
     read_model(arguments, given, info, input, has_others, model, isolated, console);
   }
   const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
@@ -363,6 +376,11 @@ Command make_check_command(CLI::App& app) {
             "rules from a JSON file (schemas/check_rules.schema.json), with names, messages and severities. "
             "Repeatable")
       ->allow_extra_args(false);
+  app.add_flag(
+         "--program", arguments->program,
+         "the file of an exported program is right, as far as that can be told without running it: its signature, "
+         "records, sizes, names, and the arguments and results of each operator")
+      ->group(group);
   app.add_flag("--security", arguments->security,
                "nothing in the file that would have a reader run code, write elsewhere or use memory without "
                "measure: pickles, machine code, paths, sizes, libraries")

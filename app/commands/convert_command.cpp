@@ -1,13 +1,18 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
@@ -20,6 +25,12 @@
 #include "app/trace_options.h"
 #include "convert/lowering.h"
 #include "convert/program_archive.h"
+#include "convert/program_copy.h"
+#include "exported/exported_program.h"
+#include "exported/program_verifier.h"
+#include "fxtrace/pipeline.h"
+#include "fxtrace/saved_collection.h"
+#include "security/security_scan.h"
 #include "support/number_in.h"
 
 namespace fxtrace::cli {
@@ -28,18 +39,31 @@ namespace {
 struct ConvertArguments : ModelArguments {
   std::string model;
   std::optional<std::string> output;
+  std::vector<std::string> methods;
+  Part part;
   std::vector<std::string> hints;
-  std::string sample_inputs = "zeros", grad = "off";
+  std::string sample_inputs = "zeros", grad = "off", dialect = "training";
   bool no_weights = false, dry_run = false;
 
-  ProgramArchiveOptions archive() const {
-    return {.weights = !no_weights, .example_inputs = sample_inputs == "zeros"};
+  void check() const {  // throws Error(kUsage)
+    if (!output && !dry_run)
+      throw usage_error("say where to: -o OUT.pt2", {"--dry-run tells whether the model can be converted"});
+    if (part.module && !(part.from.empty() && part.to.empty()))
+      throw usage_error("a module and --from, --to name different parts");
+    if (part.call && !part.module) throw usage_error("--call is of a module: --module PATH --call N");
+    if (has_part() && methods.size() > 1) throw usage_error("a part is of one method");
   }
+  bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
+  bool is_functional() const { return dialect == "aten"; }
+  bool example_inputs() const { return sample_inputs == "zeros"; }
 };
+
+// Whether the option changes what is traced, and does not only say of what.
+bool is_no_choice(const OptionRow& row) { return row.key == nullptr || std::string_view(row.key) != "model"; }
 
 bool may_be_chosen(const OptionRow& row) {
   const std::string_view key = row.key == nullptr ? "" : row.key;
-  return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost";
+  return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost" && key != "method";
 }
 
 // Everything is traced into, so that the graph is of operators alone.
@@ -58,7 +82,8 @@ LoweringOptions lowering_options(const ConvertArguments& arguments, const TraceO
   for (const std::string& text : arguments.hints) {
     const std::size_t equals = text.find('=');
     const std::optional<std::int64_t> number =
-        equals == std::string::npos ? std::nullopt : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
+        equals == std::string::npos ? std::nullopt
+                                    : number_in<std::int64_t>(std::string_view(text).substr(equals + 1));
     if (!number || *number < 0) throw usage_error("--hint is NAME=NUMBER, not '" + text + "'");
     result.hints[text.substr(0, equals)] = *number;
   }
@@ -90,39 +115,148 @@ void report(const std::vector<Refusal>& refusals, const InputFile& input, Consol
   }
 }
 
-int convert(const ConvertArguments& arguments, const Config& config, const InputFile& input, Output* output,
-            Isolated& isolated, Console& console) {
+// What a conversion keeps until it is written.
+struct Conversion {
+  std::vector<ProgramRecords> programs;
+  std::vector<Refusal> refusals;
+};
+
+// An exported program of which nothing is asked but to be written anew.
+void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
+          const FileInfo& info, Conversion& conversion) {
+  conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
+  const std::string graph = program.archive().program_record(program.name());
+  const std::string examples = program.archive().example_inputs_record(program.name());
+  for (const SecurityFinding& finding : scan_security(input.file(), info)) {
+    const bool is_example = finding.record.starts_with(examples) && arguments.example_inputs();
+    if (finding.kind == SecurityKind::kLibrary || (finding.record != graph && !is_example)) continue;
+    conversion.refusals.push_back(
+        {.what = finding.record, .why = finding.message, .help = is_example ? "--sample-inputs none" : ""});
+  }
+}
+
+// Several methods share the options of inputs: each takes those of its own.
+void keep_own_inputs(const Program& program, const std::vector<std::string>& methods, TraceOptions& options) {
+  std::set<std::string> own, others;
+  for (const std::string& method : methods) {
+    for (const InputGuess& input : program.guess_inputs(method))
+      (method == options.method ? own : others).insert(input.name);
+  }
+  const auto is_of_another = [&](const auto& given) {
+    const std::string name = given.name.substr(0, given.name.find('.'));
+    return !own.contains(name) && others.contains(name);
+  };
+  std::erase_if(options.inputs, is_of_another);
+  std::erase_if(options.concrete, is_of_another);
+}
+
+ProgramRecords lower_method(const ConvertArguments& arguments, const Config& config, const InputFile& input,
+                            const TraceResult& traced, Conversion& conversion, Console& console) {
+  LoweringOptions options = lowering_options(arguments, config.options);
+  options.functional = arguments.is_functional();
+  if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
+    for (const auto& [name, range] : program->dimensions().ranges())
+      options.dimensions.push_back({name, range.low, range.high});
+    if (!arguments.has_part()) options.in_spec = program->in_spec();
+    options.argument_names = program->argument_names();
+  }
+  Lowered lowered = with_input(input, [&] {
+    if (!arguments.has_part()) return lower(traced.collection, *traced.program, options);
+    return lower(extract_part(traced.collection, arguments.part), *traced.program, options);
+  });
+  std::ranges::move(lowered.refusals, std::back_inserter(conversion.refusals));
+  if (!lowered.refusals.empty()) return {};
+  for (const std::string& note : lowered.notes) console.note(note);
+  return records_of(lowered.program, arguments.example_inputs());
+}
+
+// What was written is looked at before anybody sees it.
+void verify_written(const ModelFile& file) {
+  const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
+  if (faults.empty()) return;
+  const ProgramFault& first = faults.front();
+  std::string where = first.node ? " at " + *first.node : "";
+  if (first.record) where = " in " + *first.record;
+  if (!first.module.empty()) where += " in " + first.module;
+  throw Error(ErrorKind::kInternal, "the program that was made is not right" + where + ": " + first.message);
+}
+
+int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
+            const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
-  run_passes(config.passes, traced.collection, console);
-  Lowered& lowered = isolated.keep(with_input(
-      input, [&] { return lower(traced.collection, *traced.program, lowering_options(arguments, config.options)); }));
-  if (!lowered.refusals.empty()) {
-    report(lowered.refusals, input, console);
+  Conversion& conversion = isolated.keep(Conversion());
+  const Program* model = nullptr;
+  if (info.kind == FileKind::kExportedProgram && !arguments.has_part() && !arguments.is_functional() &&
+      !arguments.trace.any(is_no_choice)) {
+    model = with_input(input, [&] {
+      const auto& program = isolated.keep(std::make_unique<ExportedProgram>(info, config.options.model));
+      static_cast<void>(program->method_to_trace(methods.front()));
+      copy(arguments, *program, input, info, conversion);
+      return program.get();
+    });
+  } else {
+    const TraceOptions given = config.options;
+    for (const std::string& method : methods) {
+      config.options = given;
+      config.options.method = method;
+      if (arguments.methods.size() > 1 && info.kind == FileKind::kTorchScript) {
+        with_input(input, [&] {
+          keep_own_inputs(*load_program(input.file(), info, given, Listener()), arguments.methods,
+                          config.options);
+        });
+      }
+      TraceResult& traced = trace_file(input, info, config, {}, isolated, console);
+      run_passes(config.passes, traced.collection, console);
+      conversion.programs.push_back(lower_method(arguments, config, input, traced, conversion, console));
+      if (methods.size() > 1) conversion.programs.back().name = method;
+      model = traced.program.get();
+    }
+  }
+  if (!conversion.refusals.empty()) {
+    report(conversion.refusals, input, console);
     return kModuleFailed;
   }
-  for (const std::string& note : lowered.notes) console.note(note);
   if (output == nullptr) return kDone;
   output->write([&](std::ostream& out) {
     with_input(input, [&] {
-      write_program_archive(lowered.program, *traced.program, input.file(), arguments.archive(), out);
+      write_program_archive(conversion.programs, *model, input.file(), !arguments.no_weights, out);
     });
   });
+  output->examine(verify_written);
   return kDone;
 }
 
-int run_convert(ConvertArguments& arguments, Console& console) {
-  Config config = arguments.set_up(console);
-  fix_settings(config.options);
-  config.options.grad = arguments.grad == "on";
-  if (!arguments.output && !arguments.dry_run)
-    throw usage_error("say where to: -o OUT.pt2", {"--dry-run tells whether the model can be converted"});
-  const InputFile input(arguments.model, console.in());
-  Output output(arguments.dry_run ? "-" : *arguments.output, input, console);
+// Converts methods to the programs of one file.
+int convert_to(const std::string& file, const std::vector<std::string>& methods,
+               const ConvertArguments& arguments, Config& config, const InputFile& input, Console& console) {
+  Output output(file, input, console);
   output.allow_any_size();  // as large as the weights
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return convert(arguments, config, input, arguments.dry_run ? nullptr : &output, isolated, console);
+    return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
+                   console);
   });
+}
+
+int run_convert(ConvertArguments& arguments, Console& console) {
+  arguments.check();
+  Config config = arguments.set_up(console);
+  fix_settings(config.options);
+  if (arguments.is_functional()) config.passes.emplace_back("functional");
+  config.options.grad = arguments.grad == "on";
+  if (arguments.methods.empty()) arguments.methods.push_back(config.options.method);
+  const InputFile input(arguments.model, console.in());
+  const std::string file = arguments.dry_run ? "-" : *arguments.output;
+  const std::size_t place = file.find("%s");
+  if (place == std::string::npos)
+    return convert_to(file, arguments.methods, arguments, config, input, console);
+  const pid_t process = ::getpid();
+  int worst = kDone;
+  for (const std::string& method : arguments.methods) {
+    const std::string own = std::string(file).replace(place, 2, method);
+    worst = std::max(worst, convert_to(own, {method}, arguments, config, input, console));
+    if (::getpid() != process) break;  // the locked process, which ends here
+  }
+  return worst;
 }
 
 }  // namespace
@@ -132,19 +266,25 @@ Command make_convert_command(CLI::App& app) {
   app.description(
       "Make a program of torch.export (.pt2) of a TorchScript archive, without torch: torch.export.load takes it, and "
       "what compiles such programs. Weights are copied as they are. What a program cannot say is refused, all of it at "
-      "once, with exit code 4 and no file.");
+      "once, with exit code 4 and no file. An exported program is written anew: in the newest layout and without pickled "
+      "weights, after graph passes, or a part of it.");
   app.footer(
       "  fxtrace convert model.pt -o model.pt2 --input 'x=float32[batch,3,224,224]' --dim batch=1..64\n"
-      "  fxtrace convert model.pt --dry-run\n");
+      "  fxtrace convert model.pt --dry-run\n"
+      "  fxtrace convert model.pt2 -o layer.pt2 --module encoder.layers.0\n");
   app.add_option("MODEL", arguments->model, "the model file, or - for stdin")->required();
   const char* group = "Output";
-  add_last_value(app, group, "-o,--output", arguments->output, "FILE",
-                 "the program to write; FILE is left as it was if anything fails");
+  add_last_value(
+      app, group, "-o,--output", arguments->output, "FILE",
+      "the program to write; FILE is left as it was if anything fails. With %s in it one for each --method");
   app.add_flag("--dry-run", arguments->dry_run, "only say what cannot be converted, and what is assumed")
       ->group(group);
   add_last_value(app, group, "--grad", arguments->grad, "on|off",
-                 "what the program takes for so where the code asks whether gradients are enabled. Default: off")
+                 "what the program assumes where the code asks whether gradients are enabled. Default: off")
       ->check(one_of({"on", "off"}));
+  add_last_value(app, group, "--dialect", arguments->dialect, "training|aten",
+                 "training (default) keeps writes in place; aten has none: the pass functional runs")
+      ->check(one_of({"training", "aten"}));
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",
@@ -153,6 +293,24 @@ Command make_convert_command(CLI::App& app) {
   add_last_value(app, group, "--sample-inputs", arguments->sample_inputs, "zeros|none",
                  "example inputs to write: zeros, of a few bytes (default), or none")
       ->check(one_of({"zeros", "none"}));
+  add_value(
+      app, group, "--method", arguments->methods, "NAME",
+      "which method of the root to convert; default forward. Several become several programs of one file; each takes "
+      "the --input and --concrete that name its own inputs")
+      ->allow_extra_args(false);
+  const char* part_group = "Part";
+  Part& part = arguments->part;
+  add_last_value(app, part_group, "--module", part.module, "PATH",
+                 "convert the module PATH alone: a call of it");
+  add_last_value(app, part_group, "--call", part.call, "N", "which call of the module. Default: 1")
+      ->check(integer_from(1));
+  add_value(
+      app, part_group, "--from", part.from, "NODE",
+      "convert what leads from this node, by the name that trace has for it; repeatable. Default: all that --to needs")
+      ->allow_extra_args(false);
+  add_value(app, part_group, "--to", part.to, "NODE",
+            "convert what leads to this node; repeatable. Default: the graph's output")
+      ->allow_extra_args(false);
   arguments->add_to(app, may_be_chosen);
   return [arguments](Console& console) { return run_convert(*arguments, console); };
 }

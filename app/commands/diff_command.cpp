@@ -101,7 +101,7 @@ bool is_model(const InputFile& input) {
 int diff(const DiffArguments& arguments, const Config& config, const TextLayout& layout,
          const InputFile& first, const InputFile& second, Output& output, Isolated& isolated,
          Console& console) {
-  if (arguments.trace.any_but_passes() && !is_model(first) && !is_model(second))
+  if (arguments.trace.any(is_no_pass) && !is_model(first) && !is_model(second))
     throw usage_error("options of a trace do not apply to collections, which are traced already");
   const auto [before, after] = read_model_pair(config, first, second, isolated, console);
   arguments.costs.apply(config, before, after, console);

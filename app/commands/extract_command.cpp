@@ -53,7 +53,7 @@ GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& 
     return traced;
   }
   GraphCollection& saved =
-      isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
+      isolated.keep(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
   run_passes(config.passes, saved, console);
   add_to_options(config.passes, saved);
   return saved;

@@ -63,7 +63,7 @@ std::optional<std::int64_t> OrderArguments::bucket_bytes() const {
 int order(const OrderArguments& arguments, const Config& config, const TextLayout& layout,
           const InputFile& input, Output& output, Isolated& isolated, Console& console) {
   GraphCollection& collection =
-      read_model_or_collection(config, arguments.trace.any_but_passes(), input, isolated, console);
+      read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
   arguments.costs.apply(config, collection, console);
   UseOrder& order = isolated.keep(order_of_use(collection));
   if (!arguments.costs.at.empty()) add_macs(collection, order);

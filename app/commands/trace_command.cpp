@@ -131,7 +131,7 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
 int render_collection(const TraceCommandArguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
   GraphCollection& collection =
-      isolated.keep(read_saved_collection(arguments.trace.any_but_passes(), input, console));
+      isolated.keep(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
   run_passes(config.passes, collection, console);
   add_to_options(config.passes, collection);
   arguments.costs.apply(config, collection, console);

@@ -31,7 +31,7 @@ namespace {
 
 struct VerifyArguments : ModelArguments {
   std::string model;
-  std::optional<std::string> collection;
+  std::optional<std::string> collection, against;
   std::vector<std::string> inputs;
   verify::VerifyOptions options;
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
@@ -43,7 +43,7 @@ constexpr std::size_t kMostProfileRows = 100;  // of a profile's table
 
 // What is read besides the model.
 struct Files {
-  std::optional<InputFile> collection;
+  std::optional<InputFile> collection, against;
   std::vector<InputFile> inputs;
 };
 
@@ -101,6 +101,33 @@ void write(const verify::Verification& verification, verify::Subject subject,
   });
 }
 
+// The model that the graph of another file is held to.
+struct Other {
+  FileInfo info;
+  std::unique_ptr<const Program> program;
+};
+
+Other read_other(const InputFile& input, const TraceOptions& options, Isolated& isolated, Console& console) {
+  isolated.reads(1);
+  Other other;
+  other.info = with_input(input, [&] { return identify_file(input.file()); });
+  if (!is_traceable(other.info.kind)) throw input.with_display(not_traceable(other.info));
+  TraceOptions own;
+  own.op_schemas = options.op_schemas;
+  own.registered = options.registered;
+  other.program =
+      with_input(input, [&] { return load_program(input.file(), other.info, own, listener_of(console)); });
+  isolated.reads(0);
+  return other;
+}
+
+// What is called of an archive is a method of it, and forward of the program that was made of that.  All of
+// the program is followed.
+void set_up_for_other(Config& config) {
+  config.options.method = "forward";
+  config.options.default_leaves = false;
+}
+
 int verify_model(const VerifyArguments& arguments, const Config& config, const InputFile& input,
                  const Files& files, const TextLayout& layout, Output& output, Isolated& isolated,
                  Console& console, const FxtraceEngine& api) {
@@ -113,6 +140,14 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     read_config(given->options_json, files.collection->display(), traced);
     traced.passes.clear();
   }
+  std::optional<Other> other;
+  if (files.against) {
+    if (info.kind != FileKind::kExportedProgram)
+      throw input.with_display(input_error(
+          "--against holds a program of torch.export (.pt2) to a model, and this is " + info.what));
+    other = read_other(*files.against, config.options, isolated, console);
+    set_up_for_other(traced);
+  }
   Wanted wanted;
   wanted.input_options = info.kind == FileKind::kTorchScript;
   TraceResult& result = trace_file(input, info, traced, wanted, isolated, console);
@@ -121,10 +156,12 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   GraphCollection& collection = given ? *given : result.collection;
   if (!given) run_passes(traced.passes, collection, console);
   const auto finish = [&](const verify::Verification& verification) {
-    if (input.file().has_changed())
+    if (input.file().has_changed() || (files.against && files.against->file().has_changed()))
       throw input.with_display(input_error(
           "the file changed meanwhile, so the graph and the model that ran may be of different files"));
-    write(verification, {input.base_name(), arguments.options}, arguments, collection, layout, output);
+    const std::string against = files.against ? files.against->base_name() : "";
+    write(verification, {input.base_name(), arguments.options, against}, arguments, collection, layout,
+          output);
     return strict_code(traced, collection, input, console,
                        verification.verdict() == verify::Verdict::kEqual ? kDone : kNotEqual);
   };
@@ -139,10 +176,26 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     return program == nullptr ? verify::load_script_model(source)
                               : verify::load_program_model(source, *program);
   };
+  verify::Load load_other;
+  if (other) {
+    verify::ModelSource of{engine, files.against->file(), other->info.root, collection, traced.options};
+    of.method = config.options.method;
+    for (const ParameterRecord& parameter : other->program->parameters()) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of) of.state.push_back(parameter.name);
+    }
+    const auto* exported = dynamic_cast<const ExportedProgram*>(other->program.get());
+    load_other = [of, exported] {
+      return exported == nullptr ? verify::load_script_model(of) : verify::load_program_model(of, *exported);
+    };
+  }
+  // Zeros, as the sample inputs of a program that was converted are, tell hardly anything.
   const verify::GivenInputs inputs =
-      given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);
+      other && files.inputs.empty()
+          ? verify::GivenInputs()
+          : given_inputs(engine, files.inputs, traced.options, collection.graphs.front(), program);
   try {
-    return finish(verify_graph(engine, collection, traced.options, load, arguments.options, inputs));
+    return finish(
+        verify_graph(engine, collection, traced.options, load, arguments.options, inputs, load_other));
   } catch (const verify::MissingInput& missing) {
     if (const auto known = verify::not_verified(collection)) return finish(*known);
     std::vector<std::string> hints;
@@ -163,11 +216,14 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
 int run_verify(const VerifyArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
-  if (arguments.collection && arguments.trace.any_but_passes())
+  if (arguments.collection && arguments.trace.any(is_no_pass))
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
+  if (arguments.against && (arguments.collection || arguments.options.profiles))
+    throw usage_error("--against holds one program to one model, without --collection and --profile");
   const InputFile input(arguments.model, console.in());
   Files files;
   std::vector<const InputFile*> others;
+  if (arguments.against) others.push_back(&files.against.emplace(*arguments.against, console.in()));
   if (arguments.collection) others.push_back(&files.collection.emplace(*arguments.collection, console.in()));
   for (const std::string& name : arguments.inputs) files.inputs.emplace_back(name, console.in());
   for (const InputFile& file : files.inputs) others.push_back(&file);
@@ -213,6 +269,10 @@ Command make_verify_command(CLI::App& app) {
       ->check(number_from_0());
   add_value(app, group, "--collection", arguments->collection, "FILE",
             "the graph of FILE, which fxtrace trace wrote for this model and other tools may have changed");
+  add_last_value(
+      app, group, "--against", arguments->against, "FILE",
+      "hold the program MODEL to the model in FILE that it was made of, a TorchScript archive or another "
+      "program: both run, twice at least, on random inputs. --method says what of it");
   add_value(
       app, group, "--inputs", arguments->inputs, "FILE",
       "run on the values in FILE: an array of numpy (.npy), several by name (.npz), or what torch.save wrote, which "

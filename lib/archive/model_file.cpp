@@ -60,14 +60,28 @@ std::array<std::int64_t, 4> times_of(const struct stat& status) {
 ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
   try {
     descriptor_ = std::make_shared<const Descriptor>(open_file(path_));
-    struct stat status{};
-    if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
-    size_ = static_cast<std::uint64_t>(status.st_size);
-    times_ = times_of(status);
+    look();
   } catch (Error& error) {
     error.at(path_);
     throw;
   }
+}
+
+ModelFile::ModelFile(Descriptor descriptor, std::string path)
+    : path_(std::move(path)), descriptor_(std::make_shared<const Descriptor>(std::move(descriptor))) {
+  try {
+    look();
+  } catch (Error& error) {
+    error.at(path_);
+    throw;
+  }
+}
+
+void ModelFile::look() {
+  struct stat status{};
+  if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  times_ = times_of(status);
 }
 
 std::size_t ModelFile::read_at(std::uint64_t offset, std::size_t size, char* to) const {

@@ -17,6 +17,8 @@ class ModelFile {
  public:
   // Throws Error(kInput, at the path) when the file does not exist, is not a regular file, or cannot be read.
   ModelFile(std::string path);  // NOLINT: implicit on purpose, a path stands for its file
+  // Of a file that is open already; `path` is its name in messages.
+  ModelFile(Descriptor descriptor, std::string path);
 
   const std::string& path() const { return path_; }  // as given, for messages
   std::uint64_t size() const { return size_; }       // in bytes, at the time of opening
@@ -31,6 +33,8 @@ class ModelFile {
   std::string read_whole() const;
 
  private:
+  void look();
+
   std::string path_;
   std::uint64_t size_ = 0;
   std::array<std::int64_t, 4> times_{};  // of its last change

@@ -255,6 +255,32 @@ void set_content(StoredTensor& tensor, const ZipArchive& saved, const std::strin
                                         : joined_content_keys(keys);
 }
 
+// Returns whether all that is in there is known.
+bool add_leaves(const PickleMachine& machine, Id value, int depth,
+                std::vector<std::optional<StoredTensor>>& to) {
+  constexpr int kMaxDepth = 100;
+  if (depth == kMaxDepth || to.size() > kMaxTensors) return false;
+  const auto add = [&](Id part) { return add_leaves(machine, part, depth + 1, to); };
+  switch (machine.value(value).kind) {
+    case PickleKind::kTuple:
+      return std::ranges::all_of(machine.parts(value), add);
+    case PickleKind::kDict:
+      return std::ranges::all_of(machine.items(value), [&](const auto& item) { return add(item.second); });
+    case PickleKind::kCall: {
+      auto tensor = Reader(machine).find_tensor(value);
+      if (!tensor) return false;
+      to.push_back(std::move(tensor));
+      return true;
+    }
+    case PickleKind::kList:
+    case PickleKind::kPersistent:
+      return false;
+    default:
+      to.emplace_back();
+      return true;
+  }
+}
+
 }  // namespace
 
 std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
@@ -279,6 +305,22 @@ std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::st
     auto tensor = value ? Reader(machine).find_tensor(*value) : std::nullopt;
     if (tensor) set_content(*tensor, saved, name);
     return tensor;
+  } catch (const Error& error) {
+    throw input_error("record " + std::string(record) + ": " + error.what());
+  }
+}
+
+std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
+                                                                          std::string_view record) {
+  try {
+    const ZipArchive saved(archive, record);
+    const std::string name = find_pickle(saved);
+    const std::string pickle = read_pickle(saved, name);
+    PickleMachine machine(pickle);
+    const auto value = run(machine, saved.stored_size(name));
+    std::vector<std::optional<StoredTensor>> leaves;
+    if (!value || !add_leaves(machine, *value, 0, leaves)) return std::nullopt;
+    return leaves;
   } catch (const Error& error) {
     throw input_error("record " + std::string(record) + ": " + error.what());
   }

@@ -33,5 +33,9 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
 // Returns the tensor that torch.save wrote into the record by itself; nothing for any other value.  Throws
 // likewise.
 std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record);
+// Returns the leaves of the nested tuples and dicts in the record, in order: tensors, and nothing for plain
+// values. Nothing at all where something else is nested there.  Throws likewise.
+std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
+                                                                          std::string_view record);
 
 }  // namespace fxtrace

@@ -446,9 +446,9 @@ class Inflation {
   bool is_done_ = false;
 };
 
-std::uint32_t crc_of(std::string_view bytes) {
+std::uint32_t crc_of(std::string_view bytes, std::uint32_t before = 0) {
   return static_cast<std::uint32_t>(
-      ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));  // NOLINT: likewise
+      ::crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));  // NOLINT: likewise
 }
 
 }  // namespace
@@ -576,6 +576,22 @@ std::string joined_content_keys(const std::vector<std::string>& keys) {
     joined += (joined.empty() ? "" : ";") + key;
   }
   return joined;
+}
+
+bool ZipArchive::is_intact(const Entry& entry) const {
+  const Record& record = handle_->record_of(*this, entry);
+  if (entry.crc == 0) return true;
+  if (record.method != kStored) {
+    (void)read(entry, static_cast<std::size_t>(entry.size));  // which holds it to its CRC
+    return true;
+  }
+  constexpr std::uint64_t kPiece = 1U << 20;
+  std::uint32_t crc = 0;
+  for (std::uint64_t at = 0; at < entry.size; at += kPiece) {
+    const std::uint64_t wanted = std::min(kPiece, entry.size - at);
+    crc = crc_of(handle_->bytes.read_at(record.content + at, static_cast<std::size_t>(wanted)), crc);
+  }
+  return crc == entry.crc;
 }
 
 std::string ZipArchive::read(std::string_view name, std::size_t max_bytes) const {

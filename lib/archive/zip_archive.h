@@ -73,6 +73,9 @@ class ZipArchive {
   std::string read(std::string_view name, std::size_t max_bytes) const;
   // Does the same with one of entries().
   std::string read(const Entry& entry, std::size_t max_bytes) const;
+  // Reads one of entries() to its end, and returns whether its content has the CRC-32 of the directory; true
+  // where the writer left that out.  Takes little memory unless the record is compressed.  Throws likewise.
+  bool is_intact(const Entry& entry) const;
 
  private:
   struct Handle;

@@ -66,8 +66,14 @@ void ZipWriter::begin(const std::string& name, std::uint64_t size, std::uint32_t
   Fields header;
   header("PK\x03\x04")(is_large ? kVersionOfZip64 : kVersion, 2)(kIsUtf8, 2)(0, 2)(0, 2)(kFirstDay, 2);
   header(crc, 4)(is_large ? kMost32 : size, 4)(is_large ? kMost32 : size, 4);
-  header(name.size(), 2)(is_large ? 20 : 0, 2)(name);
+  // A field of PyTorch's, of any bytes, brings the content to where it can be mapped into memory.
+  constexpr std::uint64_t kAlignment = 64, kFieldHeader = 4, kZip64 = 20;
+  const std::uint64_t others = is_large ? kZip64 : 0;
+  const std::uint64_t behind = place_ + header.text().size() + 4 + name.size() + others + kFieldHeader;
+  const std::uint64_t padding = (kAlignment - behind % kAlignment) % kAlignment;
+  header(name.size(), 2)(others + kFieldHeader + padding, 2)(name);
   if (is_large) header(1, 2)(16, 2)(size, 8)(size, 8);
+  header("FB")(padding, 2)(std::string(padding, 'Z'));
   write(header.text());
 }
 

@@ -1,6 +1,7 @@
 #include "convert/body.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "convert/rewrites.h"
 #include "convert/tree_text.h"
@@ -144,7 +145,8 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   Operation operation = operation_of(node, std::move(target));
   operation.args = std::move(args);
   operation.kwargs = std::move(kwargs);
-  const std::string candidate = name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
+  const std::string candidate =
+      name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
   const ValueId result = add_value(candidate, std::move(meta));
   operation.name = value(result).name;
   operation.outputs.push_back({result, {}});
@@ -152,6 +154,12 @@ Operand Body::emit(const Node& node, std::string target, std::vector<Operand> ar
   makers_.emplace(result.index, graph_.operations.size());
   graph_.operations.push_back(std::move(operation));
   return result;
+}
+
+void Body::append(Operation operation) {
+  const bool is_result = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
+  operation.name = is_result ? value(operation.outputs[0].value).name : names_.create(operation.name);
+  graph_.operations.push_back(std::move(operation));
 }
 
 const Operation* Body::maker(const Operand& operand) const {
@@ -167,14 +175,14 @@ std::unordered_set<std::uint32_t> Body::find_needless() const {
                                       function_traits::kSideEffect | function_traits::kInPlaceOption |
                                       function_traits::kRandom;
   const std::vector<NodeId> order = source_.graph.order();
-  for (auto id = order.rbegin(); id != order.rend(); ++id) {
-    const Node& node = source_.graph.node(*id);
+  for (const NodeId id : std::views::reverse(order)) {
+    const Node& node = source_.graph.node(id);
     if (node.op != Opcode::kCallFunction || target_parts(node).kind != TargetKind::kPython) continue;
     const FunctionTraits traits = find_python_function(*node.target).traits;
     if ((traits & function_traits::kKnown) == 0 || (traits & kEffects) != 0) continue;
-    if (source_.graph.is_assigned(*id)) continue;
+    if (source_.graph.is_assigned(id)) continue;
     if (std::ranges::all_of(node.users, [&](NodeId user) { return needless.contains(user.index); }))
-      needless.insert(id->index);
+      needless.insert(id.index);
   }
   return needless;
 }
@@ -193,7 +201,8 @@ void Body::lower_all() {
   const std::unordered_set<std::uint32_t> needless = find_needless();
   for (const NodeId id : source_.graph.order()) {
     const Node& node = source_.graph.node(id);
-    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index)) continue;
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index))
+      continue;
     if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
     // What follows from a refused node is not told again.
     bool follows = false;
@@ -222,7 +231,8 @@ void Body::lower(const Node& node) {
   const TargetParts parts = target_parts(node);
   if (parts.kind == TargetKind::kHigherOrder) return call_with_subgraphs(call);
   if (parts.kind == TargetKind::kOperator) return call_operator(call);
-  refuse(node, "a program calls operators, not functions of Python");
+  refuse(node, "a program calls operators, not functions of Python",
+         parts.space.starts_with("torch._functorch") ? "--pass remove-batch-dims" : "");
 }
 
 // The name of the node that takes the item, or one made up.
@@ -329,7 +339,7 @@ void Body::call_operator(const LoweredCall& call) {
   Operand result;
   if (!add_results(call, schema.results, operation, result)) return;
   set(node.id, std::move(result));
-  graph_.operations.push_back(std::move(operation));
+  append(std::move(operation));
 }
 
 // --- control flow ---
@@ -362,7 +372,8 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
       tree_of(body.operand_of(output.args.front()), outputs);
     for (Operand& result : outputs) {  // a number has no form among results
       if (result.is<std::int64_t>())
-        result = body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
+        result =
+            body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
     }
   }
   return {name, body.finish(std::move(outputs))};
@@ -372,7 +383,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
   const bool is_cond = *node.target == "higher_order.cond";
   const bool is_loop = *node.target == "higher_order.while_loop";
-  if (!is_cond && !is_loop) return refuse(node, "a program cannot hold what this operator runs");
+  if (!is_cond && !is_loop) return keep_with_subgraphs(call);
   Operation operation = operation_of(node, *node.target);
   // Operands that are plain are written into the graphs, but not those that a loop changes.
   std::vector<Operand> inputs;
@@ -453,6 +464,62 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
                                          {static_cast<std::int64_t>(i)}, operation));
     set(node.id, std::move(results));
   }
+  append(std::move(operation));
+}
+
+// An operator as a program had it: its graphs take what it gives them.
+void Body::keep_with_subgraphs(const LoweredCall& call) {
+  const Node& node = call.node;
+  Operation operation = operation_of(node, *node.target);
+  operation.args = call.args;
+  operation.kwargs = call.kwargs;
+  const std::size_t refusals = state_.refusals.size();
+  const auto lower_graph = [&](const Operand& operand) {
+    const auto* graph = operand.get_if<Operand::GraphRef>();
+    const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find(graph->name);
+    if (source == nullptr) return;
+    Body body(state_, *source);
+    for (const NodeId id : source->graph.order()) {
+      const Node& input = source->graph.node(id);
+      if (input.op == Opcode::kPlaceholder) body.set(id, body.add_input(input.name, *input.meta));
+    }
+    body.lower_all();
+    std::vector<Operand> outputs;
+    bool is_single = false;
+    if (const NodeId last = source->graph.last(); last.valid() && !source->graph.node(last).args.empty()) {
+      const Operand result = body.operand_of(source->graph.node(last).args.front());
+      is_single = result.is<ValueId>();
+      tree_of(result, outputs);
+    }
+    operation.subgraphs.push_back({graph->name, body.finish(std::move(outputs))});
+    operation.subgraphs.back().graph.single_output = is_single;
+  };
+  for (const Operand& operand : call.args) lower_graph(operand);
+  for (const auto& [name, operand] : call.kwargs) lower_graph(operand);
+  if (state_.refusals.size() > refusals) {
+    refused_.insert(node.id.index);
+    return;
+  }
+  const Meta& meta = *node.meta;
+  if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
+  Operand result;
+  if (meta.items) {
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      const Meta& item = (*meta.items)[i];
+      const auto place = static_cast<std::int64_t>(i);
+      if (all_known(item) || item.value) {
+        results.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
+      } else {
+        operation.outputs.push_back({ValueId{}, {place}});
+        results.items.emplace_back();
+      }
+    }
+    result = std::move(results);
+  } else {
+    result = add_result(node, meta, node.name, {}, operation);
+  }
+  set(node.id, std::move(result));
   graph_.operations.push_back(std::move(operation));
 }
 
@@ -464,10 +531,9 @@ ProgramGraph Body::finish(std::vector<Operand> outputs) {
   std::vector<bool> goes(graph_.operations.size());
   for (std::size_t i = graph_.operations.size(); i-- > 0;) {
     const Operation& operation = graph_.operations[i];
-    const bool is_used =
-        std::ranges::any_of(operation.outputs, [&](const auto& output) {
-          return output.value.valid() && uses[output.value.index] > 0;
-        });
+    const bool is_used = std::ranges::any_of(operation.outputs, [&](const auto& output) {
+      return output.value.valid() && uses[output.value.index] > 0;
+    });
     goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
     if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
   }

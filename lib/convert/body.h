@@ -53,7 +53,8 @@ class Body {
   Operand operand_of(const Argument& argument) const;
   // Lowers all nodes but placeholders and the output.
   void lower_all();
-  bool is_refused(NodeId node) const { return refused_.contains(node.index); }
+  // Says nothing of what follows from a node that was refused elsewhere.
+  void leave_out(NodeId node) { refused_.insert(node.index); }
   // Moves out the graph, with these outputs and without operations that nobody needs.
   ProgramGraph finish(std::vector<Operand> outputs);
 
@@ -77,9 +78,11 @@ class Body {
  private:
   std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
+  void append(Operation operation);  // under a name that no other one has
   std::optional<Operand> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
   void call_with_subgraphs(const LoweredCall& call);
+  void keep_with_subgraphs(const LoweredCall& call);
   bool add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
                    Operand& result);
   Operand add_result(const Node& node, const Meta& meta, std::string_view name,
@@ -99,7 +102,7 @@ class Body {
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
   std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
-  std::unordered_set<std::size_t> may_go_;               // operations that go when nobody needs them
+  std::unordered_set<std::size_t> may_go_;                 // operations that go when nobody needs them
 };
 
 }  // namespace fxtrace

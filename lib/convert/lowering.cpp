@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <ranges>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/body.h"
@@ -12,8 +15,12 @@
 #include "graph/input_sizes.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
+#include "support/identifier.h"
 #include "support/nearest.h"
+#include "support/plain_path.h"
+#include "support/qualified_name.h"
 #include "support/shell_word.h"
+#include "symbolic/srepr.h"
 
 namespace fxtrace {
 namespace {
@@ -32,6 +39,7 @@ class Lowering {
 
   Lowered run() {
     refuse_failures();
+    refuse_names();
     for (const Assignment& assignment : source_.graph.assignments())
       refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
              "a buffer for what is kept");
@@ -40,6 +48,7 @@ class Lowering {
     body_.lower_all();
     lower_output();
     finish_inputs();
+    if (options_.functional) remove_writes();
     name_symbols();
     lower_guards();
     result_.program.stacks = stacks_.take();
@@ -49,8 +58,7 @@ class Lowering {
  private:
   void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
               std::optional<SourceLocation> source = {}) {
-    result_.refusals.push_back(
-        {module, std::move(what), std::move(why), std::move(help), std::move(source)});
+    result_.refusals.push_back({module, std::move(what), std::move(why), std::move(help), std::move(source)});
   }
 
   void refuse_failures() {
@@ -59,6 +67,19 @@ class Lowering {
       const Failure& failure = *module.failure;
       refuse(failure.module, failure.op.empty() ? "the module" : failure.op, failure.message, {},
              failure.source);
+    }
+  }
+
+  // Names are parts of lists in the file, and of code that torch makes of it.
+  void refuse_names() {
+    const auto look = [&](const std::string& name) {
+      if (!is_plain_path(name) || name.find_first_of(",;") != std::string::npos)
+        refuse({}, name, "a program has no names with quotes, commas, semicolons or control characters");
+    };
+    for (const ModuleRecord& module : collection_.modules) look(module.path);
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      const std::string name(QualifiedName(parameter.name).last());
+      if (!is_plain_path(name)) look(parameter.name);
     }
   }
 
@@ -118,7 +139,9 @@ class Lowering {
     return std::nullopt;
   }
 
-  void refuse_input(const std::string& name, const Meta& meta) {
+  void refuse_input(const Node& node, const std::string& name) {
+    const Meta& meta = *node.meta;
+    body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
     if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
@@ -134,6 +157,7 @@ class Lowering {
   }
 
   void lower_inputs() {
+    if (options_.in_spec && source_.signature) return lower_leaves(*options_.in_spec);
     std::vector<Operand> arguments;
     std::vector<std::string> names;
     std::size_t needed = 0;  // arguments up to the last that is not left at its default
@@ -151,10 +175,11 @@ class Lowering {
         add(*node.target, constant_input(node.name, Argument::None{}), true);
         return;
       }
-      refuse_input(*node.target, *node.meta);
+      refuse_input(node, *node.target);
     };
     if (source_.signature) {
       for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.target) continue;  // a parameter, which is no argument
         if (entry.node.valid()) {
           lower_placeholder(source_.graph.node(entry.node));
         } else if (entry.value) {
@@ -171,8 +196,51 @@ class Lowering {
     names.resize(std::min(names.size(), needed));
     result_.program.arguments = std::move(names);
     std::vector<Operand> leaves;
-    result_.program.in_spec = tree_of(
-        Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+    result_.program.in_spec =
+        tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+  }
+
+  // The inputs of a program, which are told leaf by leaf.
+  void lower_leaves(const TreeSpec& spec) {
+    std::vector<Operand> leaves;
+    for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+      if (entry.target) continue;
+      const bool is_fixed = entry.value && !is_container(*entry.value);
+      if (is_fixed) {
+        leaves.push_back(constant_input(entry.name, *entry.value));
+        if (entry.node.valid()) body_.set(entry.node, leaves.back());
+      } else if (entry.node.valid()) {
+        const Node& node = source_.graph.node(entry.node);
+        const auto value = flatten(node.name, *node.meta);
+        if (!value) return refuse_input(node, node.name);
+        body_.set(node.id, *value);
+        leaves.push_back(*value);
+      }
+    }
+    if (leaves.size() != spec.leaves)
+      return refuse({}, "the inputs", "the program does not tell how they are nested");
+    if (!is_plain(spec))
+      return refuse({}, "the inputs", "they are nested in a class of its own",
+                    "without passes, and as a whole");
+    std::vector<std::string> names = options_.argument_names;
+    for (const Argument& key : spec.children[1].keys) {
+      const auto* name = key.get_if<std::string>();
+      names.push_back(name == nullptr ? std::string() : *name);
+    }
+    for (const std::string& name : names) {
+      if (!is_identifier(name)) return refuse({}, "input " + name, "an input of Python has no such name");
+    }
+    result_.program.in_spec = spec;
+    result_.program.arguments = options_.argument_names;
+  }
+
+  // An empty list or dict, which is no leaf.
+  static bool is_container(const Argument& value) {
+    return value.is<Argument::List>() || value.is<Argument::Tuple>() || value.is<Argument::Dict>();
+  }
+  static bool is_plain(const TreeSpec& spec) {
+    if (spec.kind != TreeSpec::Kind::kLeaf && !spec.is_builtin) return false;
+    return std::ranges::all_of(spec.children, is_plain);
   }
 
   bool is_given(const std::string& name) const {
@@ -195,11 +263,22 @@ class Lowering {
       parameters.emplace(parameter.name, &parameter);
     std::unordered_map<std::string, const Constant*> constants;
     for (const auto& [name, constant] : source_.constants) constants.emplace(name, &constant);
+    std::set<std::string> passing;  // buffers that are in no state_dict
+    if (source_.signature) {
+      for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.target && !entry.persistent.value_or(true)) passing.insert(*entry.target);
+      }
+    }
+    std::unordered_set<std::string_view> used;
     for (const NodeId id : source_.graph.order()) {
       const Node& node = source_.graph.node(id);
       if (node.op != Opcode::kGetAttr) continue;
       if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
-        lower_parameter(node, *parameter->second);
+        used.insert(parameter->second->name);
+        if (std::string problem = problem_of(*parameter->second); !problem.empty())
+          body_.refuse(node, std::move(problem));
+        else
+          body_.set(id, add_parameter(*parameter->second, !passing.contains(parameter->first)));
       } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
         if (!constant->second->object_type.empty())
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
@@ -211,31 +290,48 @@ class Lowering {
         body_.refuse(node, "the file has no tensor of that name");
       }
     }
+    // What the graph does not read stays in the state_dict.
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (!used.contains(parameter.name) && problem_of(parameter).empty())
+        add_parameter(parameter, !passing.contains(parameter.name));
+    }
   }
 
-  void lower_parameter(const Node& node, const ParameterRecord& parameter) {
+  // Why a program cannot have it; empty when it can.
+  static std::string problem_of(const ParameterRecord& parameter) {
     if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
-      return body_.refuse(node, "a program has no objects of " +
-                                    (parameter.type.empty() ? std::string("such classes") : parameter.type));
-    if (dtype_refused(parameter.dtype))
-      return body_.refuse(node, "a program has no tensors of " + parameter.dtype);
+      return "a program has no objects of " +
+             (parameter.type.empty() ? std::string("such classes") : parameter.type);
+    if (dtype_refused(parameter.dtype)) return "a program has no tensors of " + parameter.dtype;
     if (parameter.record.empty() && !is_empty(parameter.shape))
-      return body_.refuse(node, "the file does not have its elements as a plain tensor");
+      return "the file does not have its elements as a plain tensor";
+    return {};
+  }
+
+  ValueId add_parameter(const ParameterRecord& parameter, bool persistent) {
     const bool is_parameter = parameter.kind == ParameterKind::kParameter;
     GraphSignature::Entry entry;
     entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
     entry.target = parameter.name;
-    entry.persistent = true;
+    entry.persistent = persistent;
     const ValueId value =
         body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
     entry.name = body_.value(value).name;
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
-    body_.set(node.id, value);
-    result_.program.weights.push_back({parameter.name, is_parameter, is_trained, parameter.dtype,
-                                       parameter.device.value_or("cpu"), parameter.shape, parameter.stride,
-                                       parameter.storage_offset, parameter.record, {}});
+    auto& tensors = persistent ? result_.program.weights : result_.program.constants;
+    tensors.push_back({parameter.name,
+                       is_parameter,
+                       is_trained,
+                       parameter.dtype,
+                       parameter.device.value_or("cpu"),
+                       parameter.shape,
+                       parameter.stride,
+                       parameter.storage_offset,
+                       parameter.record,
+                       {}});
+    return value;
   }
 
   template <class Tensor>
@@ -265,8 +361,11 @@ class Lowering {
     const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
-    WrittenTensor tensor{*entry.target, false, false, constant.dtype, "cpu", constant.shape, constant.stride,
-                         constant.storage_offset, constant.record, {}};
+    WrittenTensor tensor{*entry.target,   false,
+                         false,           constant.dtype,
+                         "cpu",           constant.shape,
+                         constant.stride, constant.storage_offset,
+                         constant.record, {}};
     if (constant.record.empty()) {
       tensor.stride = contiguous(constant.shape);
       tensor.storage_offset = 0;
@@ -292,18 +391,14 @@ class Lowering {
   void finish_inputs() {
     ProgramGraph& graph = result_.program.graph;
     // In the order of registration, which torch.export has too.
-    const auto in_order = [&](std::vector<Input>& inputs) {
-      std::unordered_map<std::string, std::size_t> places;
-      for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
-        places.emplace(collection_.parameters[i].name, i);
-      std::ranges::stable_sort(inputs, {}, [&](const Input& input) { return places.at(*input.entry.target); });
-    };
-    in_order(parameters_);
-    in_order(buffers_);
-    std::ranges::stable_sort(result_.program.weights, {}, [&](const WrittenTensor& tensor) {
-      const auto found = std::ranges::find(collection_.parameters, tensor.name, &ParameterRecord::name);
-      return found - collection_.parameters.begin();
-    });
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
+      places.emplace(collection_.parameters[i].name, i);
+    const auto place_of = [&](const Input& input) { return places.at(*input.entry.target); };
+    std::ranges::stable_sort(parameters_, {}, place_of);
+    std::ranges::stable_sort(buffers_, {}, place_of);
+    std::ranges::stable_sort(result_.program.weights, {},
+                             [&](const WrittenTensor& tensor) { return places.at(tensor.name); });
     for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
       for (Input& input : *inputs) {
         graph.inputs.push_back({input.value, std::move(input.constant)});
@@ -322,17 +417,103 @@ class Lowering {
       const Node& node = source_.graph.node(last);
       const Operand value = body_.operand_of(node.args.front());
       result_.program.out_spec = tree_of(value, leaves);
-      bool is_told = false;
-      for_each_reference(node.args.front(), [&](NodeId id) { is_told = is_told || body_.is_refused(id); });
       for (const Operand& leaf : leaves) {
         if (leaf.is<std::string>())
           refuse({}, "the output", "a program has no text among its results");
         else if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
           refuse({}, "the output", "a program has no such value among its results");
       }
-      static_cast<void>(is_told);
     }
+    result_.program.signature.outputs.resize(leaves.size());
+    for (GraphSignature::Entry& entry : result_.program.signature.outputs)
+      entry.role = SignatureRole::kUserOutput;
     result_.program.graph = body_.finish(std::move(leaves));
+  }
+
+  // --- the dialect without writes ---
+
+  // What is left of writes is, after the pass that removes them, a copy to an input that nobody reads any
+  // more: a result of the program.
+  void remove_writes() {
+    WrittenProgram& program = result_.program;
+    ProgramGraph& graph = program.graph;
+    program.is_functional = true;
+    std::unordered_map<std::uint32_t, const GraphSignature::Entry*> inputs;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (graph.inputs[i].value.valid())
+        inputs.emplace(graph.inputs[i].value.index, &program.signature.inputs[i]);
+    }
+    std::unordered_set<std::uint32_t> read;  // by what stands behind
+    for (const Operand& output : graph.outputs)
+      for_each_reference(output, [&](ValueId id) { read.insert(id.index); });
+    std::vector<Operand> changed;
+    std::vector<GraphSignature::Entry> entries;
+    std::vector<Operation> kept;
+    for (Operation& operation : std::views::reverse(graph.operations)) {
+      if (auto entry = mutation_of(operation, inputs, read)) {
+        changed.push_back(operation.args[1]);
+        entries.push_back(std::move(*entry));
+        read.insert(operation.args[1].get_if<ValueId>()->index);
+        graph.values[operation.outputs.front().value.index].name.clear();
+        continue;
+      }
+      refuse_writes(operation);
+      for_each_input(operation, [&](ValueId id) { read.insert(id.index); });
+      kept.push_back(std::move(operation));
+    }
+    std::ranges::reverse(kept);
+    graph.operations = std::move(kept);
+    std::ranges::reverse(changed);
+    std::ranges::reverse(entries);
+    graph.outputs.insert(graph.outputs.begin(), changed.begin(), changed.end());
+    auto& outputs = program.signature.outputs;
+    outputs.insert(outputs.begin(), entries.begin(), entries.end());
+  }
+
+  // aten.copy_(input, value), where that is the input's value from then on.
+  std::optional<GraphSignature::Entry> mutation_of(
+      const Operation& operation,
+      const std::unordered_map<std::uint32_t, const GraphSignature::Entry*>& inputs,
+      const std::unordered_set<std::uint32_t>& read) const {
+    if (operation.target != "aten.copy_.default" || operation.args.size() < 2) return std::nullopt;
+    const auto* to = operation.args[0].get_if<ValueId>();
+    const auto* value = operation.args[1].get_if<ValueId>();
+    const auto input = to == nullptr ? inputs.end() : inputs.find(to->index);
+    if (input == inputs.end() || value == nullptr || inputs.contains(value->index) ||
+        read.contains(to->index) || read.contains(operation.outputs.front().value.index))
+      return std::nullopt;
+    const auto& values = result_.program.graph.values;
+    const Meta &before = values[to->index].meta, &after = values[value->index].meta;
+    if (before.shape != after.shape || before.dtype != after.dtype) return std::nullopt;
+    GraphSignature::Entry entry;
+    switch (input->second->role) {
+      case SignatureRole::kParameter:
+        entry.role = SignatureRole::kParameterMutation;
+        break;
+      case SignatureRole::kUserInput:
+        entry.role = SignatureRole::kUserInputMutation;
+        break;
+      default:
+        entry.role = SignatureRole::kBufferMutation;
+    }
+    entry.target =
+        entry.role == SignatureRole::kUserInputMutation ? input->second->name : *input->second->target;
+    return entry;
+  }
+
+  void refuse_writes(const Operation& operation) {
+    Schema schema;
+    const auto own = result_.program.schemas.find(operation.target.text());
+    if (own != result_.program.schemas.end())
+      schema = own->second;
+    else if (const Operator* op = operation.target.find_operator())
+      schema = op->schema();
+    if (std::ranges::any_of(schema.arguments, &SchemaArgument::is_written))
+      refuse({}, operation.target.text(), "it writes to an argument, and no pass could remove that",
+             "--dialect training");
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      for (const Operation& inner : subgraph.graph.operations) refuse_writes(inner);
+    }
   }
 
   // --- symbols and guards ---
@@ -348,6 +529,19 @@ class Lowering {
     }
     for (const Operation& operation : graph.operations) {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_expression(subgraph.graph, f);
+    }
+  }
+
+  template <class F>
+  static void for_each_size(const ProgramGraph& graph, F&& f) {
+    for (const ProgramValue& value : graph.values) {
+      if (value.name.empty() || !value.meta.shape) continue;
+      for (const Expression& size : *value.meta.shape) {
+        if (size.size() != nullptr) f(*size.size());
+      }
+    }
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) for_each_size(subgraph.graph, f);
     }
   }
 
@@ -377,7 +571,12 @@ class Lowering {
       if (meta.value) add(of_inputs)(*meta.value);
     }
     for_each_expression(program.graph, add(of_data));
+    for_each_expression(program.graph, [&](const Expression& value) {
+      if (!value.number() && !srepr(value, [](const std::string& name) { return name; }))
+        refuse({}, value.text(), "a program has no form of the expression");
+    });
     std::set<std::string> taken;
+    const ShapeEnv known = known_ranges();
     const auto name = [&](const std::string& symbol, char kind) {
       if (is_name_of_torch(symbol) && symbol[0] == kind && taken.insert(symbol).second) return symbol;
       for (std::size_t i = 0;; ++i) {
@@ -387,15 +586,25 @@ class Lowering {
       }
     };
     for (const std::string& symbol : of_inputs) {
-      Range range = range_of(symbol);
+      const Range range = known.range(symbol);
       const std::int64_t low = range.low.value_or(0);
       std::int64_t hint = std::max<std::int64_t>(2, low);
       if (const auto given = options_.hints.find(symbol); given != options_.hints.end()) hint = given->second;
       if (range.high) hint = std::min(hint, *range.high);
       program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 's'), range, hint});
     }
-    for (const std::string& symbol : of_data)
-      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 'u'), {0, std::nullopt}, std::nullopt});
+    std::set<std::string> in_sizes;
+    for_each_size(program.graph, [&](const SymInt& size) {
+      for (const std::string& symbol : size.symbols()) in_sizes.insert(symbol);
+    });
+    for (const std::string& symbol : of_data) {
+      // A number that is in no size may be negative.
+      const bool is_told =
+          in_sizes.contains(symbol) ||
+          std::ranges::find(options_.dimensions, symbol, &DimensionRange::name) != options_.dimensions.end();
+      program.symbols.emplace(
+          symbol, WrittenSymbol{name(symbol, 'u'), is_told ? known.range(symbol) : Range{}, std::nullopt});
+    }
     for (const auto& [given, hint] : options_.hints) {
       if (std::ranges::find(of_inputs, given) == of_inputs.end())
         throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)",
@@ -410,14 +619,17 @@ class Lowering {
     return {text};
   }
 
-  Range range_of(const std::string& symbol) const {
-    Range range{0, std::nullopt};
-    for (const DimensionRange& given : options_.dimensions) {
-      if (given.name != symbol) continue;
-      if (given.low) range.low = std::max(range.low.value_or(*given.low), *given.low);
-      if (given.high) range.high = std::min(range.high.value_or(*given.high), *given.high);
+  // What options, the model and guards say of the dimensions.
+  ShapeEnv known_ranges() const {
+    ShapeEnv known;
+    for (const DimensionRange& given : options_.dimensions) known.narrow(given.name, {given.low, given.high});
+    const InputSizes sizes(source_.graph);
+    for (const Guard& guard : source_.guards) {
+      const Expression over = sizes.over_dimensions(guard.expr);
+      const auto relation = over.relation();
+      if (relation) known.assume(*relation, *over.parts()[0].size(), *over.parts()[1].size());
     }
-    return range;
+    return known;
   }
 
   // Guards that the shapes of the inputs and the ranges do not tell are conditions of the program.
@@ -431,7 +643,8 @@ class Lowering {
       if (over.relation()) {
         if (const auto text = guard_code(guard.expr)) result_.program.guards.push_back(*text);
       }
-      result_.notes.push_back("holds only where " + guard.expr.text());
+      if (guard.reason != GuardReason::kExported)
+        result_.notes.push_back("holds only where " + guard.expr.text());
     }
   }
 
@@ -452,7 +665,8 @@ class Lowering {
       if (part.kind() != Expression::Kind::kCall || part.parts().size() != 2) return std::nullopt;
       const Expression& method = part.parts()[0];
       const auto dim = part.parts()[1].number();
-      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim) return std::nullopt;
+      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim)
+        return std::nullopt;
       return Expression::item(Expression::method(input(method.parts()[0].text()), "size"), Expression(*dim));
     });
     return is_known ? std::optional(code.text()) : std::nullopt;

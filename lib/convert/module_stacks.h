@@ -16,7 +16,8 @@ namespace fxtrace {
 // "layers.0" -> "layers_0", as torch.export makes names of paths.
 std::string name_of_path(std::string path);
 
-// The stacks of one graph, each once.  A stack has the modules whose calls run, the outermost first, each with the number of its call, as torch.export.unflatten() tells calls of one module apart by it:
+// The stacks of one graph, each once.  A stack has the modules whose calls run, the outermost first, each
+// with the number of its call, as torch.export.unflatten() tells calls of one module apart by it:
 //   L__self__,,pkg.Net;L__self___first@1,first,pkg.Block
 class ModuleStacks {
  public:
@@ -32,9 +33,9 @@ class ModuleStacks {
 
   std::string root_type_;
   CallOrder order_;
-  std::map<std::string, std::string, std::less<>> types_;                      // by path
-  std::map<std::string, std::vector<std::size_t>, std::less<>> calls_;         // by path, in order
-  std::map<std::pair<std::string, std::size_t>, CallId> known_;                // by path and call
+  std::map<std::string, std::string, std::less<>> types_;               // by path
+  std::map<std::string, std::vector<std::size_t>, std::less<>> calls_;  // by path, in order
+  std::map<std::pair<std::string, std::size_t>, CallId> known_;         // by path and call
   std::vector<std::string> texts_;
 };
 

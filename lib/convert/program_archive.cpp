@@ -3,6 +3,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@ std::string text_of(F&& write) {
   return std::move(out).str();
 }
 
+// Bytes that are in no file yet.
+RecordBytes made(std::string content) { return {{}, content.size(), {}, std::move(content)}; }
+
 // Strides of tensors that have no bytes, as torch makes zeros.
 std::vector<WrittenTensor> without_bytes(std::vector<WrittenTensor> tensors) {
   for (WrittenTensor& tensor : tensors) {
@@ -36,20 +40,19 @@ std::vector<WrittenTensor> without_bytes(std::vector<WrittenTensor> tensors) {
   return tensors;
 }
 
-class TensorRecords {
+class Archive {
  public:
-  TensorRecords(ZipWriter& zip, const Program& model, const ModelFile& file)
+  Archive(ZipWriter& zip, const Program& model, const ModelFile& file)
       : zip_(zip), model_(model), file_(file) {}
 
   // Writes the places of the tensors, then their storages, each once.  A record is read as one dtype.
-  void add(const std::vector<WrittenTensor>& tensors, const std::string& folder, const std::string& name,
-           const std::string& config) {
-    std::map<std::pair<std::string, std::string>, std::string> known;
+  void add_tensors(const std::vector<WrittenTensor>& tensors, const std::string& folder,
+                   const std::string& name, const std::string& config) {
     std::vector<std::pair<std::string, const WrittenTensor*>> storages;
     const auto path_of = [&](const WrittenTensor& tensor) {
-      std::string path = name + std::to_string(storages.size());
+      std::string path = name + std::to_string(written_ + storages.size());
       if (!tensor.record.empty()) {
-        const auto [found, is_new] = known.emplace(std::pair(tensor.record, tensor.dtype), path);
+        const auto [found, is_new] = known_.emplace(std::tuple(folder, tensor.record, tensor.dtype), path);
         if (!is_new) return found->second;
       }
       storages.emplace_back(path, &tensor);
@@ -57,39 +60,56 @@ class TensorRecords {
     };
     zip_.add(kFolder + folder + config,
              text_of([&](std::ostream& out) { write_tensor_places(tensors, path_of, out); }));
-    for (const auto& [path, tensor] : storages) add_storage(kFolder + folder + path, *tensor);
+    for (const auto& [path, tensor] : storages) {
+      const bool is_stored = !tensor->record.empty();
+      add(kFolder + folder + path, is_stored ? model_.record_bytes(tensor->record) : made(tensor->content));
+    }
+    written_ += storages.size();
   }
 
- private:
-  void add_storage(const std::string& path, const WrittenTensor& tensor) {
-    if (tensor.record.empty()) return zip_.add(path, tensor.content);
-    const RecordBytes bytes = model_.record_bytes(tensor.record);
+  void add(const std::string& path, const RecordBytes& bytes) {
     if (bytes.offset)
       zip_.add(path, file_, *bytes.offset, bytes.size, bytes.crc);
     else
       zip_.add(path, bytes.content);
   }
 
+ private:
   ZipWriter& zip_;
   const Program& model_;
   const ModelFile& file_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::string> known_;
+  std::size_t written_ = 0;  // storages
 };
 
 }  // namespace
 
-void write_program_archive(const WrittenProgram& program, const Program& model, const ModelFile& file,
-                           const ProgramArchiveOptions& options, std::ostream& out) {
+ProgramRecords records_of(const WrittenProgram& program, bool example_inputs) {
+  ProgramRecords records;
+  records.json = text_of([&](std::ostream& to) { write_program_json(program, to); });
+  records.weights = program.weights;
+  records.constants = program.constants;
+  if (example_inputs) records.example_inputs = made(saved_example_inputs(program));
+  return records;
+}
+
+void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
+                           const ModelFile& file, bool weights, std::ostream& out) {
   ZipWriter zip(out);
+  Archive archive(zip, model, file);
   const std::string root = kFolder;
   zip.add(root + "archive_format", "pt2");
   zip.add(root + "archive_version", "0");
   zip.add(root + "byteorder", "little");
-  zip.add(root + "models/model.json", text_of([&](std::ostream& to) { write_program_json(program, to); }));
-  TensorRecords records(zip, model, file);
-  records.add(options.weights ? program.weights : without_bytes(program.weights), "data/weights/", "weight_",
-              "model_weights_config.json");
-  records.add(program.constants, "data/constants/", "tensor_", "model_constants_config.json");
-  if (options.example_inputs) zip.add(root + "data/sample_inputs/model.pt", saved_example_inputs(program));
+  for (const ProgramRecords& program : programs) {
+    const std::string& name = program.name;
+    zip.add(root + "models/" + name + ".json", program.json);
+    archive.add_tensors(weights ? program.weights : without_bytes(program.weights), "data/weights/",
+                        "weight_", name + "_weights_config.json");
+    archive.add_tensors(program.constants, "data/constants/", "tensor_", name + "_constants_config.json");
+    if (program.example_inputs)
+      archive.add(root + "data/sample_inputs/" + name + ".pt", *program.example_inputs);
+  }
   zip.add(root + ".data/version", "6\n");
   zip.finish();
 }

@@ -1,22 +1,33 @@
-// Writes a program as torch.export.save does: a .pt2.
+// Writes programs as torch.export.save does: a .pt2.
 #pragma once
 
+#include <optional>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "archive/model_file.h"
+#include "archive/zip_archive.h"
 #include "convert/written_program.h"
 #include "trace/program.h"
 
 namespace fxtrace {
 
-struct ProgramArchiveOptions {
-  bool weights = true;         // without, all parameters and buffers are zero
-  bool example_inputs = true;  // zeros, without which the program cannot be compiled
+// What an archive has of one program.
+struct ProgramRecords {
+  std::string name = "model";
+  std::string json;
+  std::vector<WrittenTensor> weights, constants;
+  std::optional<RecordBytes> example_inputs;  // of torch.save; without, the program cannot be compiled
 };
 
-// Copies the bytes of tensors from the model's file, record by record, without reading them where the file says
-// their checksum.  Throws Error(kInput) when they cannot be read.
-void write_program_archive(const WrittenProgram& program, const Program& model, const ModelFile& file,
-                           const ProgramArchiveOptions& options, std::ostream& out);
+// Returns the records of a program, with zeros as example inputs if they are wanted.
+ProgramRecords records_of(const WrittenProgram& program, bool example_inputs);
+
+// Copies the bytes of tensors from the model's file, record by record, without reading them where the file
+// says their checksum; those of all programs once.  Without `weights`, all parameters and buffers are zero.
+// Throws Error(kInput) when they cannot be read.
+void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
+                           const ModelFile& file, bool weights, std::ostream& out);
 
 }  // namespace fxtrace

@@ -4,7 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/tree_text.h"
@@ -16,14 +20,26 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::int64_t kStrided = 7;  // Layout
+constexpr std::int64_t kStrided = 7;                   // Layout
 constexpr std::int64_t kPositional = 1, kKeyword = 2;  // ArgumentKind
 
 // As torch.export writes a program, with the names of schema.py.  What has no form there was refused before
 // (lowering.h).
 class ProgramWriter {
  public:
-  ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {}
+  ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {
+    for (const auto& [name, symbol] : program.symbols) {
+      if (symbol.hint) hints_.emplace(name, *symbol.hint);
+    }
+    std::unordered_set<std::string_view> trained;
+    for (const WrittenTensor& weight : program.weights) {
+      if (weight.requires_grad) trained.insert(weight.name);
+    }
+    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
+      const auto& target = program.signature.inputs[i].target;
+      if (target && trained.contains(*target)) trained_.insert(program.graph.inputs[i].value.index);
+    }
+  }
 
   void program() {
     json_.key("graph_module").object([&] {
@@ -94,12 +110,7 @@ class ProgramWriter {
   }
 
   std::optional<std::int64_t> hint_of(const Expression& value) const {
-    if (value.size() == nullptr) return std::nullopt;
-    std::map<std::string, std::int64_t> values;
-    for (const auto& [name, symbol] : program_.symbols) {
-      if (symbol.hint) values.emplace(name, *symbol.hint);
-    }
-    return value.size()->evaluate(values);
+    return value.size() == nullptr ? std::nullopt : value.size()->evaluate(hints_);
   }
 
   void size(const Expression& value) {
@@ -144,7 +155,7 @@ class ProgramWriter {
       });
     };
     table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, ValueId id) {
-      tensor(value, &graph == &program_.graph && is_trained(id));
+      tensor(value, &graph == &program_.graph && trained_.contains(id.index));
     });
     table("sym_int_values", ValueKind::kInt,
           [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_int"); });
@@ -154,17 +165,6 @@ class ProgramWriter {
     json_.key("custom_obj_values").object([] {});
     table("sym_float_values", ValueKind::kFloat,
           [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_float"); });
-  }
-
-  bool is_trained(ValueId id) const {
-    for (std::size_t i = 0; i < program_.graph.inputs.size(); ++i) {
-      if (program_.graph.inputs[i].value != id) continue;
-      const auto& target = program_.signature.inputs[i].target;
-      if (!target) return false;
-      const auto weight = std::ranges::find(program_.weights, *target, &WrittenTensor::name);
-      return weight != program_.weights.end() && weight->requires_grad;
-    }
-    return false;
   }
 
   // --- arguments ---
@@ -190,7 +190,8 @@ class ProgramWriter {
   }
 
   void value(const ProgramValue& value) {
-    json_.object([&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
+    json_.object(
+        [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
   }
 
   // `type` is null where no schema tells it.
@@ -201,9 +202,7 @@ class ProgramWriter {
       std::visit(
           [&](const auto& given) {
             using T = std::decay_t<decltype(given)>;
-            if constexpr (std::is_same_v<T, Operand::None>) {
-              json_.field("as_none", true);
-            } else if constexpr (std::is_same_v<T, ValueId>) {
+            if constexpr (std::is_same_v<T, ValueId>) {
               const ProgramValue& named = graph.values[given.index];
               json_.key(form_of(named.meta.kind(), false));
               value(named);
@@ -244,7 +243,7 @@ class ProgramWriter {
                   operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
               list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
             } else {
-              json_.field("as_none", true);  // no operator takes it
+              json_.field("as_none", true);  // no operator takes anything else
             }
           },
           argument.value);
@@ -283,7 +282,8 @@ class ProgramWriter {
     if (has_values) {
       const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
       // Operands of control flow are one list of tensors and integers, which goes as one of tensors.
-      const bool has_tensors = is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
+      const bool has_tensors =
+          is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
       const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
       return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
         if (const auto* id = item.get_if<ValueId>()) {
@@ -315,9 +315,8 @@ class ProgramWriter {
         const auto* whole = item.get_if<std::int64_t>();
         real(whole != nullptr ? static_cast<double>(*whole) : *item.get_if<double>());
       });
-    json_.key("as_ints").list(items, [&](const Operand& item) {
-      json_.integer(*item.get_if<std::int64_t>());
-    });
+    json_.key("as_ints").list(items,
+                              [&](const Operand& item) { json_.integer(*item.get_if<std::int64_t>()); });
   }
 
   void subgraph(const std::string& name, const Operation& operation) {
@@ -382,7 +381,8 @@ class ProgramWriter {
       json_.field("nn_module_stack", program_.stacks[operation.call]);
     });
     json_.key("is_hop_single_tensor_return");
-    is_higher_order ? json_.boolean(false) : json_.null();
+    const bool is_single = operation.outputs.size() == 1 && operation.outputs.front().path.empty();
+    is_higher_order ? json_.boolean(is_single) : json_.null();
     json_.field("name", operation.name);
   }
 
@@ -433,9 +433,8 @@ class ProgramWriter {
     });
     json_.key("outputs").list(graph.outputs,
                               [&](const Operand& output) { argument(output, nullptr, graph, nullptr); });
-    json_.key("nodes").list(graph.operations, [&](const Operation& each) {
-      json_.object([&] { operation(each, graph); });
-    });
+    json_.key("nodes").list(graph.operations,
+                            [&](const Operation& each) { json_.object([&] { operation(each, graph); }); });
     values(graph);
   }
 
@@ -454,14 +453,36 @@ class ProgramWriter {
       json_.object([&] { input_spec(program_.signature.inputs[i], graph.inputs[i]); });
     }
     json_.close(']');
-    json_.key("output_specs").list(graph.outputs, [&](const Operand& output) {
-      json_.object([&] {
+    json_.key("output_specs");
+    json_.open('[');
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      json_.item();
+      json_.object([&] { output_spec(program_.signature.outputs[i], graph.outputs[i]); });
+    }
+    json_.close(']');
+  }
+
+  void output_spec(const GraphSignature::Entry& entry, const Operand& output) {
+    const auto mutation = [&](const char* role, const char* name) {
+      json_.key(role).object([&] {
+        json_.key("arg");
+        value(program_.graph.values[output.get_if<ValueId>()->index]);
+        json_.field(name, *entry.target);
+      });
+    };
+    switch (entry.role) {
+      case SignatureRole::kParameterMutation:
+        return mutation("parameter_mutation", "parameter_name");
+      case SignatureRole::kBufferMutation:
+        return mutation("buffer_mutation", "buffer_name");
+      case SignatureRole::kUserInputMutation:
+        return mutation("user_input_mutation", "user_input_name");
+      default:
         json_.key("user_output").object([&] {
           json_.key("arg");
-          argument(output, nullptr, graph, nullptr);
+          argument(output, nullptr, program_.graph, nullptr);
         });
-      });
-    });
+    }
   }
 
   void input_spec(const GraphSignature::Entry& entry, const ProgramGraph::Input& input) {
@@ -511,9 +532,14 @@ class ProgramWriter {
             argument(program_.graph.inputs[i].value, nullptr, program_.graph, nullptr);
         }
         json_.close(']');
-        json_.key("outputs").list(program_.graph.outputs, [&](const Operand& output) {
-          argument(output, nullptr, program_.graph, nullptr);
-        });
+        json_.key("outputs");
+        json_.open('[');
+        for (std::size_t i = 0; i < program_.graph.outputs.size(); ++i) {
+          if (program_.signature.outputs[i].role != SignatureRole::kUserOutput) continue;
+          json_.item();
+          argument(program_.graph.outputs[i], nullptr, program_.graph, nullptr);
+        }
+        json_.close(']');
         json_.field("in_spec", tree_text(program_.in_spec));
         json_.field("out_spec", tree_text(program_.out_spec));
         json_.field("forward_arg_names", program_.arguments);
@@ -523,6 +549,8 @@ class ProgramWriter {
 
   const WrittenProgram& program_;
   JsonEmitter& json_;
+  std::map<std::string, std::int64_t> hints_;
+  std::unordered_set<std::uint32_t> trained_;  // values of the program's graph that need a gradient
 };
 
 }  // namespace
@@ -536,8 +564,8 @@ void write_program_json(const WrittenProgram& program, std::ostream& out) {
 void write_tensor_places(const std::vector<WrittenTensor>& tensors,
                          const std::function<std::string(const WrittenTensor&)>& path_of, std::ostream& out) {
   JsonEmitter json(out);
-  static const WrittenProgram kNone;
-  json.object([&] { ProgramWriter(kNone, json).tensor_places(tensors, path_of); });
+  static const WrittenProgram none;
+  json.object([&] { ProgramWriter(none, json).tensor_places(tensors, path_of); });
   json.flush();
 }
 

@@ -81,11 +81,11 @@ Result length(const LoweredCall& call, Body& body) {
 }
 
 // Asks the tensor a question about its sizes, under the name that torch.export has for it.
-template <const char* target>
+template <const char* TorchTarget>
 Result sym_question(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
   if (!meta.value) meta = body.unknown_integer();
-  return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
+  return body.emit(call.node, TorchTarget, call.args, call.kwargs, std::move(meta), call.node.name);
 }
 constexpr char kSymNumel[] = "aten.sym_numel.default";
 constexpr char kSymStride[] = "aten.sym_stride.int";
@@ -163,23 +163,23 @@ Result arithmetic(const LoweredCall& call, Body& body) {
   return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
 }
 
-template <const char* target>
+template <const char* TorchTarget>
 Result renamed(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
   if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
   if (!meta.value) {
     const auto value = body.meta_of(call.argument(0)).value;
-    if (value && std::string_view(target) == "torch.sym_not") meta.value = Expression::negation(*value);
-    if (value && std::string_view(target) == "torch.sym_float")
+    if (value && std::string_view(TorchTarget) == "torch.sym_not") meta.value = Expression::negation(*value);
+    if (value && std::string_view(TorchTarget) == "torch.sym_float")
       meta.value = Expression::call(Expression::variable("float"), {*value});
-    if (value && std::string_view(target) == "torch.sym_sqrt")
+    if (value && std::string_view(TorchTarget) == "torch.sym_sqrt")
       meta.value = Expression::call(Expression::attribute(Expression::variable("math"), "sqrt"), {*value});
   }
   if (!meta.value || !can_be_written(*meta.value)) {
     body.refuse(call.node, "what it gives is known as no expression of sizes");
     return {};
   }
-  return body.emit(call.node, target, call.args, {}, std::move(meta), call.node.name);
+  return body.emit(call.node, TorchTarget, call.args, {}, std::move(meta), call.node.name);
 }
 constexpr char kSymNot[] = "torch.sym_not";
 constexpr char kSymFloat[] = "torch.sym_float";
@@ -222,8 +222,10 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   const std::string dtype = meta.dtype.value_or("");
-  if (const Operation* made = body.maker(tensor); made != nullptr && made->target == "aten.scalar_tensor.default") {
-    if (body.meta_of(made->args[0]).kind() == wanted) return made->args[0];  // torch.jit.trace made it of a size
+  if (const Operation* made = body.maker(tensor);
+      made != nullptr && made->target == "aten.scalar_tensor.default") {
+    if (body.meta_of(made->args[0]).kind() == wanted)
+      return made->args[0];  // torch.jit.trace made it of a size
   }
   const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
   const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
@@ -350,8 +352,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
                 "make it a buffer of the model");
     return {};
   }
-  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta),
-                   call.node.name);
+  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta), call.node.name);
 }
 
 // --- containers ---
@@ -388,11 +389,11 @@ Result is_in(const LoweredCall& call, Body& body) {
   return {};
 }
 
-template <bool is>
+template <bool Same>
 Result is_identical(const LoweredCall& call, Body& body) {
   const Operand left = call.argument(0), right = call.argument(1);
   if (left.is<Operand::None>() || right.is<Operand::None>())
-    return (left.is<Operand::None>() && right.is<Operand::None>()) == is;
+    return (left.is<Operand::None>() && right.is<Operand::None>()) == Same;
   body.refuse(call.node, "whether both are one object is not known");
   return {};
 }
@@ -424,8 +425,8 @@ constexpr Row kRows[] = {
     {"aten", "stride.int", sym_question<kSymStride>},
     {"aten", "storage_offset.default", sym_question<kSymOffset>},
     {"builtins", "getattr", attribute},
-    {"operator",
-     "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift", arithmetic},
+    {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
+     arithmetic},
     {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
     {"", "math.trunc torch.sym_int", renamed<kSymInt>},

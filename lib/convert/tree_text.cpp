@@ -13,8 +13,9 @@ void write(const TreeSpec& spec, JsonEmitter& json) {
     } else if (spec.kind == TreeSpec::Kind::kDict) {
       json.field("type", "builtins.dict");
       json.field("context", json_text(JsonLayout::kSpaced, [&](JsonEmitter& keys) {
-        keys.list(spec.keys, [&](const Argument& key) { keys.string(*key.get_if<std::string>()); });
-      }));
+                   keys.list(spec.keys,
+                             [&](const Argument& key) { keys.string(*key.get_if<std::string>()); });
+                 }));
     } else {
       json.field("type", spec.kind == TreeSpec::Kind::kList ? "builtins.list" : "builtins.tuple");
       json.field("context", "null");

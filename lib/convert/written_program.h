@@ -1,5 +1,5 @@
-// A program as torch.export.load takes it (torch/_export/serde/schema.py), as plain data: what is written into
-// a .pt2.
+// A program as torch.export.load takes it (torch/_export/serde/schema.py), as plain data: what is written
+// into a .pt2.
 #pragma once
 
 #include <cstdint>

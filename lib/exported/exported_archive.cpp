@@ -108,8 +108,11 @@ bool ExportedArchive::has_compiled(const std::string& name) const {
 }
 
 std::string ExportedArchive::json(const std::string& model) const {
-  const std::string record = prefix_ + (old_layout_ ? std::string(kOldProgram) : kModels + model + ".json");
-  return zip_->read(record, JsonDocument::kMaxText + 1);
+  return zip_->read(program_record(model), JsonDocument::kMaxText + 1);
+}
+
+std::string ExportedArchive::program_record(const std::string& model) const {
+  return prefix_ + (old_layout_ ? std::string(kOldProgram) : kModels + model + ".json");
 }
 
 void ExportedArchive::add_configured(const std::string& folder, const std::string& config,
@@ -124,7 +127,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     TensorRecord tensor;
     tensor.record = prefix_ + folder + std::string(path->string());
     tensor.storage = tensor.record;
-    if (const auto pickled = item.find("use_pickle")) tensor.packed = pickled->boolean();
+    if (const auto pickled = item.find("use_pickle")) tensor.packed = tensor.is_pickled = pickled->boolean();
     if (const auto parameter = item.find("is_param")) tensor.is_parameter = parameter->boolean();
     tensor.position = to.size();
     tensor.dtype = dtype_name(meta->at("dtype"));
@@ -134,6 +137,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
     }
     for (const JsonValue stride : meta->at("strides").items()) tensor.strides.push_back(known(stride));
     if (const auto offset = meta->find("storage_offset")) tensor.offset = known(*offset);
+    if (const auto grad = meta->find("requires_grad")) tensor.requires_grad = grad->boolean();
     if (!tensor.packed) {
       tensor.content = zip_->content_key(tensor.record, tensor.offset, tensor.sizes, tensor.strides);
     } else if (zip_->contains(tensor.record)) {
@@ -157,6 +161,9 @@ void ExportedArchive::add_state_dict(const std::string& record,
     const std::string name = stored.name;
     TensorRecord tensor{std::move(stored), to.size(), full, true};
     tensor.storage = full + ":" + tensor.storage;
+    tensor.is_pickled = !tensor.parts.empty();
+    tensor.requires_grad = tensor.is_parameter && (tensor.dtype.find("float") != std::string::npos ||
+                                                   tensor.dtype.starts_with("complex"));
     to.insert_or_assign(name, std::move(tensor));
   }
 }
@@ -206,9 +213,13 @@ RecordBytes ExportedArchive::storage(const std::string& name) const {
   throw input_error(record + " has no record that ends in " + suffix);
 }
 
+std::string ExportedArchive::example_inputs_record(const std::string& model) const {
+  return prefix_ +
+         (old_layout_ ? std::string("serialized_example_inputs.pt") : "data/sample_inputs/" + model + ".pt");
+}
+
 std::string ExportedArchive::sample_inputs(const std::string& model) const {
-  const std::string record = prefix_ + (old_layout_ ? std::string("serialized_example_inputs.pt")
-                                                    : "data/sample_inputs/" + model + ".pt");
+  const std::string record = example_inputs_record(model);
   if (!zip_->contains(record)) return {};
   return zip_->read(record, static_cast<std::size_t>(zip_->size(record)));
 }

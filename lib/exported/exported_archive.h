@@ -20,6 +20,8 @@ struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
   std::string record = {};   // record of the archive; holds just the storage, unless `packed`
   bool packed = false;       // the record is an archive of torch.save that holds more than this storage
+  bool is_pickled = false;   // it is an object of its own there
+  bool requires_grad = false;
 
   // "data/weights/weight_0"; "data/weights/model.pt:7" where the record has several.
   const std::string& storage_name() const { return packed ? storage : record; }
@@ -43,11 +45,16 @@ class ExportedArchive {
   // Returns the records of constants that are objects of C++ classes, by name.
   std::map<std::string, std::string> objects(const std::string& model) const;
   std::string read_object(const std::string& record) const;
-  // The bytes of a tensor's storage, by storage_name().  Throws Error(kInput) when they cannot be read.
+  // The bytes of a record, or of a tensor's storage by storage_name().  Nothing is read of what is not
+  // compressed.  Throws Error(kInput) when they cannot be read.
   RecordBytes storage(const std::string& name) const;
   // Returns the bytes that torch.save wrote for the example inputs of the export; empty when the archive has
   // none.  Throws Error(kInput) for a damaged record.
   std::string sample_inputs(const std::string& model) const;
+  bool has(const std::string& record) const { return zip_->contains(record); }
+  // Return the records of a program's JSON and of its example inputs, which need not be there.
+  std::string program_record(const std::string& model) const;
+  std::string example_inputs_record(const std::string& model) const;
   // Returns the tensor as a constant, with data when it is small enough.
   Constant read_constant(const TensorRecord& tensor) const;
 

@@ -18,7 +18,8 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::int64_t kSchemaMajor = 8;  // torch/_export/serde/schema.py
+constexpr std::int64_t kSchemaMajor = 8;                   // torch/_export/serde/schema.py
+constexpr std::string_view kUnknownVersion = "<unknown>";  // of torch, as torch itself writes it
 // Beyond these, torch means "no bound".
 constexpr std::int64_t kUnbounded = std::int64_t{1} << 61;
 
@@ -156,7 +157,7 @@ void ExportedProgram::check_version(const JsonValue& program) {
   // Before 2.3 the version was one number.
   const std::int64_t major = schema->is_object() ? schema->at("major").integer() : schema->integer();
   const auto torch = program.find("torch_version");
-  if (torch && torch->is_string()) {
+  if (torch && torch->is_string() && torch->string() != kUnknownVersion) {
     producer_ = "PyTorch ";
     producer_ += torch->string().substr(0, 40);
   }

@@ -56,6 +56,7 @@ class ExportedProgram : public Program {
   const ProgramGraph& graph() const { return graph_; }
   const Hierarchy& hierarchy() const { return hierarchy_; }
   const ExportedArchive& archive() const { return archive_; }
+  JsonValue json() const { return document_->root(); }
   const std::string& name() const { return model_; }  // the program's name in the archive
   // Returns the lifted input that a value of graph() is; null for other values.
   const LiftedInput* find_lifted(ValueId value) const;

@@ -484,6 +484,7 @@ class Reading {
         const auto [kind, inner] = value.alternative();
         if (kind == "as_expr") meta.value = expression(inner);
         if (kind == "as_int") meta.value = inner.integer();
+        if (kind == "as_bool") meta.value = Expression::boolean(inner.boolean());
         return meta;
       };
     };

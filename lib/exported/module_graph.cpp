@@ -415,13 +415,12 @@ class ModuleGraphBuilder {
       });
     }
 
-    const bool is_single = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
-    const Meta meta = is_single ? env.graph.values[operation.outputs[0].value.index].meta : Meta{};
     // The program has named what called the operator.
     const bool has_other_name = operation.has_effect && operation.subgraphs.empty();
     const std::string name = has_other_name ? "" : operation.name;
-    const NodeId node = tracer_.call_with_subgraphs(operation.target.text(), std::move(args),
-                                                    std::move(kwargs), meta, source, name, for_subgraphs);
+    const NodeId node =
+        tracer_.call_with_subgraphs(operation.target.text(), std::move(args), std::move(kwargs),
+                                    meta_of_results(env, operation), source, name, for_subgraphs);
     Items<std::int64_t> made;
     for (const auto& [value, path] : operation.outputs) {
       if (path.empty()) {
@@ -431,6 +430,21 @@ class ModuleGraphBuilder {
         env.nodes[value.index] = item(node, path, made, made_value.meta, source, made_value.name);
       }
     }
+  }
+
+  static Meta meta_of_results(const Environment& env, const Operation& operation) {
+    Meta meta;
+    for (const auto& [value, path] : operation.outputs) {
+      Meta* place = &meta;
+      for (const std::int64_t index : path) {
+        auto& items = place->items ? *place->items : place->items.emplace();
+        const auto at = static_cast<std::size_t>(index);
+        items.resize(std::max(items.size(), at + 1));
+        place = &items[at];
+      }
+      *place = env.graph.values[value.index].meta;
+    }
+    return meta;
   }
 
   // Whether the dimensions leave nothing of the operation to do: what it makes is known, what it checks

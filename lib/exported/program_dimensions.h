@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "graph/graph_collection.h"
@@ -43,6 +44,8 @@ class ProgramDimensions {
   // Returns the remaining ranges as guards: 2 <= s77 <= 64, or 4 <= x.size(0) <= 128 where s77*2 is the only
   // size with this dimension.
   std::vector<Expression> guards(const InputSizes& inputs) const;
+  // Returns the ranges of all dimensions.
+  std::vector<std::pair<std::string, Range>> ranges() const { return known_.ranges(); }
   // Returns whether the ranges imply the condition: s77 >= 2.
   bool says(const Expression& condition) const { return decide(known_, condition) == true; }
   // Says which dimensions have numbers outside of the program's ranges (TraceOptions::beyond_ranges).

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxName = 200;
 constexpr std::uint64_t kMaxMade = std::uint64_t{64} << 20;  // bytes of a tensor without a storage
 
 // Bytes from the beginning of the storage to the end of the last element; nothing where that is no number.
-std::optional<std::int64_t> extent(const TensorRecord& tensor) {
+std::optional<std::int64_t> extent(const StoredTensor& tensor) {
   const Dtype dtype = find_scalar_type(std::string_view(tensor.dtype));
   if (!dtype || tensor.offset < 0 || tensor.strides.size() != tensor.sizes.size()) return std::nullopt;
   std::int64_t last = tensor.offset;
@@ -43,25 +43,25 @@ std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
   for (const std::string& model : archive.models()) {
     for (const auto& [name, tensor] : archive.tensors(model)) {
       if (tensor.packed) continue;  // as storages of another archive, which its own sizes bound
-      const std::string shown = "tensor '" + cut(name, kMaxName) + "'";
-      const auto add = [&](const std::string& message) {
-        findings.push_back({SecurityKind::kSize, tensor.record, name, message});
-      };
-      const auto bytes = extent(tensor);
-      const std::uint64_t size = zip.size(tensor.record);
-      if (!zip.contains(tensor.record)) {
-        add("the archive has no such record, which holds " + shown);
-      } else if (!bytes) {
-        add(shown + " has no size that a tensor can have");
-      } else if (static_cast<std::uint64_t>(*bytes) > (size > 0 ? size : kMaxMade)) {
-        // A record without a byte is what torch.export writes of a tensor that had no storage: it is made
-        // anew.
-        add(shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
-            " that are there");
-      }
+      const auto problem = zip.contains(tensor.record)
+                               ? problem_of_size(name, tensor, zip.size(tensor.record))
+                               : std::optional("the archive has no such record, which holds tensor '" +
+                                               cut(name, kMaxName) + "'");
+      if (problem) findings.push_back({SecurityKind::kSize, tensor.record, name, *problem});
     }
   }
   return findings;
+}
+
+std::optional<std::string> problem_of_size(const std::string& name, const StoredTensor& tensor,
+                                           std::uint64_t size) {
+  const std::string shown = "tensor '" + cut(name, kMaxName) + "'";
+  const auto bytes = extent(tensor);
+  if (!bytes) return shown + " has no size that a tensor can have";
+  // A record without a byte is what torch.export writes of a tensor that had no storage: it is made anew.
+  if (static_cast<std::uint64_t>(*bytes) <= (size > 0 ? size : kMaxMade)) return std::nullopt;
+  return shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
+         " that are there";
 }
 
 }  // namespace fxtrace

@@ -1,10 +1,14 @@
 // Compares the tensors that an exported program declares with the records that hold their bytes.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "archive/file_kind.h"
 #include "archive/security_finding.h"
+#include "archive/state_dict.h"
 
 namespace fxtrace {
 
@@ -12,5 +16,10 @@ namespace fxtrace {
 // all programs in the archive.  `info` is the result of identify_file().  Throws Error(kInput) for damaged
 // records.
 std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info);
+
+// Returns why the record, of which the archive has `size` bytes, cannot hold the tensor; nothing where it
+// can.
+std::optional<std::string> problem_of_size(const std::string& name, const StoredTensor& tensor,
+                                           std::uint64_t size);
 
 }  // namespace fxtrace

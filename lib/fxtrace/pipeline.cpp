@@ -23,17 +23,11 @@ std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& op
   return torchscript::load_torchscript(info, options, listener);
 }
 
-TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                   const Wanted& wanted, const Listener& listener) {
+// Calls f() and adds the file to its errors.
+template <class F>
+auto naming_file(const ModelFile& file, F&& f) {
   try {
-    const Timer timer;
-    std::unique_ptr<const Program> program = load(info, options, listener);
-    const std::string time = timer.milliseconds();
-    listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
-                      std::to_string(program->parameters().size()) + " parameters and buffers in " + time);
-    TraceResult result = trace_program(std::move(program), options, wanted, listener);
-    result.load_time = time;
-    return result;
+    return f();
   } catch (const script::SourceError& error) {  // its place is a line of a record
     throw input_error(error.what()).at(file.path() + ": " + error.place());
   } catch (Error& error) {
@@ -42,7 +36,26 @@ TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptio
   }
 }
 
+TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
+                   const Wanted& wanted, const Listener& listener) {
+  return naming_file(file, [&] {
+    const Timer timer;
+    std::unique_ptr<const Program> program = load(info, options, listener);
+    const std::string time = timer.milliseconds();
+    listener.progress("loaded " + std::to_string(program->modules().size()) + " modules and " +
+                      std::to_string(program->parameters().size()) + " parameters and buffers in " + time);
+    TraceResult result = trace_program(std::move(program), options, wanted, listener);
+    result.load_time = time;
+    return result;
+  });
+}
+
 }  // namespace
+
+std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInfo& info,
+                                            const TraceOptions& options, const Listener& listener) {
+  return naming_file(file, [&] { return load(info, options, listener); });
+}
 
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages) {

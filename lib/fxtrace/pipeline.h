@@ -29,6 +29,11 @@ class Stages {
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages);
 
+// Reads the model without tracing it.  `info` is the result of identify_file().  Throws Error(kInput) at
+// file.path().
+std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInfo& info,
+                                            const TraceOptions& options, const Listener& listener);
+
 // Traces the model and passes messages of the trace to the listener.  `info` is the result of
 // identify_file(); `name` becomes the collection's model.file.  Passes of the configuration are not run.
 // Throws Error(kUsage) for an option without effect if the configuration is strict, as it is probably a

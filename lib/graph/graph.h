@@ -213,8 +213,8 @@ struct Execution {
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
   std::vector<MethodCall> method_calls = {};
-  // For each of module_forward_order the path of the module whose code calls it.  Not in the JSON; empty where
-  // a collection was read from there.
+  // For each of module_forward_order the path of the module whose code calls it.  Not in the JSON; empty
+  // where a collection was read from there.
   std::vector<Shared<std::string>> callers = {};
   std::vector<CallValues> call_values = {};
 };

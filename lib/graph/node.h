@@ -53,7 +53,8 @@ struct Meta {
   std::optional<std::string> dtype;   // "float32"
   std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
   std::optional<Dim> value;           // a number or condition that is known as an expression: batch*2
-  // Of a list, tuple or dict whose length is known, its items; those of a dict have its keys.  Not in the JSON.
+  // Of a list, tuple or dict whose length is known, its items; those of a dict have its keys.  Not in the
+  // JSON.
   std::optional<std::vector<Meta>> items = std::nullopt;
   std::vector<std::string> keys = {};
   bool operator==(const Meta&) const = default;

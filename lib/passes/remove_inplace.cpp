@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "families/shape_helpers.h"
 #include "graph/node_spec.h"
 #include "operators/function_traits.h"
 #include "passes/support/rewrite.h"
@@ -261,19 +262,20 @@ class RemoveInPlace {
     }
     if (has_trait(&twin, traits::kKeepsDtype)) return true;
     if (!has_trait(&twin, traits::kPointwise)) return false;
-    bool keeps = true;
-    Dtype promoted = own;
+    // Numbers that an operator writes with never promote what is written, and tensors of its dtype do not.
+    bool are_known = own.has_value(), are_equal = true;
+    Promotion promotion;
     for_each_input(call, [&](NodeId input) {
       const Meta& meta = node(input).meta;
-      if (input == states_[target].value || meta.kind() == ValueKind::kInt ||
-          meta.kind() == ValueKind::kFloat || meta.kind() == ValueKind::kBool) {
-        return;
-      }
+      const bool is_number = meta.kind() == ValueKind::kInt || meta.kind() == ValueKind::kFloat ||
+                             meta.kind() == ValueKind::kBool;
+      if (is_number) return;
       const Dtype other = meta.dtype ? find_scalar_type(*meta.dtype) : Dtype{};
-      keeps = keeps && promoted && other;
-      if (keeps) promoted = promote(*promoted, *other);
+      are_equal = are_equal && (input == states_[target].value || (other && other == own));
+      are_known = are_known && meta.shape && other;
+      if (are_known) promotion.add({std::vector<SymInt>(meta.shape->size()), other});
     });
-    return keeps && promoted == own;
+    return are_equal || (are_known && promotion.result() == own);
   }
 
   // Of a call with `out`, whose result is `out`: what its operands would give is not said anywhere.

@@ -156,6 +156,9 @@ class Checker {
         case RuleKind::kOps:
           only(rule.operators);
           break;
+        case RuleKind::kProgram:
+          faulty(rule.program);
+          break;
         case RuleKind::kSecurity:
           found(rule.security);
           break;
@@ -323,6 +326,14 @@ class Checker {
       const bool is_known = module.failure.has_value();
       add(is_known ? module.failure->message : "it failed to trace", public_alias(module.type),
           {module.path, {}, {}, {}}, is_known ? module.failure->source : std::nullopt);
+    }
+  }
+
+  void faulty(ProgramFaultKind kind) {
+    for (const ProgramFault& fault : model_.faults) {
+      if (fault.kind == kind)
+        add(fault.message, fault.subject, {fault.module, fault.node, fault.graph, fault.record},
+            fault.source);
     }
   }
 

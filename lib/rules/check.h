@@ -74,6 +74,7 @@ struct CheckedModel {
   const GraphCollection* collection = nullptr;  // null: rules about it are not among the rules
   ShapeEnv dimensions;                          // what options and guards say of them
   std::vector<SecurityFinding> findings;
+  std::vector<ProgramFault> faults;
   std::vector<std::string> declared;  // targets of operators that options declare
 };
 

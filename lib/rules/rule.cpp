@@ -140,9 +140,9 @@ std::string_view trimmed(std::string_view line) {
 const char* to_string(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
 const char* to_string(RuleKind kind) {
-  constexpr std::array<const char*, 9> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
-                                                 "max_peak",  "deny",       "ops",      "require",
-                                                 "security"};
+  constexpr std::array<const char*, 10> kNames = {"no_failed", "max_params", "max_macs", "max_activations",
+                                                  "max_peak",  "deny",       "ops",      "require",
+                                                  "program",   "security"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -220,6 +220,26 @@ Rule ops_rule(std::string_view text, const std::string& name) {
   }
   if (rule.operators.empty()) throw usage_error("it names no operator").at(name);
   return rule;
+}
+
+std::vector<Rule> program_rules() {
+  constexpr std::array<const char*, kProgramFaultKinds> kTexts = {
+      "the file has the form of a program",
+      "inputs and outputs are those of the graph and of the archive",
+      "records hold the tensors that are in them",
+      "what is said of values holds",
+      "calls fit the schemas of their operators",
+      "modules are listed as they are called"};
+  std::vector<Rule> rules;
+  for (std::size_t i = 0; i < kProgramFaultKinds; ++i) {
+    Rule rule;
+    rule.kind = RuleKind::kProgram;
+    rule.program = static_cast<ProgramFaultKind>(i);
+    rule.name = std::string("program-") + to_string(rule.program);
+    rule.text = kTexts[i];
+    rules.push_back(std::move(rule));
+  }
+  return rules;
 }
 
 std::vector<Rule> security_rules() {

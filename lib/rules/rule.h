@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "archive/security_finding.h"
+#include "graph/program_fault.h"
 #include "rules/pattern.h"
 #include "support/name_pattern.h"
 
@@ -25,6 +26,7 @@ enum class RuleKind : std::uint8_t {
   kDeny,            // as kRequire with "no"
   kOps,             // no other operators
   kRequire,
+  kProgram,
   kSecurity
 };
 const char* to_string(RuleKind kind);  // "max_params", as a file of rules has it
@@ -50,6 +52,7 @@ struct Rule {
   std::vector<Pattern> operators;  // of kOps
   std::optional<Requirement> requirement;
   SecurityKind security = SecurityKind::kPickle;
+  ProgramFaultKind program = ProgramFaultKind::kForm;
 };
 
 // Parses
@@ -72,6 +75,7 @@ Rule require_rule(std::string_view text);  // throws Error(kUsage)
 // `text` has one pattern a line; "#" begins a comment.  `name` is that of the text, for people.  Throws
 // Error(kUsage) with the line, also where there is no pattern.
 Rule ops_rule(std::string_view text, const std::string& name);
+std::vector<Rule> program_rules();   // one for each ProgramFaultKind
 std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are a warning
 
 // Appends a rule.  One that is there already, with the same name and text, is not added again.  Throws

@@ -70,8 +70,9 @@ class RuleReader {
   }
 
   std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
-    if (kind == "no_failed" || kind == "security") {
+    if (kind == "no_failed" || kind == "program" || kind == "security") {
       if (!read_boolean(value)) value.fail("expected true; leave the rule out where it is not wanted");
+      if (kind == "program") return program_rules();
       return kind == "security" ? security_rules() : std::vector<Rule>{no_failed_rule()};
     }
     std::vector<Rule> rules;

@@ -10,6 +10,8 @@
 #include "security/expression_check.h"
 #include "support/error.h"
 #include "support/identifier.h"
+#include "support/plain_path.h"
+#include "support/plain_path.h"
 #include "support/printable.h"
 #include "support/words.h"
 
@@ -17,12 +19,6 @@ namespace fxtrace::security {
 namespace {
 
 // Texts that torch puts between quotes in the code of a graph's module.
-bool is_plain_path(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) {
-    return c == '"' || c == '\'' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
-  });
-}
-
 bool is_dotted_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
 }

@@ -52,8 +52,8 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
       std::size_t power = 1;
       while (i + power < term.atoms.size() && same(term.atoms[i], term.atoms[i + power])) ++power;
       std::string atom = text_of(*term.atoms[i], symbol);
-      factors.push_back(
-          power == 1 ? std::move(atom) : called("Pow", {atom, number(static_cast<std::int64_t>(power))}));
+      factors.push_back(power == 1 ? std::move(atom)
+                                   : called("Pow", {atom, number(static_cast<std::int64_t>(power))}));
       i += power;
     }
     terms.push_back(factors.size() == 1 ? std::move(factors.front()) : called("Mul", factors));
@@ -63,9 +63,15 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
 }
 
 // Names of functions of two arguments; with floats among them, division has another.
-constexpr std::pair<std::string_view, const char*> kSympyNames[] = {
-    {"==", "Equality"},       {"!=", "Unequality"},         {"<", "StrictLessThan"}, {"<=", "LessThan"},
-    {">", "StrictGreaterThan"}, {">=", "GreaterThan"}, {"+", "Add"}, {"*", "Mul"}, {"/", "IntTrueDiv"}};
+constexpr std::pair<std::string_view, const char*> kSympyNames[] = {{"==", "Equality"},
+                                                                    {"!=", "Unequality"},
+                                                                    {"<", "StrictLessThan"},
+                                                                    {"<=", "LessThan"},
+                                                                    {">", "StrictGreaterThan"},
+                                                                    {">=", "GreaterThan"},
+                                                                    {"+", "Add"},
+                                                                    {"*", "Mul"},
+                                                                    {"/", "IntTrueDiv"}};
 
 class SreprWriter {
  public:
@@ -86,6 +92,10 @@ class SreprWriter {
         const auto part = write(value.parts()[0]);
         return part ? std::optional(called("Not", {*part})) : std::nullopt;
       }
+      case Kind::kAnd:
+        return with_all("And", value);
+      case Kind::kOr:
+        return with_all("Or", value);
       case Kind::kBinary:
       case Kind::kComparison:
         return with_two(value);
@@ -99,16 +109,26 @@ class SreprWriter {
  private:
   static bool is_integer(const Expression& value) { return value.size() != nullptr; }
 
+  std::optional<std::string> with_all(const char* function, const Expression& value) const {
+    std::vector<std::string> parts;
+    for (const Expression& part : value.parts()) {
+      const auto text = write(part);
+      if (!text) return std::nullopt;
+      parts.push_back(*text);
+    }
+    return called(function, parts);
+  }
+
   std::optional<std::string> with_two(const Expression& value) const {
     const auto left = write(value.parts()[0]), right = write(value.parts()[1]);
     if (!left || !right) return std::nullopt;
     if (value.name() == "-") return called("Add", {*left, called("Mul", {number(-1), *right})});
     if (value.name() == "/" && !(is_integer(value.parts()[0]) && is_integer(value.parts()[1])))
       return called("FloatTrueDiv", {*left, *right});
-    const auto* function =
-        std::ranges::find(kSympyNames, std::string_view(value.name()), [](const auto& row) { return row.first; });
+    const auto* function = std::ranges::find(kSympyNames, std::string_view(value.name()),
+                                             [](const auto& row) { return row.first; });
     return function == std::end(kSympyNames) ? std::nullopt
-                                            : std::optional(called(function->second, {*left, *right}));
+                                             : std::optional(called(function->second, {*left, *right}));
   }
 
   std::optional<std::string> call(const Expression& value) const {

@@ -245,8 +245,7 @@ Meta meta_of(const TypePtr& type, const AbstractValue& known) {
     meta.value = *integer;
   } else if (const auto* items = known.sequence()) {
     meta.items.emplace();
-    for (std::size_t i = 0; i < items->size(); ++i)
-      meta.items->push_back(meta_of_item(type, i, (*items)[i]));
+    for (std::size_t i = 0; i < items->size(); ++i) meta.items->push_back(meta_of_item(type, i, (*items)[i]));
   } else if (const auto* dict = known.dict()) {
     meta.items.emplace();
     for (std::size_t i = 0; i < dict->keys.size(); ++i) {

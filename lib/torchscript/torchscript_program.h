@@ -40,7 +40,9 @@ class TorchScriptProgram : public fxtrace::Program {
   std::vector<ModuleCall> find_calls(const std::vector<ModuleId>& modules,
                                      const std::string& method) const override;
   std::optional<Constant> find_tensor(const std::string& name) const override;
-  RecordBytes record_bytes(const std::string& record) const override { return archive_->record_bytes(record); }
+  RecordBytes record_bytes(const std::string& record) const override {
+    return archive_->record_bytes(record);
+  }
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---

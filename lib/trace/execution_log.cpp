@@ -87,8 +87,7 @@ Execution ExecutionLog::take() {
   for (const ModuleId module : module_order_)
     execution.module_forward_order.push_back(facts_.info(module).path);
   for (const MethodCall& call : method_calls_)
-    execution.method_calls.push_back(
-        {facts_.info(call.module).path, call.method, call.position, *call.code});
+    execution.method_calls.push_back({facts_.info(call.module).path, call.method, call.position, *call.code});
   execution.callers = callers_;
   for (const std::size_t index : parameter_order_)
     execution.param_forward_order.push_back(facts_.parameter_name(index));

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <map>
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -7,6 +11,7 @@
 #include <utility>
 
 #include "exported/exported_program.h"
+#include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "symbolic/affine.h"
 #include "verify/constants.h"
@@ -34,7 +39,11 @@ class MappedWeights {
   struct Storage {
     void* data = nullptr;
     std::size_t size = 0;
-    std::string content;  // of a compressed record
+    struct Free {
+      void operator()(void* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<void, Free>
+        own;  // of a compressed record, and of one that does not lie as an allocation does
   };
   const Storage& storage(const TensorRecord& record);
 
@@ -54,10 +63,17 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
   } catch (const Error& error) {
     throw RunError(error.what());
   }
+  // Sums of elements are rounded by how they lie.
+  constexpr std::size_t kAlignment = 64;
+  const auto keep = [&](const void* from, std::size_t size) {
+    storage.own.reset(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment));
+    if (storage.own == nullptr) throw std::bad_alloc();
+    std::memcpy(storage.own.get(), from, size);
+    storage.data = storage.own.get();
+  };
   if (!bytes.offset) {
-    storage.content = std::move(bytes.content);
-    storage.data = storage.content.data();
-    storage.size = storage.content.size();
+    storage.size = bytes.content.size();
+    keep(bytes.content.data(), storage.size);
     return storage;
   }
   if (bytes.size == 0) return storage;
@@ -65,6 +81,7 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
   if (storage.data == nullptr)
     throw RunError(record.record + " cannot be mapped into memory, or the file ends within it");
   storage.size = static_cast<std::size_t>(bytes.size);
+  if (*bytes.offset % kAlignment != 0) keep(storage.data, storage.size);
   return storage;
 }
 
@@ -283,10 +300,17 @@ class ProgramModel : public RunnableModel {
   // A tensor of a class of its own is the dict of what it is made of, of which the program takes one at a
   // time.
   RunValue load_tensor(const TensorRecord& record) {
-    if (record.parts.empty()) return weights_.tensor(record);
+    if (record.parts.empty()) {
+      const RunValue tensor = weights_.tensor(record);
+      // Products are computed in another order for what needs a gradient, even where none is recorded.
+      const Dtype dtype = find_scalar_type(std::string_view(record.dtype));
+      if (record.requires_grad && dtype && (is_floating(*dtype) || is_complex(*dtype)))
+        engine_.call("aten::requires_grad_", "", {{tensor}, {}});
+      return tensor;
+    }
     std::vector<RunValue> names, tensors;
     for (const StoredTensor& stored : record.parts) {
-      TensorRecord part{stored, 0, record.record, true};
+      TensorRecord part{stored, 0, record.record, false, true};
       part.storage = record.record + ":" + stored.storage;
       names.push_back(engine_.text(stored.name));
       tensors.push_back(weights_.tensor(part));

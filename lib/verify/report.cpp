@@ -169,6 +169,7 @@ void write_json(const Verification& verification, const Subject& subject, std::o
     json.field("format", "fxtrace.verification");
     json.field("version", 1);
     json.field("model", subject.model);
+    json.text_or_null("against", subject.against);
     json.field("equal", verification.verdict() == Verdict::kEqual);
     json.field("verdict", to_string(verification.verdict()));
     json.text_or_null("why", verification.why);

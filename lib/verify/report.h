@@ -13,6 +13,7 @@ namespace fxtrace::verify {
 struct Subject {
   std::string model;  // name of the file
   VerifyOptions options;
+  std::string against = {};                // name of the other model's file, if there is one
   const ModelSummary* measured = nullptr;  // measured_summary(), if there is a profile
 };
 

@@ -35,6 +35,9 @@ struct ModelSource {
   std::string root;  // FileInfo::root
   const GraphCollection& collection;
   TraceOptions options;  // options of the trace
+  // Of a model that is held to the graph of another one's file: what is called of it, and its buffers.
+  std::string method = {};
+  std::vector<std::string> state = {};
 };
 
 // Loads an exported program, whose flat graph is run operator by operator; leaves run the operators that they

@@ -33,7 +33,7 @@ void* map_record(void* context, const char* record, std::size_t* size) {
   auto& script = *static_cast<ScriptFile*>(context);
   const std::string name = script.folder + record;
   constexpr std::uint64_t kWorthIt = 1U << 16;  // there can be no more than some ten thousand mappings
-  constexpr std::uint64_t kAlignment = 16;
+  constexpr std::uint64_t kAlignment = 64;  // of allocations: sums of elements are rounded by how they lie
   const std::uint64_t bytes = script.zip.size(name);
   const std::optional<std::uint64_t> offset = bytes < kWorthIt ? std::nullopt : script.zip.find_stored(name);
   if (!offset || *offset % kAlignment != 0) return nullptr;
@@ -66,7 +66,7 @@ class ScriptModel : public RunnableModel {
     const ModuleGraph& graph = source_.collection.graphs.front();
     if (graph.signature) {
       arguments.named = arguments_of_forward(engine_, graph, inputs);
-      return call(root_, source_.collection.model.method, arguments);
+      return call(root_, method(), arguments);
     }
     arguments.named = named_inputs(graph.graph, inputs);
     for (const ConcreteArg& fixed : source_.options.concrete) {
@@ -75,12 +75,14 @@ class ScriptModel : public RunnableModel {
       std::erase_if(arguments.named, [&](const auto& given) { return given.first == fixed.name; });
       arguments.named.emplace_back(fixed.name, engine_.constant(fixed.value));
     }
-    return call(root_, source_.collection.model.method, arguments);
+    return call(root_, method(), arguments);
   }
 
   // And attributes that the graph assigns.
   std::vector<std::pair<std::string, RunValue>> buffers() override {
     std::vector<std::pair<std::string, RunValue>> found;
+    for (const std::string& name : source_.state) found.emplace_back(name, find(name));
+    if (is_other()) return found;
     for (const ParameterRecord& parameter : source_.collection.parameters) {
       if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of)
         found.emplace_back(parameter.name, find(parameter.name));
@@ -112,6 +114,9 @@ class ScriptModel : public RunnableModel {
   }
 
  private:
+  bool is_other() const { return !source_.method.empty(); }
+  const std::string& method() const { return is_other() ? source_.method : source_.collection.model.method; }
+
   RunValue find(const std::string& path) const {
     RunValue value = root_;
     for (const std::string_view part : QualifiedName(path).parts())

@@ -55,21 +55,24 @@ void note_own_modules(const GraphCollection& collection, Verification& done) {
   });
 }
 
+using Buffers = std::vector<std::pair<std::string, RunValue>>;
+
 // What one run gave, and where its changes went.
 struct Outcome {
   RunValue result;
   std::vector<RunValue> inputs;
-  std::vector<std::pair<std::string, RunValue>> buffers;
+  Buffers buffers;
 };
 
 class Verifier {
  public:
   Verifier(const Engine& engine, const GraphCollection& collection, const TraceOptions& trace_options,
-           const Load& load, const VerifyOptions& options, const GivenInputs& given)
+           const Load& load, const VerifyOptions& options, const GivenInputs& given, const Load& other)
       : engine_(engine),
         graph_(collection.graphs.front()),
         is_torchscript_(collection.model.is_torchscript()),
         load_(load),
+        other_(other),
         options_(options),
         maker_(engine, collection, trace_options, options.seed, given) {
     note_own_modules(collection, done_);
@@ -81,7 +84,7 @@ class Verifier {
 
   Verification run() {
     // What a call leaves behind, the next one reads.
-    const std::int64_t runs = std::max<std::int64_t>(options_.runs, keeps_state(graph_) ? 2 : 1);
+    const std::int64_t runs = std::max<std::int64_t>(options_.runs, other_ || keeps_state(graph_) ? 2 : 1);
     for (std::int64_t i = 0; i < runs; ++i) inputs_.push_back(make_inputs(i));
     // Code that asks whether gradients are recorded was traced as in a process that records them.
     engine_.api().set_grad(std::ranges::any_of(
@@ -141,8 +144,25 @@ class Verifier {
     if (inputs.origin != InputOrigin::kRandom || inputs.sizes.empty()) return false;
     if (inputs_.size() == 1) throw Refused(error.what(), inputs.sizes);
     done_.refusals.push_back({inputs.sizes, error.what()});
+    if (other_ && is_taken(inputs))
+      done_.why = "the program takes " + sizes_text(inputs.sizes) + ", which the model refuses";
     inputs_.erase(inputs_.begin() + static_cast<std::ptrdiff_t>(run_));
     return true;
+  }
+
+  // By the graph.
+  bool is_taken(const InputMaker::Inputs& inputs) const {
+    const std::unique_ptr<RunnableModel> model = load_();
+    std::vector<RunValue> values;
+    for (const RunValue& input : inputs.values) values.push_back(engine_.copy(input));
+    try {
+      run_graph(engine_, graph_, values, *model, [](const ModuleGraph&, const Node&, const RunValue&) {});
+      return true;
+    } catch (const CannotRun&) {
+      throw;
+    } catch (const RunError&) {
+      return false;
+    }
   }
 
   bool fit_ranges() {
@@ -163,7 +183,8 @@ class Verifier {
 
   // `seen`: what all tensors were that operators made in the last run.
   std::vector<Outcome> run_file(Digests* seen, std::size_t runs = SIZE_MAX) {
-    const std::unique_ptr<RunnableModel> model = load_();
+    const std::unique_ptr<RunnableModel> model = other_ ? other_() : load_();
+    if (other_ && theirs_before_.empty()) theirs_before_ = kept_buffers(*model);
     std::vector<Outcome> outcomes;
     for (std::size_t run = 0; run < std::min(runs, inputs_.size()); ++run) {
       Outcome outcome;
@@ -190,8 +211,8 @@ class Verifier {
   }
 
   // Copies: they outlive the model.
-  std::vector<std::pair<std::string, RunValue>> kept_buffers(RunnableModel& model) const {
-    std::vector<std::pair<std::string, RunValue>> buffers = model.buffers();
+  Buffers kept_buffers(RunnableModel& model) const {
+    Buffers buffers = model.buffers();
     for (auto& [name, value] : buffers) value = engine_.copy(value);
     return buffers;
   }
@@ -228,6 +249,7 @@ class Verifier {
 
   void check_graph(const std::vector<Outcome>& theirs) {
     const std::unique_ptr<RunnableModel> model = load_();
+    const Buffers before = other_ ? kept_buffers(*model) : Buffers();
     for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
       Outcome ours;
       ours.inputs = copies(run);
@@ -256,11 +278,42 @@ class Verifier {
       if (!done_.fault) ++done_.runs;
     }
     if (done_.fault) return;
-    const auto buffers = model->buffers();
+    const Buffers buffers = model->buffers();
+    if (other_) return compare_state(buffers, before, theirs.back().buffers);
     for (std::size_t i = 0; i < buffers.size() && i < theirs.back().buffers.size(); ++i) {
       compare(buffers[i].second, theirs.back().buffers[i].second,
               "buffer " + buffers[i].first + ", after the run");
     }
+  }
+
+  // What both have under one name; of the rest nothing can be said, unless it stays as it is.
+  void compare_state(const Buffers& ours, const Buffers& ours_before, const Buffers& theirs) {
+    const auto find = [](const Buffers& buffers, const std::string& name) -> const RunValue* {
+      const auto found = std::ranges::find(buffers, name, &Buffers::value_type::first);
+      return found == buffers.end() ? nullptr : &found->second;
+    };
+    const auto stays = [&](const Buffers& buffers, const Buffers& before, const Buffers& others,
+                           const char* who) {
+      for (const auto& [name, value] : buffers) {
+        const RunValue* first = find(before, name);
+        if (find(others, name) != nullptr || (first != nullptr && is_same(value, *first)) ||
+            !done_.why.empty())
+          continue;
+        done_.why = "the buffer " + name + ", which only the " + who + " has, changes";
+      }
+    };
+    for (const auto& [name, value] : ours) {
+      if (const RunValue* their = find(theirs, name))
+        compare(value, *their, "buffer " + name + ", after the run");
+    }
+    stays(ours, ours_before, theirs, "program");
+    stays(theirs, theirs_before_, ours, "model");
+  }
+
+  bool is_same(const RunValue& one, const RunValue& two) const {
+    if (!engine_.is_tensor(one) || !engine_.is_tensor(two))
+      return engine_.text_of(one) == engine_.text_of(two);
+    return engine_.api().digest(one.get()) == engine_.api().digest(two.get());
   }
 
   Fault fault_at(Fault::Kind kind, const ModuleGraph& graph, const Node& node) const {
@@ -393,7 +446,8 @@ class Verifier {
     Digests seen;
     run_file(&seen, run_ + 1);
     const std::unique_ptr<RunnableModel> model = load_();
-    std::optional<Fault> first;
+    std::vector<Fault> found;      // the first of each module
+    std::optional<Fault> leaving;  // the first that leaves its module
     std::int64_t others = 0;
     for (std::size_t run = 0; run <= run_; ++run) {
       const std::vector<RunValue> inputs = copies(run);
@@ -401,15 +455,22 @@ class Verifier {
       run_graph(engine_, graph_, inputs, *model,
                 [&](const ModuleGraph& graph, const Node& node, const RunValue& value) {
                   if (run != run_ || !is_checked(node) || !differs(value, seen)) return;
-                  if (first) {
-                    ++others;
-                    return;
-                  }
-                  first = fault_at(Fault::Kind::kValue, graph, node);
-                  if (engine_.is_tensor(value)) first->ours = statistics(value);
+                  ++others;
+                  const std::string& module = node.scope->module_path;
+                  const bool is_known = std::ranges::find(found, module, &Fault::module) != found.end();
+                  const bool leaves = other_ && !leaving && leaves_module(graph, node);
+                  if ((is_known || (!other_ && !found.empty())) && !leaves) return;
+                  Fault fault = fault_at(Fault::Kind::kValue, graph, node);
+                  if (engine_.is_tensor(value)) fault.ours = statistics(value);
+                  if (leaves) leaving = fault;
+                  if (!is_known) found.push_back(std::move(fault));
                 });
     }
-    if (!first) return;
+    if (found.empty()) return;
+    // What a module works out in another way than the model is no difference where its results are the same.
+    const Fault* first = &found.front();
+    if (leaving) first = &*std::ranges::find(found, leaving->module, &Fault::module);
+    --others;
     Fault& fault = *done_.fault;
     fault.graph = first->graph;
     fault.node = first->node;
@@ -417,6 +478,15 @@ class Verifier {
     fault.module = first->module;
     fault.source = first->source;
     fault.more = others;
+  }
+
+  // Whether others than the module's own nodes take the value.
+  static bool leaves_module(const ModuleGraph& graph, const Node& node) {
+    if (node.op == Opcode::kCallModule) return true;
+    return std::ranges::any_of(node.users, [&](NodeId id) {
+      const Node& user = graph.graph.node(id);
+      return user.op == Opcode::kOutput || user.scope->module_path != node.scope->module_path;
+    });
   }
 
   // What operators of LibTorch make, and no constant.
@@ -439,12 +509,14 @@ class Verifier {
   const ModuleGraph& graph_;
   const bool is_torchscript_;
   const Load& load_;
+  const Load& other_;  // of the model that the graph is held to; empty: load_
   const VerifyOptions& options_;
   InputMaker maker_;
   std::vector<InputMaker::Inputs> inputs_;  // by run
   std::size_t run_ = 0;
   Sizes sizes_;
   std::optional<Fault> meta_fault_;
+  Buffers theirs_before_;  // those of the other model, before the first run
   Verification done_;
 };
 
@@ -502,8 +574,8 @@ const char* to_string(Fault::Kind kind) {
 
 Verification verify_graph(const Engine& engine, const GraphCollection& collection,
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
-                          const GivenInputs& given) {
-  return Verifier(engine, collection, trace_options, load, options, given).run();
+                          const GivenInputs& given, const Load& other) {
+  return Verifier(engine, collection, trace_options, load, options, given, other).run();
 }
 
 }  // namespace fxtrace::verify

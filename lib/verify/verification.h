@@ -87,11 +87,13 @@ std::optional<Verification> not_verified(const GraphCollection& collection);
 
 using Load = std::function<std::unique_ptr<RunnableModel>()>;
 
-// Verifies the collection's first graph, that of the model's root.  `load` returns a freshly loaded model.  A
-// profile is only made when nothing differs.  Throws Refused or RunError when the model itself takes no run,
-// CannotRun when the graph uses something that LibTorch does not have, and MissingInput.
+// Verifies the collection's first graph, that of the model's root.  `load` returns a freshly loaded model.
+// With `other` the graph is held to that model, which is of another file, in two calls at least; nodes that
+// differ are looked for module by module, as both may come to the same results in other ways.  A profile is
+// only made when nothing differs.  Throws Refused or RunError when the model itself takes no run, CannotRun
+// when the graph uses something that LibTorch does not have, and MissingInput.
 Verification verify_graph(const Engine& engine, const GraphCollection& collection,
                           const TraceOptions& trace_options, const Load& load, const VerifyOptions& options,
-                          const GivenInputs& given);
+                          const GivenInputs& given, const Load& other = {});
 
 }  // namespace fxtrace::verify

@@ -298,7 +298,8 @@ class CollectionWriter {
   void meta(const Node& node) {
     const Meta& meta = *node.meta;
     json_.key("meta");
-    if (meta == Meta{} && !*node.cost) return json_.null();
+    const bool tells = meta.type || meta.shape || meta.dtype || meta.device || meta.value || *node.cost;
+    if (!tells) return json_.null();
     json_.object([&] {
       json_.field("type", meta.type);
       shape_and_dtype(meta);

@@ -84,6 +84,7 @@ def check(
     ops: Path | Sequence[str] | None = None,
     require: Texts | None = None,
     rules: Path | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    program: bool = False,
     security: bool = False,
     programs_only: bool = False,
     **options: Any,
@@ -98,6 +99,7 @@ def check(
     - require: "torch.nn.Linear followed-by *.dequantize*", "no X within Y", "X at-most N";
     - ops: the operators that there may be, or a file of them;
     - rules: those of schemas/check_rules.schema.json, or a file of them;
+    - program: an exported program's file is right, as far as that can be told without running it;
     - security: nothing in the file that would harm its reader; programs_only: a file without a program is held to that alone;
     - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
 
@@ -107,7 +109,7 @@ def check(
     cannot be read.
     """
     check_keywords("check", options)
-    flags = {"no_failed": no_failed, "security": security, "programs_only": programs_only}
+    flags = {"no_failed": no_failed, "program": program, "security": security, "programs_only": programs_only}
     name, content = input_argument(path)
     with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
         words += [f"--{key.replace('_', '-')}" for key, given in flags.items() if given]

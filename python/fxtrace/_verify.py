@@ -77,6 +77,7 @@ class Refusal:
 class Verification:
     """True where the graph is right."""
 
+    against: str | None  # the file of the other model
     equal: bool
     verdict: str  # "equal", "not equal", "cannot tell" or "not verified"
     why: str | None  # with the latter two: what was not compared
@@ -107,6 +108,7 @@ def verify(
     rtol: float = 0,
     collection: Collection | Path | None = None,
     profile: bool = False,
+    against: Path | None = None,
     **options: Any,
 ) -> Verification:
     """Runs a model, and the graph that is traced of it, on the same inputs, as `fxtrace verify` does.
@@ -116,6 +118,7 @@ def verify(
     - runs: with other random values and sizes each, from `seed` on; atol, rtol: differences that are let pass, as of
       torch.allclose, none by default;
     - collection: the graph, where it is not to be traced now;
+    - against: the file of the model that a program was made of, to which it is held instead of to its own file;
     - profile: also seconds, bytes and FLOP/s of each module;
     - options: the keywords of trace().
 
@@ -131,6 +134,8 @@ def verify(
         words += [f"--{key}={value}" for key, value in (("runs", runs), ("seed", seed), ("atol", atol), ("rtol", rtol))]
         if profile:
             words.append("--profile")
+        if against is not None:
+            words.append(f"--against={os.fspath(against)}")
         if inputs is not None:
             words.append("--inputs=" + _inputs_file(inputs, folder))
         if collection is not None:
@@ -169,6 +174,7 @@ def _verification(data: Mapping[str, Any], messages: Sequence[Message]) -> Verif
     if profile is not None:
         profile = Profile(profile["runs"], tuple(ModuleProfile(**module) for module in profile["modules"]))
     return Verification(
+        against=data["against"],
         equal=data["equal"],
         verdict=data["verdict"],
         why=data["why"],

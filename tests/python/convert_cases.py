@@ -67,7 +67,7 @@ class Converted:
         self.run = program.run("convert", path, "-o", self.file, "--method", method, *inputs, *more)
 
     def load(self) -> torch.export.ExportedProgram:
-        assert self.run.returncode == 0, self.run.stderr
+        assert self.run.returncode == 0, self.run.stderr.decode()
         return torch.export.load(self.file)
 
     def compare(self, call: Any, times: int = 1, inputs: tuple | None = None) -> str:

@@ -1,5 +1,6 @@
 """fxtrace convert: the programs that it writes load in torch and compute what the archives compute."""
 
+import copy
 import json
 import os
 import zipfile
@@ -10,10 +11,12 @@ import pytest
 import tiers
 import torch
 import zoo
+from torch.export.pt2_archive._package import load_pt2
 
 # Samples that no program can be made of, and what is said.
 REFUSED = {
     "attributes.pt": "the run leaves a value in the attribute",
+    "naming.pt": "a program has no names with quotes",
     "quantized.pt": "a program has no objects of",
 }
 SAMPLES = {sample["file"]: sample for sample in harness.samples() if sample["inputs"]}
@@ -32,7 +35,7 @@ def test_samples(program, tmp_path, name):
     args, kwargs = harness.make_inputs(sample["inputs"][0])
     case = convert_cases.Converted(program, harness.sample_path(sample), tmp_path, args, kwargs, sample["method"])
     if name in REFUSED:
-        assert case.run.returncode == 4 and REFUSED[name] in case.run.stderr
+        assert case.run.returncode == 4 and REFUSED[name] in case.run.stderr.decode()
         assert not os.path.exists(case.file)
         return
     check(case)
@@ -44,6 +47,33 @@ def test_models(program, zoo_archive, tmp_path, name):
     path = zoo_archive(name)
     inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
     check(convert_cases.Converted(program, path, tmp_path, tuple(inputs), {}))
+
+
+@pytest.mark.parametrize("name", ["inplace_traced.pt", "exported_mutations.pt2", "exported_control_flow_nested.pt2"])
+def test_dialect_without_writes(program, tmp_path, name):
+    """Writes to inputs and buffers become results, which the program gives back to them."""
+    path, file = os.path.join(harness.SAMPLES, name), str(tmp_path / "out.pt2")
+    if name.endswith(".pt"):
+        args, _ = harness.make_inputs(SAMPLES[name]["inputs"][0])
+        module = torch.jit.load(path)
+        options = convert_cases.options([argument.name for argument in module.forward.schema.arguments[1:]], args, {})
+    else:
+        before = torch.export.load(path)
+        args, module, options = before.example_inputs[0], before.module(), []
+    run = program.run("convert", path, "-o", file, "--dialect", "aten", *options)
+    assert run.returncode == 0, run.stderr.decode()
+    after = torch.export.load(file)
+    assert after.dialect == "ATEN" and not any(
+        node.target._schema.is_mutable for node in after.graph.nodes if isinstance(node.target, torch._ops.OpOverload)
+    )
+    functional = after.module()
+    for _ in range(2):
+        mine, theirs = copy.deepcopy(args), copy.deepcopy(args)
+        with torch.no_grad():
+            assert convert_cases.difference(module(*theirs), functional(*mine)) == ""
+        assert convert_cases.difference(theirs, mine) == ""
+    state = dict(functional.state_dict())
+    assert all(torch.equal(value, state[key]) for key, value in module.state_dict().items() if key in state)
 
 
 def test_named_sizes(program, tmp_path):
@@ -79,6 +109,20 @@ def test_the_file_is_as_torch_writes_it(program, tmp_path):
     assert program.run("check", case.file, "--security").returncode == 0
 
 
+@pytest.mark.parametrize("name", ["vision_scripted.pt", "nested_traced.pt"])
+def test_a_program_traces_as_its_archive(program, tmp_path, name):
+    """fxtrace sees no difference between both, and writes the program again as it is."""
+    path = os.path.join(harness.SAMPLES, name)
+    args, kwargs = harness.make_inputs(SAMPLES[name]["inputs"][0])
+    case = convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", case.file, "-o", again).returncode == 0
+    assert open(again, "rb").read() == open(case.file, "rb").read()
+    names = [argument.name for argument in case.model.forward.schema.arguments[1:]]
+    run = program.run("diff", path, case.file, "--no-default-leaves", *convert_cases.options(names, args, kwargs))
+    assert run.returncode == 0 and b"No difference" in run.stdout
+
+
 def test_without_weights(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     case = convert_cases.Converted(program, path, tmp_path, (torch.randn(2, 6, 8),), {}, "forward", "--no-weights")
@@ -92,16 +136,81 @@ def test_dry_run_and_refusals(program, tmp_path):
     there.write_text("mine")
     run = program.run("convert", path, "-o", str(there), "--input", "float32[1,3,8,8]")
     assert run.returncode == 4 and there.read_text() == "mine"
-    assert run.stderr.count("refused: ") > 1
+    assert run.stderr.count(b"refused: ") > 1
     run = program.run("convert", path, "--dry-run", "--input", "float32[1,3,8,8]")
-    assert run.returncode == 4 and run.stdout == ""
+    assert run.returncode == 4 and run.stdout == b""
     run = program.run("convert", os.path.join(harness.SAMPLES, "attention_scripted.pt"), "--dry-run")
-    assert run.returncode == 4 and "--input 'x=float32[...]'" in run.stderr
+    assert run.returncode == 4 and b"--input 'x=float32[...]'" in run.stderr
     run = program.run("convert", path)
-    assert run.returncode == 2 and "-o OUT.pt2" in run.stderr
+    assert run.returncode == 2 and b"-o OUT.pt2" in run.stderr
+
+
+EXPORTED = [sample["file"] for sample in harness.samples("exported_program") if not sample.get("model")]
+# Programs that torch itself cannot load here, and those with objects of classes that are no tensors.
+NOT_ANEW = {"exported_containers.pt2": "--sample-inputs none", "exported_objects.pt2": "an object of a C++ class", "exported_report.pt2": ""}
+FAST_EXPORTED = ["exported_old_layout.pt2", "exported_mutations_decomposed.pt2", "exported_dimensions.pt2", "exported_scan.pt2"]
+
+
+@pytest.mark.parametrize("name", tiers.only(FAST_EXPORTED, EXPORTED))
+@pytest.mark.parametrize("options", [(), ("--pass", "common-subexpressions")], ids=["as it is", "after a pass"])
+def test_exported_programs_are_written_anew(program, tmp_path, name, options):
+    path = os.path.join(harness.SAMPLES, name)
+    file = str(tmp_path / name)
+    run = program.run("convert", path, "-o", file, *options)
+    if name in NOT_ANEW or (options and run.returncode == 4):
+        assert options or run.returncode in (0, 4) and NOT_ANEW[name] in run.stderr.decode()
+        return
+    assert run.returncode == 0, run.stderr.decode()
+    before, after = torch.export.load(path), torch.export.load(file)
+    args, kwargs = before.example_inputs
+    with torch.no_grad():
+        expected = before.module()(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        assert convert_cases.difference(expected, after.module()(*args, **kwargs)) == ""
+    assert program.run("check", file, "--security").returncode == 0
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", file, "-o", again).returncode == 0
+    if not options:
+        assert open(again, "rb").read() == open(file, "rb").read()
+
+
+def test_a_part_is_a_program(program, tmp_path):
+    """A module alone, of an archive and of a program, computes what the module computes."""
+    x = torch.randn(2, 3, 8, 8)
+    traced, exported = str(tmp_path / "model.pt"), str(tmp_path / "model.pt2")
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Conv2d(4, 2, 1))).eval()
+    torch.jit.trace(model, x).save(traced)
+    torch.export.save(torch.export.export(model, (x,)), exported)
+    between = model[0](x)
+    for path, options in ((traced, ["--input", "float32[2,3,8,8]"]), (exported, [])):
+        file = str(tmp_path / "part.pt2")
+        run = program.run("convert", path, "-o", file, "--module", "1", *options)
+        assert run.returncode == 0, run.stderr.decode()
+        part = torch.export.load(file)
+        assert torch.equal(part.module()(between), model[1](between))
+        assert set(part.state_dict) == {"1.1.weight", "1.1.bias"}
+
+
+@pytest.mark.parametrize("file", ["m.pt2", "%s.pt2"])
+def test_several_methods(program, tmp_path, file):
+    """Several methods are programs of one file, with the weights once, or of a file each; each takes its own inputs."""
+    path = os.path.join(harness.SAMPLES, "methods.pt")
+    run = program.run(
+        "convert", path, "-o", str(tmp_path / file), "--method", "forward", "--method", "encode", "--input", "x=float32[rows,4]", "--concrete", "times=3"
+    )
+    assert run.returncode == 0, run.stderr.decode()
+    if file == "m.pt2":
+        programs = load_pt2(str(tmp_path / file)).exported_programs
+        with zipfile.ZipFile(tmp_path / file) as archive:
+            assert sum("/weight_" in name for name in archive.namelist()) == 2
+    else:
+        programs = {name: torch.export.load(str(tmp_path / f"{name}.pt2")) for name in ("forward", "encode")}
+    model, x = torch.jit.load(path), torch.randn(5, 4)
+    with torch.no_grad():
+        assert torch.equal(programs["forward"].module()(x), model(x))
+        assert torch.equal(programs["encode"].module()(x, 3), model.encode(x, 3))
 
 
 def test_hints_name_dimensions(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[batch,6,8]", "--hint", "bach=3")
-    assert run.returncode == 2 and "bach" in run.stderr and "batch" in run.stderr
+    assert run.returncode == 2 and b"bach" in run.stderr and b"batch" in run.stderr
