@@ -385,6 +385,27 @@ def test_convert(tmp_path):
         fxtrace.convert(path, input="float32[2,length,8]")
 
 
+def test_convert_parts_and_programs(tmp_path):
+    """Options of the command that are keywords by other names; and programs of torch that are written anew."""
+    x, path = torch.randn(2, 4), os.path.join(harness.SAMPLES, "methods.pt")
+    model = torch.jit.load(path)
+    keywords = {"input": {"x": "float32[rows,4]"}, "concrete": {"times": 3}}
+    assert fxtrace.convert(path, tmp_path / "%s.pt2", method=["forward", "encode"], **keywords) == str(tmp_path / "%s.pt2")
+    with torch.no_grad():
+        assert torch.equal(torch.export.load(tmp_path / "encode.pt2").module()(x, 3), model.encode(x, 3))
+        assert torch.equal(fxtrace.convert(path, method="encode", **keywords).module()(x, 3), model.encode(x, 3))
+    with pytest.raises(fxtrace.UsageError, match="several programs"):
+        fxtrace.convert(path, method=["forward", "encode"], **keywords)
+    program = torch.export.load(EXPORTED)
+    part = fxtrace.convert(program, module="stage.first", call=1)
+    between = fxtrace.convert(EXPORTED, start="linear", end="linear_1", dialect="aten")
+    given = torch.randn(2, 8), torch.randn(2, 4)
+    modules = torch.export.unflatten(program)
+    assert torch.equal(part.module()(given[0]), modules.stage.first(given[0]))
+    assert torch.equal(between.module()(given[1])[1], modules.stage.first.linear(modules.stem(given[1])))
+    assert torch.equal(fxtrace.convert(program).module()(given[1]), program.module()(given[1]))
+
+
 def test_what_convert_refuses(tmp_path):
     there = tmp_path / "there.pt2"
     there.write_text("mine")
