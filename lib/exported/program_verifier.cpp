@@ -602,7 +602,7 @@ class ProgramVerifier {
 
   void sample_inputs() {
     const std::string record = program_.archive().example_inputs_record(program_.name());
-    if (!zip_.contains(record)) return;
+    if (!zip_.contains(record) || zip_.size(record) == 0) return;
     const auto wrong = [&](const std::string& message) {
       tell_({.kind = FaultKind::kSignature, .message = message, .record = record});
     };

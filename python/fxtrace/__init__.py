@@ -51,6 +51,7 @@ from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat,
 if TYPE_CHECKING:
     from ._catalog import catalog
     from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
+    from ._convert import CannotConvert, convert
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
     from ._order import Bucket, Call, Fsdp2, Order, Use, UsedMethod, UsedModule, UsedParameter, order
@@ -80,6 +81,7 @@ __all__ = [
     "Bucket",
     "Call",
     "CallSite",
+    "CannotConvert",
     "CheckReport",
     "CheckedRule",
     "Collection",
@@ -154,6 +156,7 @@ __all__ = [
     "WrongModel",
     "catalog",
     "check",
+    "convert",
     "diff",
     "extract",
     "find_program",
@@ -168,6 +171,7 @@ __all__ = [
 _LATER = {  # imported when one of them is asked for: data classes take time to make
     "_catalog": ("catalog",),
     "_check": ("CheckedRule", "CheckReport", "Offence", "OffencePlace", "check"),
+    "_convert": ("CannotConvert", "convert"),
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),
     "_order": ("Bucket", "Call", "Fsdp2", "Order", "Use", "UsedMethod", "UsedModule", "UsedParameter", "order"),

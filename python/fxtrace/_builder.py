@@ -19,6 +19,7 @@ from ._control_flow import Body
 from ._data import Constant, GraphData, Node
 from ._errors import RebuildError
 from ._functions import ModelFunctions, by_position, call_object, is_tensor_attribute, is_tensor_method, read_value, resolve_function
+from ._module_stacks import ModuleStacks
 from ._named_tuples import classes_by_name
 from ._signature import model_signature, set_code, set_tracer
 from ._state import NAME, Assign
@@ -49,7 +50,7 @@ class Builder:
         self._new = fx.Graph()
         self._nodes: dict[str, fx.Node] = {}
         types = graph.collection.modules if graph.collection is not None else ()
-        self._types = {module.path: module.type for module in types}
+        self._stacks = ModuleStacks(graph, {module.path: module.type for module in types})
         for node in graph:
             try:
                 self._append(node)
@@ -182,11 +183,8 @@ class Builder:
             meta["shape"] = node.shape
         if isinstance(dtype := getattr(torch, node.dtype or "", None), torch.dtype):
             meta["dtype"] = dtype
-        parts = node.scope.module_path.split(".")
-        paths = ["", *(".".join(parts[: i + 1]) for i in range(len(parts)) if node.scope.module_path)]
-        stack = {path: (path, self._types[path]) for path in paths if path in self._types}
-        if stack:
-            meta["nn_module_stack"] = stack
+        if node.op != "placeholder":
+            meta["nn_module_stack"] = self._stacks.next(node.scope)
         if node.source is not None:
             source = node.source
             line = "" if source.line is None else f", line {source.line}"

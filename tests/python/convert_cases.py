@@ -49,7 +49,7 @@ def difference(expected: Any, result: Any) -> str:
                 return f"{other}, not {one}"
         elif not isinstance(other, torch.Tensor) or (one.shape, one.dtype) != (other.shape, other.dtype):
             return f"{getattr(other, 'shape', other)}, not {one.shape}"
-        elif not torch.equal(torch.nan_to_num(one), torch.nan_to_num(other)):
+        elif not torch.allclose(one, other, rtol=0, atol=0, equal_nan=True):
             return f"by {(one.to(torch.complex128) - other.to(torch.complex128)).abs().max().item():.2g}"
     return ""
 

@@ -129,6 +129,18 @@ def test_without_weights(program, tmp_path):
     assert all(not tensor.any() for tensor in case.load().state_dict.values())
 
 
+def test_without_example_inputs(program, tmp_path):
+    """torch reads their record all the same."""
+    path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
+    case = convert_cases.Converted(program, path, tmp_path, (torch.randn(2, 6, 8),), {}, "forward", "--sample-inputs", "none")
+    assert case.load().example_inputs is None
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", case.file, "-o", again, "--sample-inputs", "none").returncode == 0
+    assert torch.export.load(again).example_inputs is None
+    for option in ("--security", "--program"):
+        assert program.run("check", case.file, option).returncode == 0
+
+
 def test_dry_run_and_refusals(program, tmp_path):
     """All that cannot be said is said at once, and no file is touched."""
     path = os.path.join(harness.SAMPLES, "quantized.pt")

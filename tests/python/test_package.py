@@ -945,6 +945,8 @@ def test_users_see_types(tmp_path):
         "tables = fxtrace.catalog.rows('m.pt')\n"
         "import torch\n"
         "def of_program(program: torch.export.ExportedProgram) -> bool: return bool(fxtrace.check(program))\n"
+        "written: str = fxtrace.convert('m.pt', 'm.pt2', input='float32[2]', hint={'b': 2})\n"
+        "program: torch.export.ExportedProgram = fxtrace.convert('m.pt')\n"
     )
     wrong = tmp_path / "wrong.py"
     wrong.write_text(

@@ -23,7 +23,7 @@ EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 FAILING = os.path.join(harness.SAMPLES, "failing_nested.pt")
 DIMENSIONS = os.path.join(harness.SAMPLES, "exported_dimensions.pt2")
-FUNCTIONS = ("catalog", "check", "diff", "extract", "find_program", "load", "order", "summary", "trace", "verify", "why")
+FUNCTIONS = ("catalog", "check", "convert", "diff", "extract", "find_program", "load", "order", "summary", "trace", "verify", "why")
 
 
 @pytest.fixture(autouse=True)
@@ -292,7 +292,7 @@ def test_verify_in_memory():
 
 @pytest.mark.parametrize(
     "use",
-    [fxtrace.trace, fxtrace.summary, fxtrace.check, fxtrace.order, fxtrace.why, fxtrace.extract, fxtrace.verify]
+    [fxtrace.trace, fxtrace.summary, fxtrace.check, fxtrace.order, fxtrace.why, fxtrace.extract, fxtrace.verify, fxtrace.convert]
     + [lambda model: fxtrace.diff(model, EXPORTED), lambda model: fxtrace.diff(EXPORTED, model)],
 )
 def test_what_is_no_model(use):
@@ -362,6 +362,65 @@ def test_a_programs_nodes_are_listed_once(monkeypatch):
     program = torch.export.export(nn.Sequential(*[nn.Linear(6, 6) for _ in range(9)]), (X,))
     module = fxtrace.trace(program).graph_module()
     assert len(calls) == 1 and torch.equal(module(X), program.module()(X))
+
+
+# Programs
+
+
+def test_convert(tmp_path):
+    """Into a file or into memory, of a file or of what torch has in memory."""
+    path, x = os.path.join(harness.SAMPLES, "attention_scripted.pt"), torch.randn(2, 6, 8)
+    model = torch.jit.load(path)
+    output = fxtrace.convert(path, tmp_path / "a.pt2", input={"x": x})
+    assert output == str(tmp_path / "a.pt2")
+    named = fxtrace.convert(model, input="float32[batch,6,8]", dim={"batch": (1, 64)}, hint={"batch": 3})
+    assert list(named.range_constraints.values())[0].upper == 64
+    with torch.no_grad():
+        for program in (torch.export.load(output), fxtrace.convert(open(path, "rb"), input=[x]), named):
+            assert torch.equal(program.module()(x), model(x))
+        assert torch.equal(named.module()(x[:1]), model(x[:1]))
+    assert named.example_inputs and fxtrace.convert(path, input=[x], sample_inputs="none").example_inputs is None
+    assert not any(value.any() for value in fxtrace.convert(path, input=[x], no_weights=True).state_dict.values())
+    with pytest.warns(fxtrace.FxtraceWarning, match="holds only where length"):
+        fxtrace.convert(path, input="float32[2,length,8]")
+
+
+def test_convert_parts_and_programs(tmp_path):
+    """Options of the command that are keywords by other names; and programs of torch that are written anew."""
+    x, path = torch.randn(2, 4), os.path.join(harness.SAMPLES, "methods.pt")
+    model = torch.jit.load(path)
+    keywords = {"input": {"x": "float32[rows,4]"}, "concrete": {"times": 3}}
+    assert fxtrace.convert(path, tmp_path / "%s.pt2", method=["forward", "encode"], **keywords) == str(tmp_path / "%s.pt2")
+    with torch.no_grad():
+        assert torch.equal(torch.export.load(tmp_path / "encode.pt2").module()(x, 3), model.encode(x, 3))
+        assert torch.equal(fxtrace.convert(path, method="encode", **keywords).module()(x, 3), model.encode(x, 3))
+    with pytest.raises(fxtrace.UsageError, match="several programs"):
+        fxtrace.convert(path, method=["forward", "encode"], **keywords)
+    program = torch.export.load(EXPORTED)
+    part = fxtrace.convert(program, module="stage.first", call=1)
+    between = fxtrace.convert(EXPORTED, start="linear", end="linear_1", dialect="aten")
+    given = torch.randn(2, 8), torch.randn(2, 4)
+    modules = torch.export.unflatten(program)
+    assert torch.equal(part.module()(given[0]), modules.stage.first(given[0]))
+    assert torch.equal(between.module()(given[1])[1], modules.stage.first.linear(modules.stem(given[1])))
+    assert torch.equal(fxtrace.convert(program).module()(given[1]), program.module()(given[1]))
+
+
+def test_what_convert_refuses(tmp_path):
+    there = tmp_path / "there.pt2"
+    there.write_text("mine")
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
+    with pytest.raises(fxtrace.CannotConvert, match="leaves a value in the attribute") as failure:
+        fxtrace.convert(path, there, input="float32[2,4]")
+    assert there.read_text() == "mine" and "counter.count" in failure.value.refusals[0]
+    with pytest.raises(fxtrace.UsageError, match="no input has a dimension width"):
+        fxtrace.convert(path, input="float32[2,4]", hint={"width": 3})
+    with pytest.raises(fxtrace.InputError, match="no such directory"):
+        fxtrace.convert(SCRIPTED, tmp_path / "none" / "a.pt2", input="float32[2,4]")
+    with pytest.raises(fxtrace.UsageError, match="output is a file"):
+        fxtrace.convert(SCRIPTED, "-", input="float32[2,4]")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'leaf'"):
+        fxtrace.convert(SCRIPTED, leaf="torch.nn.Linear")
 
 
 # Patterns

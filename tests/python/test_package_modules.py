@@ -14,6 +14,7 @@ import warnings
 import fxtrace
 import harness
 import pytest
+import tiers
 import torch
 from torch import fx, nn
 
@@ -486,3 +487,87 @@ def test_an_exported_root_that_is_a_leaf(tmp_path, options):
         assert torch.equal(module(*args)["out"], program(*args)["out"])
     done = fxtrace.verify(path, **options)
     assert (done.verdict, done.equal, done.own_modules) == ("not verified", False, ("",))
+
+
+# Module stacks
+
+
+STACKS = ["containers.pt", "interfaces.pt", "loops.pt", "methods.pt", "shared_tied_scripted.pt", "vision_traced.pt"]
+UNFLATTENED = {sample["file"]: sample for sample in harness.samples() if sample["inputs"] and sample["file"].endswith(".pt")}
+NO_PROGRAM = {"attributes.pt", "failing_nested.pt", "quantized.pt"}  # which torch.export refuses
+
+
+@pytest.mark.parametrize("name", tiers.only(STACKS, UNFLATTENED.keys() - NO_PROGRAM))
+def test_torch_export_of_it_unflattens(name):
+    """Each call of a module is told apart, modules that are shared and those that several methods enter too."""
+    sample = UNFLATTENED[name]
+    args, kwargs = harness.make_inputs(sample["inputs"][0])
+    path = harness.sample_path(sample)
+    parameters = [argument.name for argument in getattr(torch.jit.load(path), sample["method"]).schema.arguments[1:]]
+    given = {**dict(zip(parameters, args)), **kwargs}
+    inputs = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    concrete = {name: value for name, value in given.items() if name not in inputs}
+    module = trace(
+        path, method=sample["method"], input=inputs, concrete=concrete, no_default_leaves=True, control_flow="subgraph"
+    ).graph_module()
+    with torch.no_grad():
+        program = torch.export.export(module, args, kwargs)
+        expected, result = module(*args, **kwargs), torch.export.unflatten(program)(*args, **kwargs)
+    assert harness.difference(expected, result) is None
+
+
+class Shared(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x).relu()
+
+    @torch.jit.export
+    def twice(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * 2
+
+
+class Around(nn.Module):
+    def __init__(self, shared: nn.Module) -> None:
+        super().__init__()
+        self.shared = shared
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.shared(x * 3) + x
+
+
+class Several(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = Shared()
+        self.one = Around(self.shared)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.shared.twice(self.one(x)) + self.one(x)
+
+
+def test_stacks_count_calls():
+    """A module that is shared stands where it is called, and each call, whatever its method, has a number."""
+    net = torch.jit.script(Several())
+    module = fxtrace.trace(net, no_default_leaves=True).graph_module()
+    stacks = [list(node.meta["nn_module_stack"])[1:] for node in module.graph.nodes if node.op == "call_function"]
+    assert [[key.removeprefix("L__self___") for key in stack] for stack in stacks] == [
+        ["one"],
+        ["one", "shared", "shared_linear"],
+        ["one", "shared"],
+        ["one"],
+        ["shared@1", "shared_linear@1"],
+        ["shared@1"],
+        ["one@1"],
+        ["one@1", "shared@2", "shared_linear@2"],
+        ["one@1", "shared@2"],
+        ["one@1"],
+        [],
+    ]
+    x = torch.rand(2, 4)
+    program = torch.export.export(module, (x,))
+    torch.export.save(program, io.BytesIO())
+    with torch.no_grad():
+        assert torch.equal(torch.export.unflatten(program)(x), net(x))

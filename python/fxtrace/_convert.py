@@ -1,0 +1,139 @@
+"""fxtrace.convert: a program of torch.export, of a TorchScript archive or of another program."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from ._errors import Error, UsageError
+from ._program import STRICT_FAILED, Message, run, warn_of
+from ._trace import ModelLike, Path, Texts, check_keywords, model_argument, option_words
+
+if TYPE_CHECKING:
+    import torch
+
+# Of trace(): how convert() traces is fixed, so that the graph is of operators alone.
+_FIXED = ("hooks", "control_flow", "leaf", "no_leaf", "no_default_leaves", "max_depth", "wrap", "no_wrap", "cost")
+
+
+class CannotConvert(Error):
+    """A program cannot say all that the model does (exit code 4): `refusals` are all of it, each with what would help."""
+
+    refusals: tuple[str, ...]
+
+
+@overload
+def convert(
+    path: ModelLike,
+    output: None = None,
+    *,
+    method: Texts | None = None,
+    module: str | None = None,
+    call: int | None = None,
+    start: Texts | None = None,
+    end: Texts | None = None,
+    dialect: Literal["training", "aten"] = "training",
+    grad: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] = "zeros",
+    no_weights: bool = False,
+    **options: Any,
+) -> torch.export.ExportedProgram: ...
+
+
+@overload
+def convert(
+    path: ModelLike,
+    output: Path,
+    *,
+    method: Texts | None = None,
+    module: str | None = None,
+    call: int | None = None,
+    start: Texts | None = None,
+    end: Texts | None = None,
+    dialect: Literal["training", "aten"] = "training",
+    grad: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] = "zeros",
+    no_weights: bool = False,
+    **options: Any,
+) -> str: ...
+
+
+def convert(
+    path: ModelLike,
+    output: Path | None = None,
+    *,
+    method: Texts | None = None,
+    module: str | None = None,
+    call: int | None = None,
+    start: Texts | None = None,
+    end: Texts | None = None,
+    dialect: Literal["training", "aten"] = "training",
+    grad: bool = False,
+    hint: Mapping[str, int] | None = None,
+    sample_inputs: Literal["zeros", "none"] = "zeros",
+    no_weights: bool = False,
+    **options: Any,
+) -> torch.export.ExportedProgram | str:
+    """A program of torch.export of a TorchScript archive, as `fxtrace convert` makes it, without running the model.
+
+    - path: a file's path or bytes, an open file, a ScriptModule, or an ExportedProgram, which is written anew;
+    - output: the file to write (.pt2), which is left as it was if anything fails;
+    - method: another than forward; several become several programs of `output`, or of a file each with %s in its name;
+    - module, call: a call of a module alone, by its path and number, the first from 1;
+    - start, end: names of nodes, --from and --to on the command line, between which it is converted alone;
+    - dialect: "training", which keeps writes in place, or "aten", which has none;
+    - grad: what holds where the code asks whether gradients are enabled;
+    - hint: an example of a named size, for compilers: {"batch": 8}; else 2, or the least that `dim` allows;
+    - sample_inputs: the example inputs to write, "zeros" or "none";
+    - no_weights: all parameters and buffers are zero;
+    - options: the keywords of trace(), input= before all, a tensor or "float32[batch,3,224,224]" for each tensor; none about
+      leaves and control flow.
+
+    Returns the path of `output`; without it the program, loaded: a torch.export.ExportedProgram, for which torch is needed.
+    What was assumed of the inputs is a FxtraceWarning.
+
+    Raises UsageError for wrong options, InputError for what is no model or cannot be read or written, and CannotConvert where a
+    program cannot say what the model does.
+    """
+    check_keywords("convert", options, without=_FIXED)
+    name, content = model_argument(path)
+    with tempfile.TemporaryDirectory(prefix="fxtrace_") as folder, option_words(options, name if content is None else content) as words:
+        file = os.path.join(folder, "program.pt2") if output is None else os.fspath(output)
+        methods = _texts(method)
+        if file in ("", "-"):
+            raise UsageError(f"output is a file's path, not {file!r}")
+        if output is None and len(methods) > 1:
+            raise UsageError("several methods are several programs", ["give the file to write: output=PATH"])
+        words += [f"--dialect={dialect}", "--grad=" + ("on" if grad else "off"), f"--sample-inputs={sample_inputs}"]
+        for option, values in (("method", methods), ("from", _texts(start)), ("to", _texts(end))):
+            words += [f"--{option}={value}" for value in values]
+        words += [f"--{option}={value}" for option, value in (("module", module), ("call", call)) if value is not None]
+        words += [f"--hint={dimension}={size}" for dimension, size in (hint or {}).items()]
+        words += ["--no-weights"] if no_weights else []
+        done = run("convert", *words, "--output=" + file, name, stdin=content)
+        if done.exit_code == STRICT_FAILED:
+            raise _cannot_convert(done.messages)
+        warn_of((Message("warning", text) if kind == "note" else Message(kind, text) for kind, text in done.messages), stacklevel=3)
+        if output is not None:
+            return file
+        import torch
+
+        program: torch.export.ExportedProgram = torch.export.load(file)
+        return program
+
+
+def _texts(value: Texts | None) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
+def _cannot_convert(messages: tuple[Message, ...]) -> CannotConvert:
+    texts = [message.text for message in messages if message.kind == "error"]
+    refusals = tuple(message.text.removeprefix("refused: ") for message in messages if message.text.startswith("refused: "))
+    more = f", and {len(refusals) - 1} more (refusals)" if len(refusals) > 1 else ""
+    error = CannotConvert("; ".join([*texts, *refusals[:1]]) + more, [message.text for message in messages if message.kind == "hint"])
+    error.refusals = refusals
+    return error
