@@ -154,6 +154,7 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
                             const TraceResult& traced, Conversion& conversion, Console& console) {
   LoweringOptions options = lowering_options(arguments, config.options);
   options.functional = arguments.is_functional();
+  options.method = config.options.method;
   if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
     for (const auto& [name, range] : program->dimensions().ranges())
       options.dimensions.push_back({name, range.low, range.high});

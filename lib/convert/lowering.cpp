@@ -4,6 +4,7 @@
 #include <cctype>
 #include <ranges>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -178,13 +179,27 @@ class Lowering {
       refuse_input(node, *node.target);
     };
     if (source_.signature) {
-      for (const GraphSignature::Entry& entry : source_.signature->inputs) {
-        if (entry.target) continue;  // a parameter, which is no argument
-        if (entry.node.valid()) {
+      const auto& entries = source_.signature->inputs;
+      for (std::size_t i = 0; i < entries.size();) {
+        const GraphSignature::Entry& entry = entries[i];
+        std::size_t end = i + 1;
+        if (entry.path.size() > 1) {  // one input, which is told part by part
+          while (end < entries.size() && entries[end].path.front() == entry.path.front()) ++end;
+          const std::string name = *entry.path.front().get_if<std::string>();
+          auto value =
+              nested({entries.begin() + static_cast<std::ptrdiff_t>(i), end - i}, 1, type_of_input(name));
+          if (value)
+            add(name, std::move(*value), false);
+          else
+            refuse({}, "input " + name, "its type does not tell how its parts are nested");
+        } else if (entry.target) {
+          // A parameter, which is no argument.
+        } else if (entry.node.valid()) {
           lower_placeholder(source_.graph.node(entry.node));
         } else if (entry.value) {
           add(entry.name, constant_input(entry.name, *entry.value), !is_given(entry.name));
         }
+        i = end;
       }
     } else {
       for (const NodeId id : source_.graph.order()) {
@@ -198,6 +213,74 @@ class Lowering {
     std::vector<Operand> leaves;
     result_.program.in_spec =
         tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+  }
+
+  // "Tuple[Tensor, List[Tensor]]"
+  std::string type_of_input(const std::string& name) const {
+    for (const InputGuess& guess : model_.guess_inputs(options_.method)) {
+      if (guess.name == name) return guess.type;
+    }
+    return {};
+  }
+
+  // The types between the brackets: of "Tuple[int, List[int]]" both.
+  static std::vector<std::string> parts_of(std::string_view type) {
+    std::vector<std::string> parts;
+    const std::size_t open = type.find('[');
+    if (open == std::string_view::npos) return parts;
+    int depth = 0;
+    std::string part;
+    for (const char c : type.substr(open + 1, type.size() - open - 2)) {
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        parts.push_back(std::exchange(part, {}));
+      } else if (c != ' ' || !part.empty()) {
+        part += c;
+      }
+    }
+    parts.push_back(std::move(part));
+    return parts;
+  }
+
+  // An input of that type, of which some parts remain and others are fixed.  Nothing where it is nested in
+  // another way than lists, tuples and dicts are.
+  std::optional<Operand> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
+                                const std::string& type) {
+    if (entries.size() == 1 && entries[0].path.size() == depth) {
+      if (!entries[0].node.valid())
+        return constant_input(entries[0].name, entries[0].value.value_or(Argument()));
+      const Node& node = source_.graph.node(entries[0].node);
+      auto value = flatten(node.name, *node.meta);
+      if (value)
+        body_.set(node.id, *value);
+      else
+        refuse_input(node, entries[0].name);
+      return value.value_or(Operand());
+    }
+    const std::vector<std::string> parts = parts_of(type);
+    if (type.starts_with("Optional[")) return nested(entries, depth, parts.front());
+    std::vector<Operand> items;
+    std::vector<Operand> keys;
+    for (std::size_t i = 0; i < entries.size();) {
+      if (entries[i].path.size() <= depth) return std::nullopt;
+      const Argument& step = entries[i].path[depth];
+      std::size_t end = i + 1;
+      while (end < entries.size() && entries[end].path.size() > depth && entries[end].path[depth] == step)
+        ++end;
+      const std::size_t part = type.starts_with("Tuple[") ? items.size() : parts.size() - 1;
+      if (part >= parts.size()) return std::nullopt;
+      auto item = nested(entries.subspan(i, end - i), depth + 1, parts[part]);
+      if (!item) return std::nullopt;
+      items.push_back(std::move(*item));
+      keys.push_back(map_references<ValueId>(step, [](NodeId) { return Operand(); }));
+      i = end;
+    }
+    if (type.starts_with("Tuple[")) return Operand::Tuple{std::move(items)};
+    if (type.starts_with("List[")) return Operand::List{std::move(items)};
+    if (!type.starts_with("Dict[str,")) return std::nullopt;
+    Operand::Dict dict;
+    for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({keys[i], items[i]});
+    return dict;
   }
 
   // The inputs of a program, which are told leaf by leaf.

@@ -27,6 +27,7 @@ struct LoweringOptions {
   std::vector<DimensionRange> dimensions;     // as of the trace, and the model's own
   std::map<std::string, std::int64_t> hints;  // examples of dimensions, by name
   std::vector<ConcreteArg> concrete;          // as of the trace
+  std::string method = "forward";
   // How the inputs are nested where the placeholders are their leaves: a tuple of the positional and the
   // keyword arguments.
   std::optional<TreeSpec> in_spec = {};

@@ -21,6 +21,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
   if (example_inputs && program.archive().has(examples))
     records.example_inputs = program.archive().storage(examples);
 
+  const std::map<std::string, TensorRecord> tensors = program.archive().tensors(program.name());
   struct Lifted {
     bool is_constant = false;
     std::string device;
@@ -32,11 +33,12 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
     if (!entry.target) continue;
     if (entry.role == SignatureRole::kCustomObject)
       refuse(*entry.target, "it is an object of a C++ class, which is pickled");
+    else if (!tensors.contains(*entry.target))
+      refuse(*entry.target, "the archive has no tensor of that name");
     const bool is_constant = entry.role == SignatureRole::kConstantTensor || !entry.persistent.value_or(true);
     lifted[*entry.target] = {is_constant,
                              graph.values[graph.inputs[i].value.index].meta.device.value_or("cpu")};
   }
-  const std::map<std::string, TensorRecord> tensors = program.archive().tensors(program.name());
   std::vector<const std::pair<const std::string, TensorRecord>*> in_order;
   for (const auto& each : tensors) in_order.push_back(&each);
   std::ranges::sort(in_order, {}, [](const auto* each) { return each->second.position; });

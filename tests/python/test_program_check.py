@@ -4,10 +4,13 @@ import copy
 import glob
 import json
 import os
+import struct
 import subprocess
+import zipfile
 from typing import Any, Callable
 
 import archive_edit
+import convert_cases
 import harness
 import pytest
 import test_check
@@ -224,3 +227,17 @@ def test_forms(program, tmp_path, form):
     path = damaged(MODULES, tmp_path, lambda p, r: node(p, "relu")["inputs"].clear())
     run = subprocess.run([program.path, "check", "--program", form, path], capture_output=True, text=True)
     assert run.returncode == 1 and "is missing" in run.stdout and "program-call" in run.stdout
+
+
+def test_what_convert_writes(program, tmp_path):
+    """It holds, its nodes have a name each, and its records lie where they can be mapped."""
+    for name in ("failing_nested.pt", "nested_traced.pt"):
+        sample = next(one for one in harness.samples() if one["file"] == name)
+        case = convert_cases.Converted(program, harness.sample_path(sample), tmp_path, *harness.make_inputs(sample["inputs"][0]))
+        assert case.run.returncode == 0, case.run.stderr
+        assert report(program, case.file)["holds"]
+        with zipfile.ZipFile(case.file) as archive, open(case.file, "rb") as file:
+            for record in archive.infolist():
+                file.seek(record.header_offset + 26)
+                lengths = struct.unpack("<HH", file.read(4))
+                assert (record.header_offset + 30 + sum(lengths)) % 64 == 0

@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import archive_edit
 import convert_cases
+import fxtrace
 import harness
 import jsonschema_rs
 import pytest
@@ -16,7 +17,7 @@ import torch
 import zoo
 
 SAMPLES = {sample["file"]: sample for sample in harness.samples() if sample["inputs"]}
-REFUSED = {"attributes.pt", "quantized.pt"}  # of which there is no program
+REFUSED = {"attributes.pt", "naming.pt", "quantized.pt"}  # of which there is no program
 FAST = ["control_flow_root.pt", "inplace_scripted.pt", "nested_traced.pt", "shared_tied_scripted.pt"]
 
 
@@ -226,3 +227,13 @@ def test_usage(program, tmp_path):
     assert run.returncode == 3 and "holds a program of torch.export" in run.stderr
     run = subprocess.run([program.path, "verify", exported, "--against", script, "--profile"], capture_output=True, text=True)
     assert run.returncode == 2
+
+
+def test_in_python(program, tmp_path, monkeypatch):
+    monkeypatch.setenv("FXTRACE", program.path)
+    converted, model = convert(program, tmp_path, Net(), "--input", "float32[batch,4]")
+    assert fxtrace.check(converted, program=True) and len(fxtrace.check(converted, program=True).rules) == 6
+    done = fxtrace.verify(converted, against=model)
+    assert done and done.against == "model.pt" and done.runs == 2
+    changed(converted, scalar)
+    assert fxtrace.verify(converted, against=model).fault.module == "second"

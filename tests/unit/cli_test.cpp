@@ -14,8 +14,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/console.h"
+#include "app/files.h"
+#include "app/output.h"
 #include "catch.h"
 #include "folder.h"
+#include "support/error.h"
 
 using namespace fxtrace;
 
@@ -230,6 +234,28 @@ TEST_CASE("cli: a failed run leaves the output as it was", "[cli]") {
   CHECK(run({"trace", fixture("state_dict.pt"), "-o", out}).code == 3);
   CHECK(content(out) == "before");
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("cli: what is looked at and found wrong is not written", "[cli]") {
+  const Folder folder;
+  const std::string out = folder / "out.pt2";
+  std::ofstream(out) << "before";
+  std::istringstream in;
+  std::ostringstream stdout_of_it, stderr_of_it;
+  cli::Console console(in, stdout_of_it, stderr_of_it);
+  const cli::InputFile input(fixture("state_dict.pt"), in);
+  cli::Output output(out, input, console);
+  output.prepare();
+  output.write([](std::ostream& to) { to << "after"; });
+  CHECK_THROWS(output.examine([](const ModelFile&) { throw input_error("wrong"); }));
+  CHECK(!output.is_written());
+  std::string seen;
+  output.examine([&](const ModelFile& file) { seen = file.read_whole(); });
+  CHECK(seen == "after");
+  CHECK(output.is_written());
+  CHECK(content(out) == "before");
+  output.commit();
+  CHECK(content(out) == "after");
 }
 
 TEST_CASE("cli: trace", "[cli]") {
