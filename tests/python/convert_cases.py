@@ -61,14 +61,31 @@ class Converted:
         self.model = torch.jit.load(path)
         self.call = self.model if method == "forward" else getattr(self.model, method)
         self.args, self.kwargs = args, kwargs
-        names = [argument.name for argument in getattr(self.model, method).schema.arguments[1:]]
+        self.names = [argument.name for argument in getattr(self.model, method).schema.arguments[1:]]
         self.file = os.path.join(folder, os.path.basename(path) + "2")
-        inputs = [] if "--input" in more else options(names, args, kwargs)
+        inputs = [] if "--input" in more else options(self.names, args, kwargs)
         self.run = program.run("convert", path, "-o", self.file, "--method", method, *inputs, *more)
 
     def load(self) -> torch.export.ExportedProgram:
         assert self.run.returncode == 0, self.run.stderr.decode()
         return torch.export.load(self.file)
+
+    def compare_batch(self, call: Any, batch: int) -> str:
+        """With so many rows; sizes that the model itself does not take say nothing."""
+        args, self.args = self.args, batched(self.args, batch)
+        kwargs, self.kwargs = self.kwargs, batched(self.kwargs, batch)
+        try:
+            with torch.no_grad():
+                self.call(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
+        except Exception:
+            return ""
+        else:
+            try:
+                return self.compare(call)
+            except (AssertionError, RuntimeError) as error:  # of a guard
+                return f"refuses: {error}"
+        finally:
+            self.args, self.kwargs = args, kwargs
 
     def compare(self, call: Any, times: int = 1, inputs: tuple | None = None) -> str:
         """Runs both so many times in a row; returns the first difference."""
@@ -82,3 +99,54 @@ class Converted:
                 if found:
                     return found
         return ""
+
+
+def close(found: str) -> bool:
+    """Whether a difference is rounding: other operators, or the same in another order, of which no more can be asked."""
+    return not found or (found.startswith("by ") and float(found.removeprefix("by ")) <= 2e-5)
+
+
+def batched(value: Any, batch: int) -> Any:
+    """The tensors among inputs with as many rows."""
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat([tensor] * batch)[:batch], value)
+
+
+def has_batch(args: tuple, kwargs: dict) -> bool:
+    """Whether all inputs are tensors with as many rows each."""
+    leaves = pytree.tree_leaves((args, kwargs))
+    return all(isinstance(leaf, torch.Tensor) and leaf.dim() > 0 for leaf in leaves) and len({leaf.shape[0] for leaf in leaves}) == 1
+
+
+def proof(case: Converted, program: Any, path: str, folder: Any, method: str) -> dict[str, str]:
+    """What was asked of the program of an archive, and what does not hold."""
+    exported = case.load()
+    modules = torch.export.unflatten(exported)
+    called = {name for name, _ in modules.named_modules()}
+    stacks = {place for node in exported.graph.nodes for place, _ in node.meta.get("nn_module_stack", {}).values()}
+    found = {
+        "run": case.compare(exported.module(), 2),
+        "unflatten": case.compare(modules),
+        "modules": ", ".join(sorted(stacks - called)),
+        "decompose": decomposed(case, exported),
+    }
+    if has_batch(case.args, case.kwargs):
+        found["batch"] = batch_proof(program, path, folder, case, method)
+    return found
+
+
+def decomposed(case: Converted, exported: torch.export.ExportedProgram) -> str:
+    try:
+        return case.compare(exported.run_decompositions().module())
+    except Exception as error:  # of torch, which has no decomposition of some bodies of control flow
+        return f"fails: {error}"
+
+
+def batch_proof(program: Any, path: str, folder: Any, case: Converted, method: str) -> str:
+    """The same with a named batch: "refused" or "assumed" where the archive holds its number."""
+    inputs = options(case.names, case.args, case.kwargs, "batch")
+    named = Converted(program, path, folder, case.args, case.kwargs, method, *inputs, "--dim", "batch=1..64")
+    if named.run.returncode != 0:
+        return "refused"
+    module = named.load().module()
+    found = next(filter(None, [named.compare_batch(module, batch) for batch in (1, 3, 5)]), "")
+    return "assumed" if found.startswith("refuses") and b"batch" in named.run.stderr else found
