@@ -125,6 +125,11 @@ struct Conversion {
 void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
           const FileInfo& info, Conversion& conversion) {
   conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
+  for (const ProgramFault& fault : verify_programs(info, {.contents = false})) {
+    conversion.refusals.push_back({.module = fault.module,
+                                   .what = fault.node.value_or(fault.record.value_or("the program")),
+                                   .why = fault.message});
+  }
   const std::string graph = program.archive().program_record(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
   for (const SecurityFinding& finding : scan_security(input.file(), info)) {

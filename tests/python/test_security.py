@@ -289,6 +289,23 @@ def test_texts_of_programs_do_not_pass(program, tmp_path, sample):
     assert [what for what in passes(program, tmp_path, files) if not does_pass(what)] == []
 
 
+@pytest.mark.parametrize("options", [(), ("--pass", "common-subexpressions")], ids=["as it is", "after a pass"])
+def test_convert_makes_nothing_hostile(program, tmp_path, options):
+    """Of a hostile program there is no file, or one that a reader takes for what it is."""
+    files = list(hostile_programs("exported_dimensions.pt2", HOSTILE_TEXTS))[::6]
+    made = {}
+    for place, (what, data) in enumerate(files):
+        given, out = tmp_path / f"{place}.pt2", tmp_path / f"{place}.out.pt2"
+        given.write_bytes(data)
+        run = program.run("convert", str(given), "-o", str(out), *options)
+        assert run.returncode in (0, 2, 3, 4), what
+        assert out.exists() == (run.returncode == 0)
+        if out.exists():
+            made[what] = out.read_bytes()
+    assert len(made) < len(files)
+    assert sorted(passes(program, tmp_path, made)) == sorted(made)
+
+
 def with_context(context) -> str:
     leaf = {"type": None, "context": None, "children_spec": []}
     keywords = {"type": "builtins.dict", "context": json.dumps(context), "children_spec": [leaf]}
