@@ -14,6 +14,7 @@
 #include "convert/module_stacks.h"
 #include "convert/tree_text.h"
 #include "graph/input_sizes.h"
+#include "operators/operators.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/identifier.h"
