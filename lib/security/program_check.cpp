@@ -11,7 +11,6 @@
 #include "support/error.h"
 #include "support/identifier.h"
 #include "support/plain_path.h"
-#include "support/plain_path.h"
 #include "support/printable.h"
 #include "support/words.h"
 

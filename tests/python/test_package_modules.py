@@ -497,7 +497,7 @@ UNFLATTENED = {sample["file"]: sample for sample in harness.samples() if sample[
 NO_PROGRAM = {"attributes.pt", "failing_nested.pt", "quantized.pt"}  # which torch.export refuses
 
 
-@pytest.mark.parametrize("name", tiers.only(STACKS, UNFLATTENED.keys() - NO_PROGRAM))
+@pytest.mark.parametrize("name", tiers.only(STACKS, sorted(UNFLATTENED.keys() - NO_PROGRAM)))
 def test_torch_export_of_it_unflattens(name):
     """Each call of a module is told apart, modules that are shared and those that several methods enter too."""
     sample = UNFLATTENED[name]
