@@ -121,8 +121,8 @@ std::optional<bool> Body::is_trained(ValueId id) const {
 
 void Body::refuse(const Node& node, std::string why, std::string help) {
   refused_.insert(node.id.index);
-  state_.refusals.push_back(
-      {node.scope->module_path, *node.target, std::move(why), std::move(help), *node.source});
+  state_.refusals.push_back({node.scope->module_path, node.target->empty() ? "the root" : *node.target,
+                             std::move(why), std::move(help), *node.source});
 }
 
 // --- operations ---

@@ -10,7 +10,6 @@ import harness
 import pytest
 import tiers
 import torch
-import zoo
 from torch.export.pt2_archive._package import load_pt2
 
 # Samples that no program can be made of, and what is said.
@@ -39,14 +38,6 @@ def test_samples(program, tmp_path, name):
         assert not os.path.exists(case.file)
         return
     check(case)
-
-
-@pytest.mark.volume
-@pytest.mark.parametrize("name", zoo.names("scripted", "traced"))
-def test_models(program, zoo_archive, tmp_path, name):
-    path = zoo_archive(name)
-    inputs = torch.load(path.removesuffix(".pt") + ".inputs.pt")
-    check(convert_cases.Converted(program, path, tmp_path, tuple(inputs), {}))
 
 
 @pytest.mark.parametrize("name", ["inplace_traced.pt", "exported_mutations.pt2", "exported_control_flow_nested.pt2"])

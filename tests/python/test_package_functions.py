@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import pydoc
+import re
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import fxtrace
 import harness
 import pytest
 import torch
-from fxtrace import _leaf
+from fxtrace import _convert, _leaf
 from torch import nn
 
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
@@ -383,6 +384,16 @@ def test_convert(tmp_path):
     assert not any(value.any() for value in fxtrace.convert(path, input=[x], no_weights=True).state_dict.values())
     with pytest.warns(fxtrace.FxtraceWarning, match="holds only where length"):
         fxtrace.convert(path, input="float32[2,length,8]")
+
+
+def test_convert_has_every_option(program):
+    text = program.stdout("convert", "--help").decode()
+    options = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE)) - {"dry-run", "verbose", "help", "list-passes"}
+    spelt = {"from": "start", "to": "end", "pass": "passes"}
+    keywords = {spelt.get(option, option.replace("-", "_")) for option in options}
+    own = set(inspect.signature(fxtrace.convert).parameters) - {"path", "options"}
+    of_trace = set(inspect.signature(fxtrace.trace).parameters) - {"path", *_convert._FIXED}
+    assert keywords == own | of_trace
 
 
 def test_convert_parts_and_programs(tmp_path):

@@ -125,8 +125,13 @@ def prepare(folder: str, models: str) -> None:
         shutil.copy(os.path.join(models, name), folder)
 
 
-def rerun(text: str, program: str, folder: str, models: str) -> str:
-    """The page with the outputs of now."""
+def compiles(body: str) -> bool:
+    """Whether a block takes a compiler of C++, and half a minute."""
+    return "torch._inductor" in body
+
+
+def rerun(text: str, program: str, folder: str, models: str, *, compiled: bool = False) -> str:
+    """The page with the outputs of now; what takes a compiler is run where that is asked for."""
     number = 0
     scope: dict = {}
 
@@ -135,7 +140,8 @@ def rerun(text: str, program: str, folder: str, models: str) -> str:
         number += 1
         kind, body = match.groups()
         if kind == "python":
-            run_python(body, program, folder, number)
+            if compiled or not compiles(body):
+                run_python(body, program, folder, number)
             return match.group()
         if kind == "pycon":
             with entered(folder, program):
@@ -172,6 +178,17 @@ def models(tmp_path_factory) -> str:
 def collections(program) -> list[dict]:
     samples = os.path.join(ROOT, "sample_models")
     return [program.trace(os.path.join(samples, f"{name}.pt")) for name in ("nested_scripted", "failing_nested")]
+
+
+@pytest.mark.volume
+def test_what_takes_a_compiler(program, models, tmp_path):
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    pages = [text for text in map(read, PAGES.values()) if compiles(text)]
+    assert pages
+    for i, text in enumerate(pages):
+        (tmp_path / str(i)).mkdir()
+        assert rerun(text, program.path, str(tmp_path / str(i)), models, compiled=True).splitlines() == text.splitlines()
 
 
 @pytest.mark.parametrize("page", PAGES)
