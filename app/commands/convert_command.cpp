@@ -294,7 +294,7 @@ Command make_convert_command(CLI::App& app) {
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",
-            "an example of a dimension, for compilers. Default: 2, or the least that --dim allows")
+            "an example of a dimension, for compilers. Default: a power of 2 with which no size is 0 or 1")
       ->allow_extra_args(false);
   add_last_value(app, group, "--sample-inputs", arguments->sample_inputs, "zeros|none",
                  "example inputs to write: zeros, of a few bytes (default), or none")

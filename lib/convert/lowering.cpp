@@ -670,13 +670,9 @@ class Lowering {
       }
     };
     for (const std::string& symbol : of_inputs) {
-      const Range range = known.range(symbol);
-      const std::int64_t low = range.low.value_or(0);
-      std::int64_t hint = std::max<std::int64_t>(2, low);
-      if (const auto given = options_.hints.find(symbol); given != options_.hints.end()) hint = given->second;
-      if (range.high) hint = std::min(hint, *range.high);
-      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 's'), range, hint});
+      program.symbols.emplace(symbol, WrittenSymbol{name(symbol, 's'), known.range(symbol), std::nullopt});
     }
+    choose_hints();
     std::set<std::string> in_sizes;
     for_each_size(program.graph, [&](const SymInt& size) {
       for (const std::string& symbol : size.symbols()) in_sizes.insert(symbol);
@@ -694,6 +690,46 @@ class Lowering {
         throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)",
                           near_hints(given, of_inputs));
     }
+  }
+
+  // torch computes the sizes of all values from the examples when it loads the program, and takes those of 0
+  // and 1 for constants when it decomposes: so the least power of two that gives none.
+  void choose_hints() {
+    std::vector<const SymInt*> sizes;
+    for_each_size(result_.program.graph, [&](const SymInt& size) {
+      if (!size.symbols().empty()) sizes.push_back(&size);
+    });
+    std::map<std::string, std::int64_t> hints;
+    const auto choose = [&](std::int64_t example) {
+      for (auto& [symbol, written] : result_.program.symbols) {
+        const auto given = options_.hints.find(symbol);
+        std::int64_t hint =
+            given == options_.hints.end() ? std::max(example, written.range.low.value_or(0)) : given->second;
+        if (written.range.high) hint = std::min(hint, *written.range.high);
+        hints[symbol] = hint;
+      }
+    };
+    const auto find_less = [&](std::int64_t least) {
+      return std::ranges::find_if(
+          sizes, [&](const SymInt* size) { return size->evaluate(hints).value_or(least) < least; });
+    };
+    constexpr std::int64_t kMostHint = 4096;
+    const auto is_found = [&](std::int64_t least) {
+      for (std::int64_t example = 2; example <= kMostHint; example *= 2) {
+        choose(example);
+        if (find_less(least) == sizes.end()) return true;
+      }
+      return false;
+    };
+    if (!is_found(2) && !is_found(1)) choose(2);
+    if (const auto negative = find_less(0); negative != sizes.end()) {
+      std::string with;
+      for (const std::string& symbol : (*negative)->symbols())
+        with += (with.empty() ? "" : ", ") + symbol + "=" + std::to_string(hints.at(symbol));
+      refuse({}, (*negative)->text(), "this size is negative with " + with,
+             "--dim with the sizes that the model takes, or --hint");
+    }
+    for (auto& [symbol, written] : result_.program.symbols) written.hint = hints.at(symbol);
   }
 
   static std::vector<std::string> near_hints(const std::string&, const std::vector<std::string>& names) {

@@ -87,7 +87,7 @@ def convert(
     - start, end: names of nodes, --from and --to on the command line, between which it is converted alone;
     - dialect: "training", which keeps writes in place, or "aten", which has none;
     - grad: what holds where the code asks whether gradients are enabled;
-    - hint: an example of a named size, for compilers: {"batch": 8}; else 2, or the least that `dim` allows;
+    - hint: an example of a named size, for compilers: {"batch": 8}; else a power of 2 with which no size is 0 or 1;
     - sample_inputs: the example inputs to write, "zeros" or "none";
     - no_weights: all parameters and buffers are zero;
     - options: the keywords of trace(), input= before all, a tensor or "float32[batch,3,224,224]" for each tensor; none about

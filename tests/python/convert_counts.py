@@ -104,7 +104,7 @@ def cause(text: str) -> str:
     """A refusal without what is the archive's own."""
     lines = [line for line in text.splitlines() if line.startswith("refused: ")]
     line = lines[0].removeprefix("refused: ") if lines else text.strip().splitlines()[-1]
-    line = re.sub(r" \([\w./]+\.py:\d+.*", "", line.partition(": ")[2] or line)
+    line = re.sub(r" \([^()]*\.py:\d+.*", "", line.partition(": ")[2] or line)
     return line.partition(";")[0]
 
 

@@ -215,6 +215,21 @@ def test_several_methods(program, tmp_path, file):
         assert torch.equal(programs["encode"].module()(x, 3), model.encode(x, 3))
 
 
+def test_examples_are_sizes_that_the_model_takes(program, tmp_path):
+    """torch computes all sizes from them when it loads a program: none may be negative, and none 0 or 1 where it decomposes."""
+    x = torch.rand(1, 3, 40, 16)
+    layers = [torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(3, 2), torch.nn.Conv2d(4, 4, 5), torch.nn.Flatten(0, 1)]
+    path = str(tmp_path / "model.pt")
+    torch.jit.script(torch.nn.Sequential(*layers).eval()).save(path)
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--input", "float32[1,3,height,16]")
+    exported = case.load()
+    for call in (exported.module(), exported.run_decompositions().module()):
+        for height in (40, 23):
+            assert convert_cases.close(case.compare(call, inputs=(torch.rand(1, 3, height, 16),)))
+    run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[1,3,height,16]", "--hint", "height=3")
+    assert run.returncode == 4 and b"negative with height=3" in run.stderr
+
+
 def test_hints_name_dimensions(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[batch,6,8]", "--hint", "bach=3")
