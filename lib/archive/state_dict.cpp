@@ -281,22 +281,30 @@ bool add_leaves(const PickleMachine& machine, Id value, int depth,
   }
 }
 
-}  // namespace
-
-std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
+// Calls f(), and names the record in its errors.
+template <class F>
+auto naming_record(std::string_view record, F&& f) {
   try {
-    const ZipArchive saved(archive, record);
-    const std::string pickle = find_pickle(saved);
-    std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle), saved.stored_size(pickle));
-    for (StoredTensor& tensor : tensors) set_content(tensor, saved, pickle);
-    return tensors;
+    return f();
   } catch (const Error& error) {
     throw input_error("record " + std::string(record) + ": " + error.what());
   }
 }
 
+}  // namespace
+
+std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string_view record) {
+  return naming_record(record, [&] {
+    const ZipArchive saved(archive, record);
+    const std::string pickle = find_pickle(saved);
+    std::vector<StoredTensor> tensors = read_tensors(read_pickle(saved, pickle), saved.stored_size(pickle));
+    for (StoredTensor& tensor : tensors) set_content(tensor, saved, pickle);
+    return tensors;
+  });
+}
+
 std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record) {
-  try {
+  return naming_record(record, [&] {
     const ZipArchive saved(archive, record);
     const std::string name = find_pickle(saved);
     const std::string pickle = read_pickle(saved, name);
@@ -305,25 +313,22 @@ std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::st
     auto tensor = value ? Reader(machine).find_tensor(*value) : std::nullopt;
     if (tensor) set_content(*tensor, saved, name);
     return tensor;
-  } catch (const Error& error) {
-    throw input_error("record " + std::string(record) + ": " + error.what());
-  }
+  });
 }
 
 std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
                                                                           std::string_view record) {
-  try {
+  using Leaves = std::vector<std::optional<StoredTensor>>;
+  return naming_record(record, [&]() -> std::optional<Leaves> {
     const ZipArchive saved(archive, record);
     const std::string name = find_pickle(saved);
     const std::string pickle = read_pickle(saved, name);
     PickleMachine machine(pickle);
     const auto value = run(machine, saved.stored_size(name));
-    std::vector<std::optional<StoredTensor>> leaves;
+    Leaves leaves;
     if (!value || !add_leaves(machine, *value, 0, leaves)) return std::nullopt;
     return leaves;
-  } catch (const Error& error) {
-    throw input_error("record " + std::string(record) + ": " + error.what());
-  }
+  });
 }
 
 }  // namespace fxtrace

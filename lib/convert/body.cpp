@@ -21,7 +21,7 @@ std::string trace_of(const SourceLocation& source) {
 }
 
 // The strides of a contiguous tensor.
-std::vector<Expression> contiguous_strides(const std::vector<Expression>& sizes) {
+std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
   std::vector<Expression> strides(sizes.size());
   SymInt row = 1;
   for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -52,7 +52,7 @@ ValueId Body::add_value(std::string_view name, Meta meta) {
   ProgramValue value;
   value.name = names_.create(name);
   if (meta.kind() != ValueKind::kTensor && meta.shape) meta.type = "Tensor";  // Optional[Tensor]
-  if (meta.shape) value.strides = contiguous_strides(*meta.shape);
+  if (meta.shape) value.strides = strides_of(*meta.shape);
   value.meta = std::move(meta);
   graph_.values.push_back(std::move(value));
   return id;

@@ -18,7 +18,6 @@
 #include "shapes/scalar_type.h"
 #include "support/error.h"
 #include "support/identifier.h"
-#include "support/nearest.h"
 #include "support/plain_path.h"
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
@@ -451,23 +450,13 @@ class Lowering {
                          constant.stride, constant.storage_offset,
                          constant.record, {}};
     if (constant.record.empty()) {
-      tensor.stride = contiguous(constant.shape);
+      tensor.stride = contiguous_strides(constant.shape);
       tensor.storage_offset = 0;
       if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
     }
     constants_.push_back({std::move(entry), value, std::nullopt});
     result_.program.constants.push_back(std::move(tensor));
     return value;
-  }
-
-  static std::vector<std::int64_t> contiguous(const std::vector<std::int64_t>& shape) {
-    std::vector<std::int64_t> strides(shape.size());
-    std::int64_t row = 1;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-      strides[i] = row;
-      row *= std::max<std::int64_t>(shape[i], 1);
-    }
-    return strides;
   }
 
   static std::string bytes_of(const std::vector<Argument>& data, const std::string& dtype);
@@ -687,8 +676,7 @@ class Lowering {
     }
     for (const auto& [given, hint] : options_.hints) {
       if (std::ranges::find(of_inputs, given) == of_inputs.end())
-        throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)",
-                          near_hints(given, of_inputs));
+        throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)", list_of(of_inputs));
     }
   }
 
@@ -732,7 +720,7 @@ class Lowering {
     for (auto& [symbol, written] : result_.program.symbols) written.hint = hints.at(symbol);
   }
 
-  static std::vector<std::string> near_hints(const std::string&, const std::vector<std::string>& names) {
+  static std::vector<std::string> list_of(const std::vector<std::string>& names) {
     if (names.empty()) return {};
     std::string text = "the dimensions are";
     for (const std::string& name : names) text += (name == names.front() ? " " : ", ") + name;

@@ -29,11 +29,7 @@ RecordBytes made(std::string content) { return {{}, content.size(), {}, std::mov
 // Strides of tensors that have no bytes, as torch makes zeros.
 std::vector<WrittenTensor> without_bytes(std::vector<WrittenTensor> tensors) {
   for (WrittenTensor& tensor : tensors) {
-    std::int64_t row = 1;
-    for (std::size_t i = tensor.shape.size(); i-- > 0;) {
-      tensor.stride[i] = row;
-      row *= tensor.shape[i] == 0 ? 1 : tensor.shape[i];
-    }
+    tensor.stride = contiguous_strides(tensor.shape);
     tensor.storage_offset = 0;
     tensor.record.clear();
   }

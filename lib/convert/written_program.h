@@ -2,6 +2,8 @@
 // into a .pt2.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -17,6 +19,17 @@
 #include "trace/program_graph.h"
 
 namespace fxtrace {
+
+// The strides of a tensor that lies row by row.
+inline std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t row = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = row;
+    row *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
 
 // A tensor of the model, and its bytes.
 struct WrittenTensor {
