@@ -17,7 +17,6 @@ from torch.export.pt2_archive._package import load_pt2
 REFUSED = {
     "attributes.pt": "the run leaves a value in the attribute",
     "naming.pt": "a program has no names with quotes",
-    "quantized.pt": "a program has no objects of",
 }
 SAMPLES = {sample["file"]: sample for sample in harness.samples() if sample["inputs"]}
 FAST = ["attention_scripted.pt", "control_flow_root.pt", "constants_scripted.pt", "containers.pt", "inplace_scripted.pt", "nested_traced.pt"]
@@ -143,18 +142,78 @@ def test_without_example_inputs(program, tmp_path):
 
 def test_dry_run_and_refusals(program, tmp_path):
     """All that cannot be said is said at once, and no file is touched."""
-    path = os.path.join(harness.SAMPLES, "quantized.pt")
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
     there = tmp_path / "there.pt2"
     there.write_text("mine")
-    run = program.run("convert", path, "-o", str(there), "--input", "float32[1,3,8,8]")
+    run = program.run("convert", path, "-o", str(there), "--input", "float32[2,4]")
     assert run.returncode == 4 and there.read_text() == "mine"
     assert run.stderr.count(b"refused: ") > 1
-    run = program.run("convert", path, "--dry-run", "--input", "float32[1,3,8,8]")
+    run = program.run("convert", path, "--dry-run", "--input", "float32[2,4]")
     assert run.returncode == 4 and run.stdout == b""
     run = program.run("convert", os.path.join(harness.SAMPLES, "attention_scripted.pt"), "--dry-run")
     assert run.returncode == 4 and b"--input 'x=float32[...]'" in run.stderr
     run = program.run("convert", path)
     assert run.returncode == 2 and b"-o OUT.pt2" in run.stderr
+
+
+def test_frozen_state(program, tmp_path):
+    """Each call is the archive's first: numbers and lists are those of the file, buffers keep what is written."""
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
+    x = torch.randn(2, 4)
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--state", "freeze")
+    said = case.run.stderr.decode()
+    assert "counter.count is what it is in the file" in said and "counter.history is" in said
+    module, model = case.load().module(), torch.jit.load(path)
+    for _ in range(2):
+        model.counter.count, model.counter.history = 0, [0]
+        assert convert_cases.difference(model(x), module(x)) == ""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.calls, self.name = 0.5, 3, "first"
+
+        def forward(self, x: torch.Tensor):
+            x = x * self.scale
+            self.scale = self.scale * 2
+            self.calls += 1
+            self.name = "other"
+            return x + self.scale + float(self.calls // 2)
+
+    path = str(tmp_path / "scaled.pt")
+    torch.jit.save(torch.jit.script(Scaled()), path)
+    assert convert_cases.Converted(program, path, tmp_path, (x,), {}).run.returncode == 4
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--state", "freeze")
+    assert case.compare(case.load().module()) == ""
+    module = case.load().module()
+    assert torch.equal(module(x), torch.jit.load(path)(x)) and torch.equal(module(x), torch.jit.load(path)(x))
+
+
+def test_dropped_results(program, tmp_path):
+    class Tells(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x + 1, "kind", {"a": x, "b": x * 2}, ["text"]
+
+    class Names(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return {"text": "a", "x": "b"}
+
+    path, x = str(tmp_path / "tells.pt"), torch.randn(3)
+    torch.jit.save(torch.jit.script(Tells()), path)
+    said = convert_cases.Converted(program, path, tmp_path, (x,), {}).run.stderr.decode()
+    assert "result 1: a program has no text among its results; --drop-output 1" in said and "--drop-output 3" in said
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--drop-output", "1", "--drop-output", "3")
+    expected = case.model(x)
+    assert convert_cases.difference((expected[0], expected[2]), case.load().module()(x)) == ""
+    assert len(case.load().module()(x)) == 2
+    for number, words in (("4", "has 4 results"), ("-1", "--drop-output")):
+        run = program.run("convert", path, "--dry-run", "--input", "float32[3]", "--drop-output", number)
+        assert run.returncode == 2 and words in run.stderr.decode()
+    run = program.run("convert", path, "--dry-run", "--input", "float32[3]", *(f"--drop-output={i}" for i in range(4)))
+    assert run.returncode == 2 and b"leaves no result" in run.stderr
+    torch.jit.save(torch.jit.script(Names()), path)
+    said = convert_cases.Converted(program, path, tmp_path, (x,), {}).run.stderr.decode()
+    assert "--drop-output 0" in said and "--drop-output 1" in said
 
 
 EXPORTED = [sample["file"] for sample in harness.samples("exported_program") if not sample.get("model")]
