@@ -285,6 +285,7 @@ void Body::lower_all() {
 void Body::lower(const Node& node) {
   if (node.op != Opcode::kCallFunction) {
     return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
+                        : node.op == Opcode::kGetAttr  ? "control flow takes what is no tensor of its own"
                                                        : "a program has no such node");
   }
   if (const auto number = known_number(node)) return set(node.id, *number);

@@ -383,9 +383,9 @@ class Lowering {
         else if (!constant->second->object_type.empty())
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
         else
-          body_.set(id, lift(*constant->second, node.name));
+          lower_constant(node, *constant->second);
       } else if (const auto tensor = model_.find_tensor(*node.target)) {
-        body_.set(id, lift(*tensor, node.name));
+        lower_constant(node, *tensor);
       } else if (const Argument* value = find_attribute(*node.target)) {
         lower_state(node, *value);
       } else {
@@ -485,6 +485,12 @@ class Lowering {
     Operand whole = packed_operand(*packed, values);
     packed_.emplace(name, whole);
     body_.set(node.id, std::move(whole));
+  }
+
+  void lower_constant(const Node& node, const Constant& constant) {
+    if (!is_quantized_dtype(constant.dtype)) return body_.set(node.id, lift(constant, node.name));
+    if (options_.quantized) return lower_packed(node, *node.target, "");
+    body_.refuse(node, "a program has no tensors of " + constant.dtype);
   }
 
   bool is_taken(const std::string& name) const {

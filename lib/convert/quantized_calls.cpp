@@ -815,9 +815,9 @@ constexpr QuantizedRow kQuantizedRows[] = {
      "mean.default mean.dim upsample_nearest1d.default upsample_nearest1d.vec upsample_nearest2d.default "
      "upsample_nearest2d.vec upsample_nearest3d.default upsample_nearest3d.vec upsample_bilinear2d.default "
      "upsample_bilinear2d.vec reflection_pad1d.default reflection_pad2d.default leaky_relu.default "
-     "gelu.default threshold.default cat.default",
+     "gelu.default cat.default",
      as_input},
-    {"quantized", "max_pool1d.default max_pool2d.default threshold.default", as_input},
+    {"quantized", "max_pool1d.default max_pool2d.default", as_input},
     {"aten",
      "eq.Tensor eq.Scalar ne.Tensor ne.Scalar lt.Tensor lt.Scalar le.Tensor le.Scalar gt.Tensor gt.Scalar "
      "ge.Tensor ge.Scalar",
