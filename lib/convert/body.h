@@ -69,6 +69,11 @@ class Body {
   ProgramGraph finish(std::vector<Operand> outputs);
 
   // --- for rewrites ---
+  // Of a tensor of the file, which need not be contiguous.
+  void set_strides(ValueId id, const std::vector<std::int64_t>& strides) {
+    if (strides.size() == value(id).strides.size())
+      graph_.values[id.index].strides.assign(strides.begin(), strides.end());
+  }
   const ProgramValue& value(ValueId id) const { return graph_.values[id.index]; }
   // Returns what is known of an operand: of a plain value its type, and the value of a number.
   Meta meta_of(const Operand& operand) const;

@@ -14,6 +14,7 @@
 #include "convert/module_stacks.h"
 #include "convert/quantized_calls.h"
 #include "convert/tree_text.h"
+#include "convert/value_strides.h"
 #include "graph/input_sizes.h"
 #include "shapes/scalar_type.h"
 #include "support/error.h"
@@ -59,6 +60,7 @@ class Lowering {
     body_.lower_all();
     lower_output();
     finish_inputs();
+    add_strides(result_.program.graph);
     if (options_.functional) remove_writes();
     name_symbols();
     lower_guards();
@@ -509,6 +511,7 @@ class Lowering {
     const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
     entry.name = body_.value(value).name;
     buffers_.push_back({std::move(entry), value, std::nullopt});
+    if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
     result_.program.weights.push_back(written(name, tensor));
     return value;
   }
@@ -565,6 +568,7 @@ class Lowering {
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
+    body_.set_strides(value, parameter.stride);
     auto& tensors = persistent ? result_.program.weights : result_.program.constants;
     tensors.push_back({parameter.name,
                        is_parameter,
@@ -606,6 +610,7 @@ class Lowering {
     const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
+    if (!constant.record.empty()) body_.set_strides(value, constant.stride);
     result_.program.constants.push_back(written(*entry.target, constant));
     constants_.push_back({std::move(entry), value, std::nullopt});
     return value;

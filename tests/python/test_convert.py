@@ -287,3 +287,69 @@ def test_hints_name_dimensions(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[batch,6,8]", "--hint", "bach=3")
     assert run.returncode == 2 and b"bach" in run.stderr and b"batch" in run.stderr
+
+
+class Written(torch.fx.Interpreter):
+    """Runs a program and holds the strides that its file has of each tensor to those that it gets."""
+
+    def __init__(self, file: str, exported: torch.export.ExportedProgram):
+        super().__init__(exported.graph_module)
+        with zipfile.ZipFile(file) as archive:
+            self.values = json.loads(archive.read("model/models/model.json"))["graph_module"]["graph"]["tensor_values"]
+        self.differ, self.seen = [], 0
+        kept = {**exported.state_dict, **exported.constants}
+        self.inputs = [kept[each.target] for each in exported.graph_signature.input_specs if each.target in kept]
+
+    def run_node(self, n):
+        result = super().run_node(n)
+        if isinstance(result, torch.Tensor) and result.numel() > 0:
+            strides = [stride.get("as_int") for stride in self.values[n.name]["strides"]]
+            pairs = [(one, other) for one, other, size in zip(strides, result.stride(), result.shape, strict=True) if size != 1]
+            self.seen += 1
+            if any(one != other for one, other in pairs):
+                self.differ.append((n.name, str(n.target), strides, result.stride()))
+        return result
+
+
+class Laid(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.bn = torch.nn.Conv2d(4, 6, 3, padding=1), torch.nn.BatchNorm2d(6)
+        self.conv.weight = torch.nn.Parameter(self.conv.weight.contiguous(memory_format=torch.channels_last))
+        self.lstm = torch.nn.LSTM(6, 5, batch_first=True)
+
+    def forward(self, x: torch.Tensor):
+        y = x.permute(0, 2, 3, 1)
+        parts = torch.chunk(y, 2, 3)
+        a = parts[0] + 1.0
+        b = x.transpose(1, 2)[:, 1:, ::2].narrow(3, 1, 3)
+        c = b.unsqueeze(0).expand(2, -1, -1, -1, -1).squeeze(1)
+        d = torch.relu(x.movedim(1, 3)).flatten(1, 2).unfold(1, 4, 2)
+        e = x.diagonal(0, 2, 3).mT.contiguous()
+        f = torch.as_strided(x, [2, 3], [1, 5]) * x[0, 0, :2, :3].t().t()
+        g = x.to(memory_format=torch.channels_last)
+        h = torch.cat([self.bn(self.conv(g)), self.bn(self.conv(x))], 1)
+        i = torch.nn.functional.max_pool2d(h, 2).reshape(2, -1)
+        j = self.lstm(h.flatten(2).transpose(1, 2)[:, :, :6])[0] * 2.0
+        k = (y.double() * x.permute(0, 2, 3, 1)[:, :, :1]).clone().view(2, 36, 4).transpose(1, 2).reshape(2, -1)
+        q = y.contiguous().view(2, 36, 2, 2).transpose(1, 2)
+        m = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        n = torch.split(y, [1, 3], 3)[1].unbind(1)[0].select(0, 1) + torch.zeros_like(y)[0, 0, :, 1:]
+        return a, b, c, d, e, f, h, i, j, k, m, n, x.permute(3, 1, 0, 2).sigmoid_()
+
+
+@pytest.mark.parametrize("name", ["laid", *tiers.only(["vision_scripted.pt"], [name for name in SAMPLES if name.endswith("ed.pt")])])
+def test_strides(program, tmp_path, name):
+    """Those in the file are what torch gives, for views, formats and what keeps the order of its inputs."""
+    if name == "laid":
+        path, args, kwargs = str(tmp_path / "laid.pt"), (torch.randn(2, 4, 6, 6),), {}
+        torch.jit.save(torch.jit.script(Laid().eval()), path)
+    else:
+        path = os.path.join(harness.SAMPLES, name)
+        args, kwargs = harness.make_inputs(SAMPLES[name]["inputs"][0])
+    case = convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    exported = case.load()
+    run = Written(case.file, exported)
+    with torch.no_grad():
+        run.run(*run.inputs, *torch.utils._pytree.tree_leaves((args, kwargs)))
+    assert run.seen > 3 and run.differ == []
