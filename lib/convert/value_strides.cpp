@@ -63,19 +63,19 @@ std::optional<Sizes> channels_last(const Sizes& sizes) {
   return dense_in(order, sizes);
 }
 
-bool same(const Tensor& tensor, const Sizes& strides) {
+bool has_strides(const Tensor& tensor, const Sizes& strides) {
   for (std::size_t i = 0; i < strides.size(); ++i) {
     if (example_of(tensor.sizes[i]) != 1 && tensor.strides[i] != strides[i]) return false;
   }
   return true;
 }
 
-bool is_contiguous(const Tensor& tensor) { return same(tensor, contiguous(tensor.sizes)); }
+bool is_contiguous(const Tensor& tensor) { return has_strides(tensor, contiguous(tensor.sizes)); }
 
 // As c10::TensorImpl tells the format that a tensor suggests.
 bool is_channels_last(const Tensor& tensor) {
   const auto strides = channels_last(tensor.sizes);
-  return strides && !is_contiguous(tensor) && same(tensor, *strides);
+  return strides && !is_contiguous(tensor) && has_strides(tensor, *strides);
 }
 
 // Its elements fill one piece of memory, each place once.

@@ -16,10 +16,9 @@ struct TooMany {};
 
 // Of packed parameters what they were packed from, as the shape rules of their operators take it
 // (lib/families/quantized.cpp); unknown of others.  Those of a linear layer are saved as (weight, bias),
-// those of a table as (1, [weight],
-// [], []), those of a convolution as ("2", [numbers, weight], [bias]), where the numbers are the count of
-// dimensions, for each of them stride, padding, dilation and output padding, then groups, and whether it is
-// transposed.
+// those of a table as (1, [weight], [], []), those of a convolution as ("2", [numbers, weight], [bias]),
+// where the numbers are the count of dimensions, for each of them stride, padding, dilation and output
+// padding, then groups, and whether it is transposed.
 AbstractValue packed_from(const Value& state) {
   const auto tensor = [](const Value& value) -> AbstractValue {
     if (!value.is_tensor()) return {};
