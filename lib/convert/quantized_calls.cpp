@@ -860,7 +860,7 @@ constexpr QuantizedRow kQuantizedRows[] = {
      "conv1d_prepack.default conv2d_prepack.default conv3d_prepack.default conv_prepack.default "
      "conv_transpose1d_prepack.default conv_transpose2d_prepack.default conv_transpose3d_prepack.default",
      pack_convolution},
-    {"quantized", "embedding_byte.default embedding_4bit.default", embedding},
+    {"quantized", "embedding_byte.default", embedding},
     {"quantized", "embedding_bag_byte.default embedding_bag_4bit.default", embedding_bag},
     {"aten", "quantized_lstm.input quantized_lstm.data quantized_gru.input quantized_gru.data", recurrent},
     {"quantized", "quantized_lstm_cell_dynamic.default", recurrent_cell<kLstmCell>},

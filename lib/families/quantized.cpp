@@ -244,7 +244,7 @@ constexpr OperatorRow kQuantizedRows[] = {
      "quantized::conv_transpose3d_groups quantized::conv_transpose3d_output_padding "
      "quantized::conv_transpose3d_padding quantized::conv_transpose3d_stride "
      "quantized::conv_transpose3d_transpose quantized::conv_transpose3d_unpack "
-     "quantized::conv_unpack quantized::embedding_bag_2bit_prepack "
+     "quantized::conv_unpack quantized::embedding_4bit quantized::embedding_bag_2bit_prepack "
      "quantized::embedding_bag_2bit_prepack_with_rowwise_min_max "
      "quantized::embedding_bag_2bit_rowwise_offsets quantized::embedding_bag_2bit_unpack "
      "quantized::embedding_bag_4bit_prepack "
@@ -314,8 +314,7 @@ constexpr OperatorRow kQuantizedRows[] = {
      {.shape = linear_dynamic, .macs = packed_linear}},
     {"quantized::linear_prepack quantized::linear_prepack_fp16",
      {.traits = kNoMacs, .shape = linear_prepack}},
-    {"quantized::embedding_4bit quantized::embedding_byte",
-     {.traits = kNoMacs, .shape = quantized_embedding}},
+    {"quantized::embedding_byte", {.traits = kNoMacs, .shape = quantized_embedding}},
     {"quantized::embedding_bag_4bit quantized::embedding_bag_byte",
      {.traits = kNoMacs, .shape = quantized_embedding_bag}},
     {"quantized::embedding_bag_prepack", {.traits = kNoMacs, .shape = embedding_prepack}},
