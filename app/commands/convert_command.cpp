@@ -42,7 +42,9 @@ struct ConvertArguments : ModelArguments {
   std::vector<std::string> methods;
   Part part;
   std::vector<std::string> hints;
-  std::string sample_inputs = "zeros", grad = "off", dialect = "training";
+  std::string sample_inputs = "zeros", grad = "off", dialect = "training", quantized = "decomposed",
+              state = "refuse";
+  std::vector<std::size_t> dropped_outputs;
   bool no_weights = false, dry_run = false;
 
   void check() const {  // throws Error(kUsage)
@@ -159,6 +161,9 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
                             const TraceResult& traced, Conversion& conversion, Console& console) {
   LoweringOptions options = lowering_options(arguments, config.options);
   options.functional = arguments.is_functional();
+  options.freeze_state = arguments.state == "freeze";
+  options.dropped_outputs.insert(arguments.dropped_outputs.begin(), arguments.dropped_outputs.end());
+  options.quantized = arguments.quantized == "decomposed";
   options.method = config.options.method;
   if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
     for (const auto& [name, range] : program->dimensions().ranges())
@@ -291,6 +296,18 @@ Command make_convert_command(CLI::App& app) {
   add_last_value(app, group, "--dialect", arguments->dialect, "training|aten",
                  "training (default) keeps writes in place; aten has none: the pass functional runs")
       ->check(one_of({"training", "aten"}));
+  add_last_value(app, group, "--quantized", arguments->quantized, "decomposed|refuse",
+                 "quantized tensors and layers: decomposed (default) into integers, and operators of numbers "
+                 "between dequantize and quantize")
+      ->check(one_of({"decomposed", "refuse"}));
+  add_last_value(
+      app, group, "--state", arguments->state, "refuse|freeze",
+      "attributes with numbers, texts or lists that a run changes: refuse (default), or freeze them at what "
+      "they are in the file")
+      ->check(one_of({"refuse", "freeze"}));
+  add_value(app, group, "--drop-output", arguments->dropped_outputs, "N",
+            "leave out a result of the method, counted from 0; repeatable")
+      ->allow_extra_args(false);
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",

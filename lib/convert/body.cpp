@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "convert/quantized_calls.h"
 #include "convert/rewrites.h"
 #include "convert/tree_text.h"
 #include "operators/function_traits.h"
@@ -162,6 +163,73 @@ void Body::append(Operation operation) {
   graph_.operations.push_back(std::move(operation));
 }
 
+std::vector<Operand> Body::emit_all(const Node& node, std::string target, std::vector<Operand> args,
+                                    const std::vector<Meta>& metas) {
+  Operation operation = operation_of(node, std::move(target));
+  operation.args = std::move(args);
+  operation.name = names_.create(name_candidate(operation.target.text(), true));
+  std::vector<Operand> results;
+  for (std::size_t i = 0; i < metas.size(); ++i) {
+    const ValueId result = add_value(operation.name + "_" + std::to_string(i), metas[i]);
+    operation.outputs.push_back({result, {static_cast<std::int64_t>(i)}});
+    results.emplace_back(result);
+  }
+  may_go_.insert(graph_.operations.size());
+  graph_.operations.push_back(std::move(operation));
+  return results;
+}
+
+const Quantization* Body::quantization(const Operand& operand) const {
+  const auto* id = operand.get_if<ValueId>();
+  const auto found = id == nullptr ? quantized_.end() : quantized_.find(id->index);
+  return found == quantized_.end() ? nullptr : &found->second;
+}
+
+void Body::set_quantization(const Operand& operand, Quantization quantization) {
+  quantized_.insert_or_assign(operand.get_if<ValueId>()->index, std::move(quantization));
+}
+
+std::optional<Operand> Body::call_on_integers(const LoweredCall& call, const Quantization& given) {
+  const Quantization kept = given;  // results are added to the table that has it
+  given_ = &kept;
+  call_operator(call);
+  given_ = nullptr;
+  const auto found = operands_.find(call.node.id.index);
+  return found == operands_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Body::change_attribute(const Argument& argument, const Operand& value) {
+  const auto* id = argument.get_if<NodeId>();
+  if (id == nullptr) return false;
+  const Node& node = source_.graph.node(*id);
+  const bool is_changed = node.op == Opcode::kCallFunction && *node.target == "operator.iadd";
+  if (node.op != Opcode::kGetAttr && (!is_changed || !change_attribute(node.args[0], value))) return false;
+  set(*id, value);
+  return true;
+}
+
+void Body::add_schema(const std::string& target, std::string_view signature) {
+  if (!state_.program.schemas.contains(target))
+    state_.program.schemas.emplace(target, parse_schema(signature));
+}
+
+std::optional<Argument> Body::stored_number(const Argument& tensor) const {
+  const auto* id = tensor.get_if<NodeId>();
+  if (id == nullptr || !state_.element_of) return std::nullopt;
+  const Node& node = source_.graph.node(*id);
+  const bool is_asked = node.op == Opcode::kGetAttr && are_users(node, [](const std::string& target) {
+                          return target == "builtins.float" || target == "builtins.int" ||
+                                 target == "aten.item.default" ||
+                                 target == "aten.quantize_per_tensor.tensor_qparams";
+                        });
+  return is_asked ? state_.element_of(node) : std::nullopt;
+}
+
+bool Body::are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const {
+  return std::ranges::all_of(node.users,
+                             [&](NodeId user) { return holds(*source_.graph.node(user).target); });
+}
+
 const Operation* Body::maker(const Operand& operand) const {
   const auto* id = operand.get_if<ValueId>();
   const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
@@ -217,12 +285,19 @@ void Body::lower_all() {
 void Body::lower(const Node& node) {
   if (node.op != Opcode::kCallFunction) {
     return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
+                        : node.op == Opcode::kGetAttr  ? "control flow takes what is no tensor of its own"
                                                        : "a program has no such node");
   }
   if (const auto number = known_number(node)) return set(node.id, *number);
   LoweredCall call{node, {}, {}};
   for (const Argument& argument : node.args) call.args.push_back(operand_of(argument));
   for (const auto& [name, argument] : node.kwargs) call.kwargs.emplace_back(name, operand_of(argument));
+  if (!node.model_function && is_quantized_call(call, *this)) {
+    if (auto result = rewrite_quantized(call, *this)) return set(node.id, std::move(*result));
+    if (!refused_.contains(node.id.index))
+      refuse(node, "a program has no form of this call for quantized tensors");
+    return;
+  }
   if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(*node.target)) {
     if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
     if (!refused_.contains(node.id.index)) refuse(node, "a program has no form of this call");
@@ -266,7 +341,9 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
     }
     return list;
   }
-  const ValueId result = add_value(name, meta);
+  const bool is_quantized = given_ != nullptr && is_quantized_dtype(meta.dtype);
+  const ValueId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
+  if (is_quantized) quantized_.emplace(result.index, *given_);
   operation.outputs.push_back({result, std::move(path)});
   return result;
 }
@@ -394,6 +471,10 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     if (items == nullptr) return kept;
     for (Operand item : *items) {
       const bool is_plain = !item.is<ValueId>();
+      bool has_values = false;
+      if (is_plain) for_each_reference(item, [&](ValueId) { has_values = true; });
+      if (has_values)
+        refuse(node, "control flow takes tensors in a list, or the weights of a quantized layer");
       if (is_plain && !may_fix) {
         if (!item.is<std::int64_t>()) {
           refuse(node, "a loop carries a value that a program has no form for");

@@ -19,6 +19,13 @@
 
 namespace fxtrace {
 
+// How a tensor of integers stands for numbers: (integer - zero point) * scale.
+struct Quantization {
+  std::string dtype;                      // "quint8"
+  Operand scale, zero_point;              // numbers; or tensors, where the data or the axis decides
+  std::optional<std::int64_t> axis = {};  // along which they differ
+};
+
 // What all graphs of a program share.
 struct LoweringState {
   const GraphCollection& collection;
@@ -27,6 +34,9 @@ struct LoweringState {
   std::vector<Refusal>& refusals;
   // Makes a tensor of the code an input of the root's graph, and returns its value there.
   std::function<ValueId(const Constant&)> lift;
+  // The only element of a tensor that the file has; nothing for others.
+  std::function<std::optional<Argument>(const Node&)> element_of;
+  bool quantized = true;                           // whether tensors may be quantized
   std::unordered_set<std::uint32_t> trained = {};  // values of the root's graph that need a gradient
   std::size_t unknown = 0;                         // integers that depend on data so far
 };
@@ -59,12 +69,37 @@ class Body {
   ProgramGraph finish(std::vector<Operand> outputs);
 
   // --- for rewrites ---
+  // Of a tensor of the file, which need not be contiguous.
+  void set_strides(ValueId id, const std::vector<std::int64_t>& strides) {
+    if (strides.size() == value(id).strides.size())
+      graph_.values[id.index].strides.assign(strides.begin(), strides.end());
+  }
   const ProgramValue& value(ValueId id) const { return graph_.values[id.index]; }
   // Returns what is known of an operand: of a plain value its type, and the value of a number.
   Meta meta_of(const Operand& operand) const;
   // Adds an operation with one result that goes when nobody needs it, and returns the result.
   Operand emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
                Meta meta, std::string_view name = {});
+  // As emit(), with several results.
+  std::vector<Operand> emit_all(const Node& node, std::string target, std::vector<Operand> args,
+                                const std::vector<Meta>& metas);
+  // Of a result that emit() gave: its operation stays where nobody needs it.
+  void keep(const Operand& result) { may_go_.erase(makers_.at(result.get_if<ValueId>()->index)); }
+  // Of a quantized tensor, which is a value of integers; null for others.
+  const Quantization* quantization(const Operand& operand) const;
+  void set_quantization(const Operand& operand, Quantization quantization);
+  bool may_be_quantized() const { return state_.quantized; }
+  // Adds the call as it is, on integers; results that are quantized are so as the given one.  Returns
+  // nothing after refusing it.
+  std::optional<Operand> call_on_integers(const LoweredCall& call, const Quantization& given);
+  // A schema of an operator that torch itself does not have.
+  void add_schema(const std::string& target, std::string_view signature);
+  // Returns the only element of a tensor of the file that nobody but such questions reads.
+  std::optional<Argument> stored_number(const Argument& tensor) const;
+  // Whether f() holds for all targets of the node's users.
+  bool are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const;
+  // Gives an attribute, which the argument is, another value from here on.  Returns whether it is one.
+  bool change_attribute(const Argument& argument, const Operand& value);
   // Returns the operation that makes the value; null for an input.
   const Operation* maker(const Operand& operand) const;
   // An integer that depends on data: u0.
@@ -101,8 +136,10 @@ class Body {
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
-  std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
-  std::unordered_set<std::size_t> may_go_;                 // operations that go when nobody needs them
+  std::unordered_map<std::uint32_t, std::size_t> makers_;      // operations, by the value that emit() gave
+  std::unordered_set<std::size_t> may_go_;                     // operations that go when nobody needs them
+  std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
+  const Quantization* given_ = nullptr;                        // of results that are quantized
 };
 
 }  // namespace fxtrace

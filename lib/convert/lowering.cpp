@@ -12,7 +12,9 @@
 
 #include "convert/body.h"
 #include "convert/module_stacks.h"
+#include "convert/quantized_calls.h"
 #include "convert/tree_text.h"
+#include "convert/value_strides.h"
 #include "graph/input_sizes.h"
 #include "operators/operators.h"
 #include "shapes/scalar_type.h"
@@ -34,24 +36,35 @@ class Lowering {
         options_(options),
         source_(collection.graphs.front()),
         stacks_(collection, source_),
-        state_{collection, result_.program, stacks_, result_.refusals,
-               [this](const Constant& constant) { return lift(constant); }},
+        state_{collection,
+               result_.program,
+               stacks_,
+               result_.refusals,
+               [this](const Constant& constant) { return lift(constant); },
+               [this](const Node& node) { return element_of(node); },
+               options.quantized},
         body_(state_, source_) {}
 
   Lowered run() {
     refuse_failures();
     refuse_names();
-    for (const Assignment& assignment : source_.graph.assignments())
-      refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
-             "a buffer for what is kept");
+    for (const Assignment& assignment : source_.graph.assignments()) {
+      if (options_.freeze_state)
+        note_frozen(assignment.target);
+      else
+        refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
+               "--state freeze for the value that the file has, or a buffer for what is kept");
+    }
     lower_inputs();
     lower_attributes();
     body_.lower_all();
     lower_output();
     finish_inputs();
+    add_strides(result_.program.graph);
     if (options_.functional) remove_writes();
     name_symbols();
     lower_guards();
+    note_quantized();
     result_.program.stacks = stacks_.take();
     return std::move(result_);
   }
@@ -126,7 +139,7 @@ class Lowering {
       return Operand::List{std::move(items)};
     }
     if (meta.type == "NoneType") return constant_input(name, Argument::None{});
-    if (meta.shape && meta.dtype) {
+    if (meta.shape && meta.dtype && !is_quantized_dtype(meta.dtype)) {
       const ValueId value = body_.add_value(name, meta);
       add_user_input(body_.value(value).name, value);
       return value;
@@ -144,7 +157,9 @@ class Lowering {
     const Meta& meta = *node.meta;
     body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
-    if (type.find("Tensor") != std::string::npos) {
+    if (is_quantized_dtype(meta.dtype)) {
+      refuse({}, "input " + name, "a program has no quantized tensors among its inputs");
+    } else if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
              "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
     } else if (type == "int") {
@@ -358,17 +373,23 @@ class Lowering {
       if (node.op != Opcode::kGetAttr) continue;
       if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
         used.insert(parameter->second->name);
-        if (std::string problem = problem_of(*parameter->second); !problem.empty())
+        if (options_.quantized && may_be_packed(*parameter->second))
+          lower_packed(node, parameter->first, parameter->first);
+        else if (std::string problem = problem_of(*parameter->second); !problem.empty())
           body_.refuse(node, std::move(problem));
         else
           body_.set(id, add_parameter(*parameter->second, !passing.contains(parameter->first)));
       } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
-        if (!constant->second->object_type.empty())
+        if (!constant->second->object_type.empty() && options_.quantized)
+          lower_packed(node, "CONSTANTS.c" + std::to_string(constant->second->object_index), "");
+        else if (!constant->second->object_type.empty())
           body_.refuse(node, "a program has no objects of " + constant->second->object_type);
         else
-          body_.set(id, lift(*constant->second, node.name));
+          lower_constant(node, *constant->second);
       } else if (const auto tensor = model_.find_tensor(*node.target)) {
-        body_.set(id, lift(*tensor, node.name));
+        lower_constant(node, *tensor);
+      } else if (const Argument* value = find_attribute(*node.target)) {
+        lower_state(node, *value);
       } else {
         body_.refuse(node, "the file has no tensor of that name");
       }
@@ -378,6 +399,150 @@ class Lowering {
       if (!used.contains(parameter.name) && problem_of(parameter).empty())
         add_parameter(parameter, !passing.contains(parameter.name));
     }
+  }
+
+  // A plain value that a module has in the file; null where it has none of that name.
+  const Argument* find_attribute(const std::string& name) const {
+    const QualifiedName whole(name);
+    for (const ModuleRecord& module : collection_.modules) {
+      if (module.path != whole.parent()) continue;
+      for (const auto& [own, value] : module.attributes) {
+        if (own == whole.last()) return &value;
+      }
+    }
+    return nullptr;
+  }
+
+  // The graph reads an attribute with a plain value only where the run changes it.
+  void lower_state(const Node& node, const Argument& value) {
+    if (options_.freeze_state) {
+      note_frozen(*node.target);
+      return body_.set(node.id, map_references<ValueId>(value, [](NodeId) { return Operand(); }));
+    }
+    const auto is_this = [&](const Assignment& assignment) { return assignment.target == *node.target; };
+    if (std::ranges::any_of(source_.graph.assignments(), is_this)) return body_.leave_out(node.id);  // told
+    body_.refuse(node, "the run changes the value of the attribute, which no program keeps",
+                 "--state freeze for the value that the file has, or a buffer for what is kept");
+  }
+
+  void note_frozen(const std::string& attribute) {
+    if (frozen_.insert(attribute).second)
+      result_.notes.push_back(
+          attribute + " is what it is in the file, in every call: what a run leaves in it is left out");
+  }
+
+  static bool may_be_packed(const ParameterRecord& parameter) {
+    return parameter.is_packed() || is_quantized_dtype(parameter.dtype);
+  }
+
+  // The tensors of packed parameters are buffers of the module that has the layer, or constants where they
+  // belong to the code.
+  void lower_packed(const Node& node, const std::string& name, const std::string& owner) {
+    if (const auto known = packed_.find(name); known != packed_.end())
+      return body_.set(node.id, known->second);
+    const auto packed = model_.find_packed(name);
+    std::string problem = packed ? fxtrace::problem_of(*packed) : "the file does not tell what is in it";
+    if (!problem.empty()) return body_.refuse(node, std::move(problem));
+    // linear._packed_params._packed_params are those of linear.
+    std::string module = owner;
+    for (std::string_view part = QualifiedName(module).last();
+         part == "_packed_params" || part == "_packed_weight"; part = QualifiedName(module).last())
+      module = std::string(QualifiedName(module).parent());
+    const auto add = [&](const std::string& part, Constant tensor) -> std::optional<ValueId> {
+      if (tensor.record.empty() && !tensor.data && !is_empty(tensor.shape)) {
+        body_.refuse(node, "the file does not have its elements as plain tensors");
+        return std::nullopt;
+      }
+      tensor.dtype = dtype_of_integers(tensor.dtype);
+      if (tensor.dtype == "uint8" && tensor.shape.size() == 2 &&
+          packed->tensors[0].tensor.dtype == "quint4x2" &&
+          tensor.shape == packed->tensors[0].tensor.shape) {  // two elements in a byte
+        tensor.shape[1] /= 2;
+        tensor.stride = contiguous(tensor.shape);
+        tensor.storage_offset /= 2;
+      }
+      if (owner.empty()) return lift(tensor, "packed");
+      std::string full = module + (module.empty() || part.empty() ? "" : ".") + part;
+      while (is_taken(full)) full += "_";
+      return add_buffer(full, owner, tensor);
+    };
+    std::vector<Operand> values;
+    for (const PackedPart& tensor : packed->tensors) {
+      const std::string part = owner.empty() || packed->type.empty() ? "" : tensor.name;
+      const auto value = add(part, tensor.tensor);
+      if (!value) return;
+      values.emplace_back(*value);
+      if (!tensor.quantization) continue;
+      const PackedPart::Quantization& of = *tensor.quantization;
+      Quantization quantization{tensor.tensor.dtype, of.scale, of.zero_point, of.axis};
+      if (of.axis) {
+        const auto scales = add(part + "_scales", of.scales_and_zero_points.at(0));
+        const auto zero_points = add(part + "_zero_points", of.scales_and_zero_points.at(1));
+        if (!scales || !zero_points) return;
+        quantization.scale = *scales;
+        quantization.zero_point = *zero_points;
+      }
+      body_.set_quantization(values.back(), std::move(quantization));
+    }
+    Operand whole = packed_operand(*packed, values);
+    packed_.emplace(name, whole);
+    body_.set(node.id, std::move(whole));
+  }
+
+  void lower_constant(const Node& node, const Constant& constant) {
+    if (!is_quantized_dtype(constant.dtype)) return body_.set(node.id, lift(constant, node.name));
+    if (options_.quantized) return lower_packed(node, *node.target, "");
+    body_.refuse(node, "a program has no tensors of " + constant.dtype);
+  }
+
+  bool is_taken(const std::string& name) const {
+    return owners_.contains(name) ||
+           std::ranges::find(collection_.parameters, name, &ParameterRecord::name) !=
+               collection_.parameters.end();
+  }
+
+  // `owner` is the parameter that it is a part of.
+  ValueId add_buffer(const std::string& name, const std::string& owner, const Constant& tensor) {
+    owners_.emplace(name, owner);
+    GraphSignature::Entry entry;
+    entry.role = SignatureRole::kBuffer;
+    entry.target = name;
+    entry.persistent = true;
+    const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
+    entry.name = body_.value(value).name;
+    buffers_.push_back({std::move(entry), value, std::nullopt});
+    if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
+    result_.program.weights.push_back(written(name, tensor));
+    return value;
+  }
+
+  static WrittenTensor written(const std::string& name, const Constant& constant) {
+    WrittenTensor tensor{name,
+                         false,
+                         false,
+                         constant.dtype,
+                         "cpu",
+                         constant.shape,
+                         constant.stride,
+                         constant.storage_offset,
+                         constant.record,
+                         {}};
+    if (constant.record.empty()) {
+      tensor.stride = contiguous(constant.shape);
+      tensor.storage_offset = 0;
+      if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
+    }
+    return tensor;
+  }
+
+  // The only element of a tensor that the node gets.
+  std::optional<Argument> element_of(const Node& node) const {
+    std::optional<Constant> tensor = model_.find_tensor(*node.target);
+    for (const auto& [name, constant] : source_.constants) {
+      if (name == *node.target) tensor = constant;
+    }
+    if (!tensor || !tensor->data || tensor->data->size() != 1) return std::nullopt;
+    return tensor->data->front();
   }
 
   // Why a program cannot have it; empty when it can.
@@ -403,6 +568,7 @@ class Lowering {
     const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
     if (is_trained) state_.trained.insert(value.index);
     (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
+    body_.set_strides(value, parameter.stride);
     auto& tensors = persistent ? result_.program.weights : result_.program.constants;
     tensors.push_back({parameter.name,
                        is_parameter,
@@ -444,18 +610,9 @@ class Lowering {
     const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
     entry.name = body_.value(value).name;
     entry.target = entry.name.substr(2);
-    WrittenTensor tensor{*entry.target,   false,
-                         false,           constant.dtype,
-                         "cpu",           constant.shape,
-                         constant.stride, constant.storage_offset,
-                         constant.record, {}};
-    if (constant.record.empty()) {
-      tensor.stride = contiguous_strides(constant.shape);
-      tensor.storage_offset = 0;
-      if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
-    }
+    if (!constant.record.empty()) body_.set_strides(value, constant.stride);
+    result_.program.constants.push_back(written(*entry.target, constant));
     constants_.push_back({std::move(entry), value, std::nullopt});
-    result_.program.constants.push_back(std::move(tensor));
     return value;
   }
 
@@ -467,11 +624,15 @@ class Lowering {
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
       places.emplace(collection_.parameters[i].name, i);
-    const auto place_of = [&](const Input& input) { return places.at(*input.entry.target); };
+    const auto place_of_name = [&](const std::string& name) {
+      const auto owner = owners_.find(name);
+      return places.at(owner == owners_.end() ? name : owner->second);
+    };
+    const auto place_of = [&](const Input& input) { return place_of_name(*input.entry.target); };
     std::ranges::stable_sort(parameters_, {}, place_of);
     std::ranges::stable_sort(buffers_, {}, place_of);
     std::ranges::stable_sort(result_.program.weights, {},
-                             [&](const WrittenTensor& tensor) { return places.at(tensor.name); });
+                             [&](const WrittenTensor& tensor) { return place_of_name(tensor.name); });
     for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
       for (Input& input : *inputs) {
         graph.inputs.push_back({input.value, std::move(input.constant)});
@@ -482,20 +643,80 @@ class Lowering {
 
   // --- the output ---
 
+  // The results of the method, each with its number where there are several.
+  template <class F>
+  static void for_each_result(const Operand& value, F&& f) {
+    std::size_t number = 0;
+    if (const auto* items = items_of(value)) {
+      for (const Operand& item : *items) f(item, number++);
+    } else if (const auto* dict = value.get_if<Operand::Dict>()) {
+      for (const auto& entry : dict->items) f(entry.value, number++);
+    } else {
+      f(value, number);
+    }
+  }
+
+  static bool has_several_results(const Operand& value) {
+    return items_of(value) != nullptr || value.is<Operand::Dict>();
+  }
+
+  // Looks at all results, and leaves out those that are not wanted.
+  Operand without_dropped(Operand value) {
+    std::size_t count = 0;
+    for_each_result(value, [&](const Operand& item, std::size_t number) {
+      ++count;
+      if (!options_.dropped_outputs.contains(number))
+        look_at_result(item, number, has_several_results(value));
+    });
+    for (const std::size_t number : options_.dropped_outputs) {
+      if (number >= count || !has_several_results(value))
+        throw usage_error("--drop-output " + std::to_string(number) + ": the method has " +
+                          (has_several_results(value)
+                               ? std::to_string(count) + " results, counted from 0"
+                               : std::string("one result, without which nothing is left")));
+    }
+    if (options_.dropped_outputs.empty()) return value;
+    if (options_.dropped_outputs.size() == count) throw usage_error("--drop-output leaves no result");
+    if (auto* dict = value.get_if<Operand::Dict>()) {
+      Operand::Dict kept;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!options_.dropped_outputs.contains(i)) kept.items.push_back(dict->items[i]);
+      }
+      return kept;
+    }
+    std::vector<Operand> kept;
+    for_each_result(value, [&](const Operand& item, std::size_t number) {
+      if (!options_.dropped_outputs.contains(number)) kept.push_back(item);
+    });
+    if (value.is<Operand::List>()) return Operand::List{std::move(kept)};
+    return Operand::Tuple{std::move(kept)};  // of a named tuple, too: it has no such fields
+  }
+
+  void look_at_result(const Operand& item, std::size_t number, bool may_be_dropped) {
+    std::vector<Operand> leaves;
+    tree_of(item, leaves);
+    const auto say = [&](std::string why, std::string help) {
+      if (may_be_dropped) help += (help.empty() ? "" : ", or ") + ("--drop-output " + std::to_string(number));
+      refuse({}, may_be_dropped ? "result " + std::to_string(number) : "the output", std::move(why),
+             std::move(help));
+    };
+    for (const Operand& leaf : leaves) {
+      if (leaf.is<std::string>()) return say("a program has no text among its results", "");
+      if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
+        return say("a program has no such value among its results", "");
+      if (body_.quantization(leaf) != nullptr)
+        return say("a program has no quantized tensor among its results", "dequantize() it");
+    }
+  }
+
   void lower_output() {
     std::vector<Operand> leaves;
     const NodeId last = source_.graph.last();
     if (last.valid() && source_.graph.node(last).op == Opcode::kOutput &&
         !source_.graph.node(last).args.empty()) {
       const Node& node = source_.graph.node(last);
-      const Operand value = body_.operand_of(node.args.front());
+      const Operand value = without_dropped(body_.operand_of(node.args.front()));
       result_.program.out_spec = tree_of(value, leaves);
-      for (const Operand& leaf : leaves) {
-        if (leaf.is<std::string>())
-          refuse({}, "the output", "a program has no text among its results");
-        else if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
-          refuse({}, "the output", "a program has no such value among its results");
-      }
     }
     result_.program.signature.outputs.resize(leaves.size());
     for (GraphSignature::Entry& entry : result_.program.signature.outputs)
@@ -587,6 +808,15 @@ class Lowering {
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
       for (const Operation& inner : subgraph.graph.operations) refuse_writes(inner);
     }
+  }
+
+  // The schemas are those of operators that torch itself does not have.
+  void note_quantized() {
+    if (result_.program.schemas.empty()) return;
+    result_.notes.emplace_back(
+        "quantized tensors are their integers, and results those of torch.jit.load within one step of their "
+        "scale; its operators are there after import torch.ao.quantization.fx._decomposed, which has to come "
+        "before torch.export.load");
   }
 
   // --- symbols and guards ---
@@ -789,6 +1019,9 @@ class Lowering {
   LoweringState state_;
   Body body_;
   std::vector<Input> parameters_, buffers_, constants_, users_;
+  std::set<std::string> frozen_;                         // attributes
+  std::unordered_map<std::string, Operand> packed_;      // by name of what is packed
+  std::unordered_map<std::string, std::string> owners_;  // of buffers that were packed
 };
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct LoweringOptions {
   std::optional<TreeSpec> in_spec = {};
   std::vector<std::string> argument_names = {};  // of the positional ones then
   bool functional = false;                       // no operation may write to its arguments
+  bool freeze_state = false;                     // attributes that the run changes are as in the file
+  std::set<std::size_t> dropped_outputs = {};    // results of the method that are left out
+  bool quantized = true;                         // quantized tensors become their integers
 };
 
 struct Lowered {

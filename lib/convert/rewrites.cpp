@@ -102,6 +102,10 @@ Result attribute(const LoweredCall& call, Body& body) {
     body.refuse(call.node, "it is an attribute of something that is not known");
     return {};
   }
+  if (const Quantization* quantization = body.quantization(tensor)) {
+    if (*name == "is_quantized") return true;
+    if (*name == "dtype") return Operand::Dtype{quantization->dtype};
+  }
   const std::string device = meta.device.value_or("cpu");
   if (*name == "dtype") return Operand::Dtype{*meta.dtype};
   if (*name == "device") return Operand::Device{device};
@@ -138,10 +142,49 @@ bool can_be_written(const Expression& value) {
   return srepr(value, [](const std::string& name) { return name; }).has_value();
 }
 
+// What numbers that are known give, in Python's arithmetic.
+Result folded(const std::string& target, const std::vector<Operand>& args) {
+  if (args.size() != 2) return {};
+  const std::string name = target.substr(target.find('.') + 1);
+  const auto* a = args[0].get_if<std::int64_t>();
+  const auto* b = args[1].get_if<std::int64_t>();
+  if (a != nullptr && b != nullptr) {
+    std::int64_t result = 0;
+    if (name == "add" && !__builtin_add_overflow(*a, *b, &result)) return result;
+    if (name == "sub" && !__builtin_sub_overflow(*a, *b, &result)) return result;
+    if (name == "mul" && !__builtin_mul_overflow(*a, *b, &result)) return result;
+    if ((name == "floordiv" || name == "mod") && *b > 0) {
+      const std::int64_t rest = (*a % *b + *b) % *b;
+      return name == "mod" ? rest : (*a - rest) / *b;
+    }
+  }
+  const auto real = [](const Operand& operand) -> std::optional<double> {
+    if (const auto* whole = operand.get_if<std::int64_t>()) return static_cast<double>(*whole);
+    if (const auto* number = operand.get_if<double>()) return *number;
+    return std::nullopt;
+  };
+  const auto x = real(args[0]), y = real(args[1]);
+  if (!x || !y) return {};
+  if (name == "truediv" && *y != 0) return *x / *y;
+  if (a == nullptr || b == nullptr) {
+    if (name == "add") return *x + *y;
+    if (name == "sub") return *x - *y;
+    if (name == "mul") return *x * *y;
+  }
+  if (name == "eq") return *x == *y;
+  if (name == "ne") return *x != *y;
+  if (name == "lt") return *x < *y;
+  if (name == "le") return *x <= *y;
+  if (name == "gt") return *x > *y;
+  if (name == "ge") return *x >= *y;
+  return {};
+}
+
 // Arithmetic and comparisons of numbers stay as they are, if what they give is known.
 Result arithmetic(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
   const std::string& target = *call.node.target;
+  if (auto known = folded(target, call.args)) return known;
   const auto value_of = [&](std::size_t i) { return body.meta_of(call.argument(i)).value; };
   if (!meta.value && call.args.size() == 2 && value_of(0) && value_of(1)) {
     if (const char* symbol = symbol_of(target); symbol != nullptr) {
@@ -161,6 +204,18 @@ Result arithmetic(const LoweredCall& call, Body& body) {
     return {};
   }
   return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
+}
+
+// list += list changes the list itself, of an attribute that has it.
+Result extended(const LoweredCall& call, Body& body) {
+  const Operand list = call.argument(0), more = call.argument(1);
+  const auto* items = list.get_if<Operand::List>();
+  const auto* added = items_of(more);
+  if (items == nullptr || added == nullptr) return {};
+  Operand::List whole = *items;
+  whole.items.insert(whole.items.end(), added->begin(), added->end());
+  if (!body.change_attribute(call.node.args[0], whole)) return {};
+  return whole;
 }
 
 template <const char* TorchTarget>
@@ -248,7 +303,19 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   return {};
 }
 
+// float(self.scale), where that quantizes: the number that the file has.
+Result stored_scale(const LoweredCall& call, Body& body) {
+  const bool quantizes = body.are_users(call.node, [](const std::string& target) {
+    return target.starts_with("aten.quantize_per_tensor.") || target.starts_with("quantized.");
+  });
+  if (!quantizes || call.node.args.empty() || call.node.users.empty()) return {};
+  const auto number = body.stored_number(call.node.args[0]);
+  if (!number) return {};
+  return map_references<ValueId>(*number, [](NodeId) { return Operand(); });
+}
+
 Result to_int(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
   const Operand given = call.argument(0);
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
@@ -259,6 +326,7 @@ Result to_int(const LoweredCall& call, Body& body) {
   return renamed<kSymInt>(call, body);
 }
 Result to_float(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
   const Operand given = call.argument(0);
   if (const auto* number = given.get_if<std::int64_t>()) return static_cast<double>(*number);
   const ValueKind kind = body.meta_of(given).kind();
@@ -278,6 +346,7 @@ Result to_bool(const LoweredCall& call, Body& body) {
   return item_of(call, body, ValueKind::kBool);
 }
 Result item(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
   const std::string dtype = body.meta_of(call.argument(0)).dtype.value_or("");
   if (dtype == "bool") return item_of(call, body, ValueKind::kBool);
   return item_of(call, body, dtype.find("float") == std::string::npos ? ValueKind::kInt : ValueKind::kFloat);
@@ -427,6 +496,7 @@ constexpr Row kRows[] = {
     {"builtins", "getattr", attribute},
     {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
      arithmetic},
+    {"operator", "iadd", extended},
     {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
     {"", "math.trunc torch.sym_int", renamed<kSymInt>},

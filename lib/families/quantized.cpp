@@ -155,6 +155,34 @@ Results quantized_conv_transpose(const RuleArguments& args) { return conv_of(arg
 
 Results conv_transpose_dynamic(const RuleArguments& args) { return conv_of(args, true, true); }
 
+// ---- Tables ----
+
+Results embedding_prepack(const RuleArguments& args) {
+  return packed({AbstractValue{args.tensor("weight")}});
+}
+
+// Rows of a table, which are of numbers again.
+TensorInfo rows_of(const RuleArguments& args, Sizes sizes) {
+  const TensorInfo weight = *parts_of(args, "weight", 1)[0].tensor();
+  if (weight.dim() != 2) throw CannotTell{};
+  sizes.push_back(weight.sizes[1]);
+  TensorInfo result;
+  result.sizes = std::move(sizes);
+  result.dtype = ScalarType::kFloat32;
+  return result;
+}
+
+Results quantized_embedding(const RuleArguments& args) {
+  return make(rows_of(args, args.tensor("indices").sizes));
+}
+
+Results quantized_embedding_bag(const RuleArguments& args) {
+  const TensorInfo& indices = args.tensor("indices");
+  // Each row of indices is a bag.
+  const SymInt bags = indices.dim() == 2 ? indices.sizes[0] : product(args.tensor("offsets").sizes);
+  return make(rows_of(args, {args.flag("include_last_offset") ? bags - 1 : bags}));
+}
+
 // ---- Multiply-accumulates ----
 
 // ---- Packed weights ----
@@ -219,14 +247,14 @@ constexpr OperatorRow kQuantizedRows[] = {
      "quantized::conv_unpack quantized::embedding_4bit quantized::embedding_bag_2bit_prepack "
      "quantized::embedding_bag_2bit_prepack_with_rowwise_min_max "
      "quantized::embedding_bag_2bit_rowwise_offsets quantized::embedding_bag_2bit_unpack "
-     "quantized::embedding_bag_4bit quantized::embedding_bag_4bit_prepack "
+     "quantized::embedding_bag_4bit_prepack "
      "quantized::embedding_bag_4bit_prepack_with_rowwise_min_max "
      "quantized::embedding_bag_4bit_rowwise_offsets quantized::embedding_bag_4bit_unpack "
-     "quantized::embedding_bag_byte quantized::embedding_bag_byte_prepack "
+     "quantized::embedding_bag_byte_prepack "
      "quantized::embedding_bag_byte_prepack_with_rowwise_min_max "
      "quantized::embedding_bag_byte_rowwise_offsets quantized::embedding_bag_byte_unpack "
-     "quantized::embedding_bag_prepack quantized::embedding_bag_unpack "
-     "quantized::embedding_byte quantized::linear_prepack_fp16_legacy "
+     "quantized::embedding_bag_unpack "
+     "quantized::linear_prepack_fp16_legacy "
      "quantized::linear_prepack_legacy quantized::linear_unpack quantized::linear_unpack_fp16 "
      "quantized::make_quantized_cell_params quantized::make_quantized_cell_params_dynamic "
      "quantized::make_quantized_cell_params_fp16 sparse::qlinear_prepack "
@@ -286,6 +314,10 @@ constexpr OperatorRow kQuantizedRows[] = {
      {.shape = linear_dynamic, .macs = packed_linear}},
     {"quantized::linear_prepack quantized::linear_prepack_fp16",
      {.traits = kNoMacs, .shape = linear_prepack}},
+    {"quantized::embedding_byte", {.traits = kNoMacs, .shape = quantized_embedding}},
+    {"quantized::embedding_bag_4bit quantized::embedding_bag_byte",
+     {.traits = kNoMacs, .shape = quantized_embedding_bag}},
+    {"quantized::embedding_bag_prepack", {.traits = kNoMacs, .shape = embedding_prepack}},
     {"quantized::matmul", {.shape = quantized_matmul, .macs = quantized_matmul}},
 };
 

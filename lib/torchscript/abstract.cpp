@@ -16,8 +16,9 @@ struct TooMany {};
 
 // Of packed parameters what they were packed from, as the shape rules of their operators take it
 // (lib/families/quantized.cpp); unknown of others.  Those of a linear layer are saved as (weight, bias),
-// those of a convolution as ("2", [numbers, weight], [bias]), where the numbers are the count of dimensions,
-// for each of them stride, padding, dilation and output padding, then groups, and whether it is transposed.
+// those of a table as (1, [weight], [], []), those of a convolution as ("2", [numbers, weight], [bias]),
+// where the numbers are the count of dimensions, for each of them stride, padding, dilation and output
+// padding, then groups, and whether it is transposed.
 AbstractValue packed_from(const Value& state) {
   const auto tensor = [](const Value& value) -> AbstractValue {
     if (!value.is_tensor()) return {};
@@ -27,6 +28,9 @@ AbstractValue packed_from(const Value& state) {
   if (!state.is_tuple() || state.items().empty()) return {};
   const auto& items = state.items();
   if (items[0].is_tensor()) return {AbstractValue::Sequence{tensor(items[0])}};
+  const bool is_table = items.size() == 4 && items[0].is_int() && items[1].is_list() &&
+                        items[1].to_list().items.size() == 1 && items[1].to_list().items[0].is_tensor();
+  if (is_table) return {AbstractValue::Sequence{tensor(items[1].to_list().items[0])}};
   if (items.size() != 3 || !items[0].is_string() || items[0].to_string() != "2" || !items[1].is_list())
     return {};
   const auto& tensors = items[1].to_list().items;

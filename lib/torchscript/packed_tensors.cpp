@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/number_in.h"
 #include "torchscript/convert.h"
 #include "torchscript/same_modules.h"
 #include "torchscript/symbolic_value.h"
@@ -131,6 +132,97 @@ StoredPart stored_part(std::string name, const TensorValue& tensor) {
 bool is_script_object(const Type& type) {
   const auto* class_type = type.as<ClassType>();
   return class_type != nullptr && class_type->is_torchbind();
+}
+
+namespace {
+
+std::optional<std::vector<std::int64_t>> integers_of(const Value& value) {
+  if (!value.is_list()) return std::nullopt;
+  std::vector<std::int64_t> result;
+  for (const Value& item : value.to_list().items) {
+    if (!item.is_int()) return std::nullopt;
+    result.push_back(item.to_int());
+  }
+  return result;
+}
+
+// conv2d_prepack(weight, bias, stride, padding, dilation, groups); a transposed one has output_padding before
+// the dilation.
+std::optional<PackedParameters::Convolution> convolution_of_call(const Values& arguments) {
+  constexpr std::size_t kArguments = 6;
+  if (arguments.size() < kArguments || !arguments.back().is_int()) return std::nullopt;
+  PackedParameters::Convolution result;
+  result.is_transposed = arguments.size() > kArguments;
+  std::vector<std::vector<std::int64_t>*> lists{&result.stride, &result.padding};
+  if (result.is_transposed) lists.push_back(&result.output_padding);
+  lists.push_back(&result.dilation);
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    auto numbers = integers_of(arguments[2 + i]);
+    if (!numbers) return std::nullopt;
+    *lists[i] = std::move(*numbers);
+  }
+  result.groups = arguments.back().to_int();
+  return result;
+}
+
+}  // namespace
+
+std::optional<PackedParameters::Convolution> packed_convolution(
+    const Value& object, const MadeObjects& made,
+    const std::function<std::optional<std::vector<Argument>>(const TensorValue&)>& elements) {
+  if (const Values* arguments = made.find(object)) return convolution_of_call(*arguments);
+  if (!object.is_object()) return std::nullopt;
+  // ("2", [numbers, weight], [bias]): the count of dimensions, for each of them stride, padding, dilation and
+  // output padding, then groups, and whether it is transposed.
+  const Value& state = object.to_object().state;
+  const bool has_numbers = state.is_tuple() && state.items().size() == 3 && state.items()[0].is_string() &&
+                           state.items()[0].to_string() == "2" && state.items()[1].is_list();
+  if (!has_numbers) return std::nullopt;
+  const auto& tensors = state.items()[1].to_list().items;
+  if (tensors.empty() || !tensors[0].is_tensor()) return std::nullopt;
+  const auto found = elements(tensors[0].to_tensor());
+  std::vector<std::int64_t> numbers;
+  for (const Argument& element : found.value_or(std::vector<Argument>())) {
+    const auto* number = element.get_if<std::int64_t>();
+    if (number == nullptr) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  if (numbers.empty() || numbers[0] < 1 || numbers[0] > 3) return std::nullopt;
+  const auto dims = static_cast<std::size_t>(numbers[0]);
+  if (numbers.size() != 3 + 4 * dims) return std::nullopt;
+  const auto part = [&](std::size_t place) {
+    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(1 + place * dims);
+    return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(dims));
+  };
+  PackedParameters::Convolution result;
+  result.stride = part(0);
+  result.padding = part(1);
+  result.dilation = part(2);
+  result.output_padding = part(3);
+  result.groups = numbers[1 + 4 * dims];
+  result.is_transposed = numbers[2 + 4 * dims] != 0;
+  return result;
+}
+
+std::optional<PackedPart::Quantization> quantization_of(
+    const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant) {
+  if (tensor.quantization.empty()) return std::nullopt;
+  PackedPart::Quantization result;
+  const std::string& text = tensor.quantization;  // "0,SCALE,ZERO", "1,AXIS" (script/pickle_tensors.cpp)
+  const std::size_t first = text.find(','), last = text.rfind(',');
+  const auto number = number_in<std::int64_t>(std::string_view(text).substr(last + 1));
+  if (!number) return std::nullopt;
+  if (first == last) {
+    result.axis = *number;
+    for (const TensorRef& numbers : tensor.scales_and_zeros)
+      result.scales_and_zero_points.push_back(constant(*numbers));
+    return result;
+  }
+  const auto scale = number_in<double>(std::string_view(text).substr(first + 1, last - first - 1));
+  if (!scale) return std::nullopt;
+  result.scale = *scale;
+  result.zero_point = *number;
+  return result;
 }
 
 std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made) {

@@ -1,6 +1,8 @@
 // The tensors inside script objects, such as packed parameters of quantized layers.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "graph/graph.h"
 #include "torchscript/names.h"
 #include "torchscript/symbolic_value.h"
+#include "trace/program.h"
 
 namespace fxtrace::torchscript {
 
@@ -36,5 +39,16 @@ bool is_script_object(const Type& type);
 
 // Returns the tensors that the object was saved with, or made of, the weight first; each once.
 std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made);
+
+// Returns the numbers of a convolution that the object was saved with, or made of; nothing for others.
+// `elements` gives those of a tensor.
+std::optional<PackedParameters::Convolution> packed_convolution(
+    const Value& object, const MadeObjects& made,
+    const std::function<std::optional<std::vector<Argument>>(const TensorValue&)>& elements);
+
+// Returns how the integers of a quantized tensor stand for numbers; nothing for others.  `constant` makes the
+// constants of its scales and zero points.
+std::optional<PackedPart::Quantization> quantization_of(
+    const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant);
 
 }  // namespace fxtrace::torchscript

@@ -263,6 +263,13 @@ Constant TorchScriptArchive::stored(const TensorValue& tensor) const {
   return result;
 }
 
+Constant TorchScriptArchive::stored_bytes(const TensorValue& tensor) const {
+  Constant result = stored(tensor);
+  if (is_quantized(tensor.dtype) && tensor.storage && tensor.storage->bytes != 0)
+    result.record = tensor.storage->record;
+  return result;
+}
+
 Constant TorchScriptArchive::constant(const TensorValue& tensor) const {
   Constant result = stored(tensor);
   const bool is_dense = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype);

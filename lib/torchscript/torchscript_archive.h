@@ -73,6 +73,8 @@ class TorchScriptArchive {
   // Returns where the tensor's bytes are: a constant without elements.
   Constant stored(const TensorValue& tensor) const;
   RecordBytes record_bytes(const std::string& record) const;
+  // As stored(); of a quantized tensor that of its integers.
+  Constant stored_bytes(const TensorValue& tensor) const;
   // Returns the tensor as a constant of a graph: with its elements when they are few, else with their record.
   Constant constant(const TensorValue& tensor) const;
   // Returns the tensor's elements in row-major order; absent when they are unknown, or more than `most`.

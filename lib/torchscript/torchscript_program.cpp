@@ -204,7 +204,8 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     }
     set_attributes(modules_[i], std::move(values));
   }
-  add_packed(interpreter.made());
+  made_ = interpreter.made();
+  add_packed(made_);
 }
 
 // Packed parameters are known only now.
@@ -355,17 +356,53 @@ const std::string* TorchScriptProgram::find_path(const ObjectValue* object) cons
   return it == paths_.end() ? nullptr : &it->second;
 }
 
-std::optional<Constant> TorchScriptProgram::find_tensor(const std::string& name) const {
+const Value* TorchScriptProgram::find_attribute(const std::string& name) const {
   const std::size_t dot = name.rfind('.');
   const std::string path = dot == std::string::npos ? "" : name.substr(0, dot);
   const std::string attribute = dot == std::string::npos ? name : name.substr(dot + 1);
   for (std::size_t i = 0; i < modules_.size(); ++i) {
     if (modules_[i].path != path && name_in_file(modules_[i]) != path) continue;
     const auto slot = class_of(*objects_[i]).find_slot(attribute);
-    if (slot && *slot < objects_[i]->slots.size() && objects_[i]->slots[*slot].is_tensor())
-      return archive_->constant(objects_[i]->slots[*slot].to_tensor());
+    if (slot && *slot < objects_[i]->slots.size()) return &objects_[i]->slots[*slot];
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Constant> TorchScriptProgram::find_tensor(const std::string& name) const {
+  const Value* value = find_attribute(name);
+  if (value == nullptr || !value->is_tensor()) return std::nullopt;
+  return archive_->constant(value->to_tensor());
+}
+
+std::optional<PackedParameters> TorchScriptProgram::find_packed(const std::string& name) const {
+  constexpr std::string_view kConstant = "CONSTANTS.c";
+  const Value* value = nullptr;
+  if (name.starts_with(kConstant)) {
+    const auto number = number_in<std::size_t>(std::string_view(name).substr(kConstant.size()));
+    if (number && *number < archive_->constants().size()) value = &archive_->constants()[*number];
+  } else {
+    value = find_attribute(name);
+  }
+  if (value == nullptr) return std::nullopt;
+  const auto constant = [&](const TensorValue& tensor) {
+    return tensor.storage ? archive_->stored_bytes(tensor) : archive_->constant(tensor);
+  };
+  PackedParameters result;
+  const auto add = [&](std::string part, const TensorValue& tensor) {
+    result.tensors.push_back({std::move(part), constant(tensor), quantization_of(tensor, constant)});
+  };
+  if (value->is_tensor() && is_quantized(value->to_tensor().dtype)) {
+    add("", value->to_tensor());
+    return result;
+  }
+  const TypePtr type = script::dynamic_type(*value);
+  if (type == nullptr || !is_script_object(*type)) return std::nullopt;
+  result.type = type_name(*type);
+  for (const auto& [part, tensor] : packed_tensors(*value, made_)) add(part, *tensor);
+  constexpr std::int64_t kMaxNumbers = 16;
+  result.convolution = packed_convolution(
+      *value, made_, [&](const TensorValue& tensor) { return archive_->elements(tensor, kMaxNumbers); });
+  return result;
 }
 
 const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& tensor) const {

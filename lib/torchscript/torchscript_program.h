@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "torchscript/number_meanings.h"
+#include "torchscript/packed_tensors.h"
 #include "torchscript/same_modules.h"
 #include "torchscript/torchscript_archive.h"
 #include "trace/options.h"
@@ -40,6 +41,7 @@ class TorchScriptProgram : public fxtrace::Program {
   std::vector<ModuleCall> find_calls(const std::vector<ModuleId>& modules,
                                      const std::string& method) const override;
   std::optional<Constant> find_tensor(const std::string& name) const override;
+  std::optional<PackedParameters> find_packed(const std::string& name) const override;
   RecordBytes record_bytes(const std::string& record) const override {
     return archive_->record_bytes(record);
   }
@@ -85,6 +87,7 @@ class TorchScriptProgram : public fxtrace::Program {
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
   void initialize(const TraceOptions& options);
   void add_packed(const MadeObjects& made);
+  const Value* find_attribute(const std::string& name) const;  // null when there is none
   void find_set_attributes(const ClassType& type) const;
   std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
   // What the modules hold in the file.
@@ -104,7 +107,8 @@ class TorchScriptProgram : public fxtrace::Program {
   SameModules same_modules_;
   std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
   std::unordered_map<const ObjectValue*, std::string> paths_;
-  std::vector<Ref<ObjectValue>> script_objects_;          // attributes of modules, each once
+  std::vector<Ref<ObjectValue>> script_objects_;  // attributes of modules, each once
+  MadeObjects made_;
   std::size_t name_bytes_ = 0;                            // bytes of all these names and of shapes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 

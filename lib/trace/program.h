@@ -66,6 +66,32 @@ struct ConstantInfo {
   std::vector<StoredPart> stored = {};  // the tensors that it holds
 };
 
+// A tensor inside of packed parameters, or a quantized tensor.
+struct PackedPart {
+  std::string name;  // as StoredPart; empty for one that is in nothing
+  Constant tensor;   // the bytes of a quantized one are its integers
+  // How those stand for numbers: (integer - zero point) * scale.
+  struct Quantization {
+    double scale = 1;
+    std::int64_t zero_point = 0;
+    std::optional<std::int64_t> axis;  // along which scales and zero points differ: these two tensors
+    std::vector<Constant> scales_and_zero_points = {};
+  };
+  std::optional<Quantization> quantization = {};
+};
+
+// What a layer of integers keeps in an object of torch.
+struct PackedParameters {
+  std::string type;
+  std::vector<PackedPart> tensors;  // as ParameterRecord::stored
+  struct Convolution {
+    std::vector<std::int64_t> stride, padding, output_padding, dilation;
+    std::int64_t groups = 1;
+    bool is_transposed = false;
+  };
+  std::optional<Convolution> convolution = {};
+};
+
 class GraphTracer;
 
 // A call of a module in the code, whether or not a trace reaches it.
@@ -167,6 +193,11 @@ class Program {
   // Returns the tensor that an attribute of a module is, which is neither parameter nor buffer; nothing where
   // there is none.
   virtual std::optional<Constant> find_tensor(const std::string& /*name*/) const { return std::nullopt; }
+  // Returns the packed parameters, or the quantized tensor, that an attribute of a module or a constant of
+  // the code ("CONSTANTS.c0") is; nothing where it is neither.
+  virtual std::optional<PackedParameters> find_packed(const std::string& /*name*/) const {
+    return std::nullopt;
+  }
   // Returns the bytes that a ParameterRecord or a Constant names.  Throws Error(kInput) when there is no such
   // record.
   virtual RecordBytes record_bytes(const std::string& /*record*/) const { return {}; }

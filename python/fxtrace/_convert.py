@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ._errors import Error, UsageError
@@ -38,6 +39,9 @@ def convert(
     grad: bool = False,
     hint: Mapping[str, int] | None = None,
     sample_inputs: Literal["zeros", "none"] = "zeros",
+    quantized: Literal["decomposed", "refuse"] = "decomposed",
+    state: Literal["refuse", "freeze"] = "refuse",
+    drop_output: Sequence[int] = (),
     no_weights: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram: ...
@@ -57,6 +61,9 @@ def convert(
     grad: bool = False,
     hint: Mapping[str, int] | None = None,
     sample_inputs: Literal["zeros", "none"] = "zeros",
+    quantized: Literal["decomposed", "refuse"] = "decomposed",
+    state: Literal["refuse", "freeze"] = "refuse",
+    drop_output: Sequence[int] = (),
     no_weights: bool = False,
     **options: Any,
 ) -> str: ...
@@ -75,6 +82,9 @@ def convert(
     grad: bool = False,
     hint: Mapping[str, int] | None = None,
     sample_inputs: Literal["zeros", "none"] = "zeros",
+    quantized: Literal["decomposed", "refuse"] = "decomposed",
+    state: Literal["refuse", "freeze"] = "refuse",
+    drop_output: Sequence[int] = (),
     no_weights: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram | str:
@@ -89,6 +99,9 @@ def convert(
     - grad: what holds where the code asks whether gradients are enabled;
     - hint: an example of a named size, for compilers: {"batch": 8}; else a power of 2 with which no size is 0 or 1;
     - sample_inputs: the example inputs to write, "zeros" or "none";
+    - quantized: quantized tensors are "decomposed" into integers, or the model is "refuse"d;
+    - state: "freeze" takes what the file has for numbers, texts and lists in attributes that a run changes;
+    - drop_output: numbers of results, from 0, to leave out;
     - no_weights: all parameters and buffers are zero;
     - options: the keywords of trace(), input= before all, a tensor or "float32[batch,3,224,224]" for each tensor; none about
       leaves and control flow.
@@ -109,6 +122,7 @@ def convert(
         if output is None and len(methods) > 1:
             raise UsageError("several methods are several programs", ["give the file to write: output=PATH"])
         words += [f"--dialect={dialect}", "--grad=" + ("on" if grad else "off"), f"--sample-inputs={sample_inputs}"]
+        words += [f"--quantized={quantized}", f"--state={state}", *(f"--drop-output={number}" for number in drop_output)]
         for option, values in (("method", methods), ("from", _texts(start)), ("to", _texts(end))):
             words += [f"--{option}={value}" for value in values]
         words += [f"--{option}={value}" for option, value in (("module", module), ("call", call)) if value is not None]
@@ -121,6 +135,9 @@ def convert(
         if output is not None:
             return file
         import torch
+
+        if any("fx._decomposed" in text for _, text in done.messages):
+            importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers operators that the program calls
 
         program: torch.export.ExportedProgram = torch.export.load(file)
         return program

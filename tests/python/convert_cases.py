@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import torch
+import torch.ao.quantization.fx._decomposed  # registers operators of quantized models  # noqa: F401
 from torch.utils import _pytree as pytree
 
 

@@ -16,7 +16,6 @@ from torch.export.pt2_archive._package import load_pt2
 REFUSED = {
     "attributes.pt": "the run leaves a value in the attribute",
     "naming.pt": "a program has no names with quotes",
-    "quantized.pt": "a program has no objects of",
 }
 SAMPLES = {sample["file"]: sample for sample in harness.samples() if sample["inputs"]}
 FAST = ["attention_scripted.pt", "control_flow_root.pt", "constants_scripted.pt", "containers.pt", "inplace_scripted.pt", "nested_traced.pt"]
@@ -134,18 +133,78 @@ def test_without_example_inputs(program, tmp_path):
 
 def test_dry_run_and_refusals(program, tmp_path):
     """All that cannot be said is said at once, and no file is touched."""
-    path = os.path.join(harness.SAMPLES, "quantized.pt")
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
     there = tmp_path / "there.pt2"
     there.write_text("mine")
-    run = program.run("convert", path, "-o", str(there), "--input", "float32[1,3,8,8]")
+    run = program.run("convert", path, "-o", str(there), "--input", "float32[2,4]")
     assert run.returncode == 4 and there.read_text() == "mine"
     assert run.stderr.count(b"refused: ") > 1
-    run = program.run("convert", path, "--dry-run", "--input", "float32[1,3,8,8]")
+    run = program.run("convert", path, "--dry-run", "--input", "float32[2,4]")
     assert run.returncode == 4 and run.stdout == b""
     run = program.run("convert", os.path.join(harness.SAMPLES, "attention_scripted.pt"), "--dry-run")
     assert run.returncode == 4 and b"--input 'x=float32[...]'" in run.stderr
     run = program.run("convert", path)
     assert run.returncode == 2 and b"-o OUT.pt2" in run.stderr
+
+
+def test_frozen_state(program, tmp_path):
+    """Each call is the archive's first: numbers and lists are those of the file, buffers keep what is written."""
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
+    x = torch.randn(2, 4)
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--state", "freeze")
+    said = case.run.stderr.decode()
+    assert "counter.count is what it is in the file" in said and "counter.history is" in said
+    module, model = case.load().module(), torch.jit.load(path)
+    for _ in range(2):
+        model.counter.count, model.counter.history = 0, [0]
+        assert convert_cases.difference(model(x), module(x)) == ""
+
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.calls, self.name = 0.5, 3, "first"
+
+        def forward(self, x: torch.Tensor):
+            x = x * self.scale
+            self.scale = self.scale * 2
+            self.calls += 1
+            self.name = "other"
+            return x + self.scale + float(self.calls // 2)
+
+    path = str(tmp_path / "scaled.pt")
+    torch.jit.save(torch.jit.script(Scaled()), path)
+    assert convert_cases.Converted(program, path, tmp_path, (x,), {}).run.returncode == 4
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--state", "freeze")
+    assert case.compare(case.load().module()) == ""
+    module = case.load().module()
+    assert torch.equal(module(x), torch.jit.load(path)(x)) and torch.equal(module(x), torch.jit.load(path)(x))
+
+
+def test_dropped_results(program, tmp_path):
+    class Tells(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x + 1, "kind", {"a": x, "b": x * 2}, ["text"]
+
+    class Names(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return {"text": "a", "x": "b"}
+
+    path, x = str(tmp_path / "tells.pt"), torch.randn(3)
+    torch.jit.save(torch.jit.script(Tells()), path)
+    said = convert_cases.Converted(program, path, tmp_path, (x,), {}).run.stderr.decode()
+    assert "result 1: a program has no text among its results; --drop-output 1" in said and "--drop-output 3" in said
+    case = convert_cases.Converted(program, path, tmp_path, (x,), {}, "forward", "--drop-output", "1", "--drop-output", "3")
+    expected = case.model(x)
+    assert convert_cases.difference((expected[0], expected[2]), case.load().module()(x)) == ""
+    assert len(case.load().module()(x)) == 2
+    for number, words in (("4", "has 4 results"), ("-1", "--drop-output")):
+        run = program.run("convert", path, "--dry-run", "--input", "float32[3]", "--drop-output", number)
+        assert run.returncode == 2 and words in run.stderr.decode()
+    run = program.run("convert", path, "--dry-run", "--input", "float32[3]", *(f"--drop-output={i}" for i in range(4)))
+    assert run.returncode == 2 and b"leaves no result" in run.stderr
+    torch.jit.save(torch.jit.script(Names()), path)
+    said = convert_cases.Converted(program, path, tmp_path, (x,), {}).run.stderr.decode()
+    assert "--drop-output 0" in said and "--drop-output 1" in said
 
 
 EXPORTED = [sample["file"] for sample in harness.samples("exported_program") if not sample.get("model")]
@@ -234,3 +293,69 @@ def test_hints_name_dimensions(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     run = program.run("convert", path, "-o", str(tmp_path / "a.pt2"), "--input", "float32[batch,6,8]", "--hint", "bach=3")
     assert run.returncode == 2 and b"bach" in run.stderr and b"batch" in run.stderr
+
+
+class Written(torch.fx.Interpreter):
+    """Runs a program and holds the strides that its file has of each tensor to those that it gets."""
+
+    def __init__(self, file: str, exported: torch.export.ExportedProgram):
+        super().__init__(exported.graph_module)
+        with zipfile.ZipFile(file) as archive:
+            self.values = json.loads(archive.read("model/models/model.json"))["graph_module"]["graph"]["tensor_values"]
+        self.differ, self.seen = [], 0
+        kept = {**exported.state_dict, **exported.constants}
+        self.inputs = [kept[each.target] for each in exported.graph_signature.input_specs if each.target in kept]
+
+    def run_node(self, n):
+        result = super().run_node(n)
+        if isinstance(result, torch.Tensor) and result.numel() > 0:
+            strides = [stride.get("as_int") for stride in self.values[n.name]["strides"]]
+            pairs = [(one, other) for one, other, size in zip(strides, result.stride(), result.shape, strict=True) if size != 1]
+            self.seen += 1
+            if any(one != other for one, other in pairs):
+                self.differ.append((n.name, str(n.target), strides, result.stride()))
+        return result
+
+
+class Laid(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.bn = torch.nn.Conv2d(4, 6, 3, padding=1), torch.nn.BatchNorm2d(6)
+        self.conv.weight = torch.nn.Parameter(self.conv.weight.contiguous(memory_format=torch.channels_last))
+        self.lstm = torch.nn.LSTM(6, 5, batch_first=True)
+
+    def forward(self, x: torch.Tensor):
+        y = x.permute(0, 2, 3, 1)
+        parts = torch.chunk(y, 2, 3)
+        a = parts[0] + 1.0
+        b = x.transpose(1, 2)[:, 1:, ::2].narrow(3, 1, 3)
+        c = b.unsqueeze(0).expand(2, -1, -1, -1, -1).squeeze(1)
+        d = torch.relu(x.movedim(1, 3)).flatten(1, 2).unfold(1, 4, 2)
+        e = x.diagonal(0, 2, 3).mT.contiguous()
+        f = torch.as_strided(x, [2, 3], [1, 5]) * x[0, 0, :2, :3].t().t()
+        g = x.to(memory_format=torch.channels_last)
+        h = torch.cat([self.bn(self.conv(g)), self.bn(self.conv(x))], 1)
+        i = torch.nn.functional.max_pool2d(h, 2).reshape(2, -1)
+        j = self.lstm(h.flatten(2).transpose(1, 2)[:, :, :6])[0] * 2.0
+        k = (y.double() * x.permute(0, 2, 3, 1)[:, :, :1]).clone().view(2, 36, 4).transpose(1, 2).reshape(2, -1)
+        q = y.contiguous().view(2, 36, 2, 2).transpose(1, 2)
+        m = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        n = torch.split(y, [1, 3], 3)[1].unbind(1)[0].select(0, 1) + torch.zeros_like(y)[0, 0, :, 1:]
+        return a, b, c, d, e, f, h, i, j, k, m, n, x.permute(3, 1, 0, 2).sigmoid_()
+
+
+@pytest.mark.parametrize("name", ["laid", *tiers.only(["vision_scripted.pt"], [name for name in SAMPLES if name.endswith("ed.pt")])])
+def test_strides(program, tmp_path, name):
+    """Those in the file are what torch gives, for views, formats and what keeps the order of its inputs."""
+    if name == "laid":
+        path, args, kwargs = str(tmp_path / "laid.pt"), (torch.randn(2, 4, 6, 6),), {}
+        torch.jit.save(torch.jit.script(Laid().eval()), path)
+    else:
+        path = os.path.join(harness.SAMPLES, name)
+        args, kwargs = harness.make_inputs(SAMPLES[name]["inputs"][0])
+    case = convert_cases.Converted(program, path, tmp_path, args, kwargs)
+    exported = case.load()
+    run = Written(case.file, exported)
+    with torch.no_grad():
+        run.run(*run.inputs, *torch.utils._pytree.tree_leaves((args, kwargs)))
+    assert run.seen > 3 and run.differ == []

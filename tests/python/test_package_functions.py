@@ -396,6 +396,19 @@ def test_convert_has_every_option(program):
     assert keywords == own | of_trace
 
 
+def test_convert_quantized_and_kept_state():
+    path, x = os.path.join(harness.SAMPLES, "quantized.pt"), torch.randn(1, 2, 4, 4)
+    with pytest.warns(fxtrace.FxtraceWarning, match="quantized tensors are their integers"):
+        program = fxtrace.convert(path, input=[x])
+    assert torch.allclose(program.module()(x), torch.jit.load(path)(x), atol=0.02)
+    with pytest.raises(fxtrace.CannotConvert):
+        fxtrace.convert(path, input=[x], quantized="refuse")
+    path = os.path.join(harness.SAMPLES, "attributes.pt")
+    with pytest.warns(fxtrace.FxtraceWarning, match="counter.count is what it is in the file"):
+        program = fxtrace.convert(path, input=[torch.randn(2, 4)], state="freeze", drop_output=[1])
+    assert len(program.module()(torch.randn(2, 4))) == 2
+
+
 def test_convert_parts_and_programs(tmp_path):
     """Options of the command that are keywords by other names; and programs of torch that are written anew."""
     x, path = torch.randn(2, 4), os.path.join(harness.SAMPLES, "methods.pt")
