@@ -120,6 +120,12 @@ std::optional<bool> Body::is_trained(ValueId id) const {
   return state_.trained.contains(id.index);
 }
 
+bool Body::is_condition(const Node& node) const {
+  return is_condition_ && std::ranges::all_of(node.users, [&](NodeId user) {
+           return source_.graph.node(user).op == Opcode::kOutput;
+         });
+}
+
 void Body::refuse(const Node& node, std::string why, std::string help) {
   refused_.insert(node.id.index);
   state_.refusals.push_back({node.scope->module_path, node.target->empty() ? "the root" : *node.target,
@@ -423,8 +429,8 @@ void Body::call_operator(const LoweredCall& call) {
 
 ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
                                      const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
-                                     std::size_t carried) {
-  Body body(state_, source);
+                                     std::size_t carried, bool is_condition) {
+  Body body(state_, source, is_condition);
   std::size_t i = 0;
   for (const NodeId id : source.graph.order()) {
     const Node& node = source.graph.node(id);
@@ -507,8 +513,9 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find(name);
     if (source == nullptr) return refuse(node, "it has no graph " + name);
-    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried));
-    operation.subgraphs.back().graph.single_output = is_loop && i == graphs.front();
+    const bool is_condition = is_loop && i == graphs.front();
+    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried, is_condition));
+    operation.subgraphs.back().graph.single_output = is_condition;
   }
   if (state_.refusals.size() > refusals) {
     refused_.insert(node.id.index);

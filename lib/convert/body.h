@@ -55,7 +55,8 @@ struct LoweredCall {
 class Body {
  public:
   // All must outlive this.
-  Body(LoweringState& state, const ModuleGraph& source) : state_(state), source_(source) {}
+  Body(LoweringState& state, const ModuleGraph& source, bool is_condition = false)
+      : state_(state), source_(source), is_condition_(is_condition) {}
 
   ValueId add_value(std::string_view name, Meta meta);
   ValueId add_input(std::string_view name, Meta meta);
@@ -108,6 +109,8 @@ class Body {
   std::optional<bool> is_trained(ValueId id) const;
   // Returns the value in this graph of a tensor of the code; none within control flow.
   std::optional<ValueId> lift(const Constant& constant);
+  // Whether nothing takes the node's value but a loop, to which this graph says whether to go on.
+  bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
 
  private:
@@ -124,7 +127,7 @@ class Body {
                      std::vector<std::int64_t> path, Operation& operation);
   ProgramSubgraph lower_subgraph(const std::string& name, const ModuleGraph& source,
                                  const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
-                                 std::size_t carried);
+                                 std::size_t carried, bool is_condition);
   const Node* find_item(const Node& node, std::size_t index) const;
   std::string name_of_item(const Node& node, std::size_t index) const;
   Operation operation_of(const Node& node, std::string target) const;
@@ -132,6 +135,7 @@ class Body {
 
   LoweringState& state_;
   const ModuleGraph& source_;
+  bool is_condition_;  // of a loop
   ProgramGraph graph_;
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node

@@ -28,6 +28,12 @@
 namespace fxtrace {
 namespace {
 
+// "layers.0" -> "layers_0", as torch.export makes names of paths.
+std::string name_of_path(std::string path) {
+  std::ranges::replace(path, '.', '_');
+  return path;
+}
+
 class Lowering {
  public:
   Lowering(const GraphCollection& collection, const Program& model, const LoweringOptions& options)
@@ -90,7 +96,19 @@ class Lowering {
       if (!is_plain_path(name) || name.find_first_of(",;") != std::string::npos)
         refuse({}, name, "a program has no names with quotes, commas, semicolons or control characters");
     };
-    for (const ModuleRecord& module : collection_.modules) look(module.path);
+    for (const ModuleRecord& module : collection_.modules) {
+      const std::string& path = module.path;
+      look(path);
+      // torch.export takes what is behind an @ for the number of a call, and a bracket to lead to another.
+      const std::string_view name = QualifiedName(path).last();
+      if (name.find('@') != std::string_view::npos)
+        refuse({}, path, "a program has no modules with @ in their names");
+      const auto is_one_of = [](std::string_view set) {
+        return [set](char c) { return set.find(c) != std::string_view::npos; };
+      };
+      if (std::ranges::count_if(name, is_one_of("([")) != std::ranges::count_if(name, is_one_of(")]")))
+        refuse({}, path, "a program has no modules with single brackets in their names");
+    }
     for (const ParameterRecord& parameter : collection_.parameters) {
       const std::string name(QualifiedName(parameter.name).last());
       if (!is_plain_path(name)) look(parameter.name);

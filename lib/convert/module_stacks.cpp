@@ -16,11 +16,6 @@ std::string in_stack(std::string type) {
 
 }  // namespace
 
-std::string name_of_path(std::string path) {
-  std::ranges::replace(path, '.', '_');
-  return path;
-}
-
 ModuleStacks::ModuleStacks(const GraphCollection& collection, const ModuleGraph& graph)
     : root_type_(collection.model.type), order_(*graph.execution) {
   for (const ModuleRecord& module : collection.modules) types_.emplace(module.path, in_stack(module.type));
@@ -32,7 +27,7 @@ std::string ModuleStacks::entry(const std::string& path, std::size_t call) const
   const auto& calls = calls_.find(path)->second;
   const auto number = std::ranges::find(calls, call) - calls.begin();
   const auto type = types_.find(path);
-  std::string text = std::string(";") + kRootKey + "_" + name_of_path(path);
+  std::string text = std::string(";") + kRootKey + "_" + path;
   if (number > 0) text += "@" + std::to_string(number);
   return text + "," + path + "," + (type == types_.end() ? in_stack("") : type->second);
 }

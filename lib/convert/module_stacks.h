@@ -13,12 +13,10 @@
 
 namespace fxtrace {
 
-// "layers.0" -> "layers_0", as torch.export makes names of paths.
-std::string name_of_path(std::string path);
-
 // The stacks of one graph, each once.  A stack has the modules whose calls run, the outermost first, each
-// with the number of its call, as torch.export.unflatten() tells calls of one module apart by it:
-//   L__self__,,pkg.Net;L__self___first@1,first,pkg.Block
+// with the number of its call, as torch.export.unflatten() tells calls of one module apart by it, and modules
+// by what is before that:
+//   L__self__,,pkg.Net;L__self___layers.0@1,layers.0,pkg.Block
 class ModuleStacks {
  public:
   // `collection` and `graph`, its root's, must outlive this.

@@ -14,8 +14,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
   const auto refuse = [&](const std::string& what, std::string why) {
     refusals.push_back({.what = what, .why = std::move(why)});
   };
-  ProgramRecords records;
-  records.name = program.name();
+  ProgramRecords records;  // of the name that torch.export.load looks for
   records.json = program.archive().json(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
   if (example_inputs && program.archive().has(examples))

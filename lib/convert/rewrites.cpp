@@ -294,6 +294,17 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
                 "keep it a tensor of no dimension");
     return {};
   }
+  if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
+    // A loop asks a tensor of no dimension, which must be none that it is given.
+    Meta truth;
+    truth.type = "Tensor";
+    truth.dtype = "bool";
+    truth.shape = meta.shape;
+    tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, truth, call.node.name);
+    if (meta.shape && meta.shape->empty()) return tensor;
+    truth.shape.emplace();
+    return body.emit(call.node, "aten.reshape.default", {tensor, Operand::List{}}, {}, truth, call.node.name);
+  }
   if (wanted == ValueKind::kBool) {
     body.refuse(call.node, "whether a tensor holds decides here, and a program does not know its elements",
                 "torch.cond, or --concrete for what decides it");

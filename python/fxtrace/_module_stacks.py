@@ -78,7 +78,7 @@ class ModuleStacks:
         for each in calls[same:]:
             entered = self._entered[each.path]
             self._entered[each.path] += 1
-            key = "L__self___" + each.path.replace(".", "_") + (f"@{entered}" if entered else "")
+            key = "L__self___" + each.path + (f"@{entered}" if entered else "")
             self._running.append((each, key))
         stack = {"L__self__": ("", self._type(""))}
         stack.update((key, (each.path, self._type(each.path))) for each, key in self._running)

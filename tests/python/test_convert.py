@@ -359,3 +359,125 @@ def test_strides(program, tmp_path, name):
     with torch.no_grad():
         run.run(*run.inputs, *torch.utils._pytree.tree_leaves((args, kwargs)))
     assert run.seen > 3 and run.differ == []
+
+
+class Part(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = torch.nn.Linear(6, 6)
+
+    def forward(self, x):
+        return torch.tanh(self.lin(x))
+
+
+class Wide(Part):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(6)
+
+    def forward(self, x):
+        return self.norm(self.lin(x)) + x
+
+
+class Alike(torch.nn.Module):
+    """Paths that are one name where dots are no different from underscores."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList([Part(), Wide()])
+        self.layers_0, self.layers_1 = Wide(), Part()
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.layers_0(self.layers[0](self.layers_1(self.layers_0(x))))
+
+
+def convert(program, folder, model, *inputs, more=()):
+    """The program, or what was refused, and the model as it is loaded."""
+    path, file = str(folder / "model.pt"), str(folder / "model.pt2")
+    torch.jit.save(model, path)
+    options = [word for each in inputs for word in ("--input", convert_cases.spec(each))]
+    run = program.run("convert", path, "-o", file, *options, *more)
+    return (torch.export.load(file) if run.returncode == 0 else run.stderr.decode()), torch.jit.load(path)
+
+
+def test_paths_that_are_alike(program, tmp_path):
+    x = torch.rand(3, 6)
+    for model in (torch.jit.script(Alike().eval()), torch.jit.trace(Alike().eval(), x)):
+        made, loaded = convert(program, tmp_path, model, x)
+        unflattened = torch.export.unflatten(made)
+        with torch.no_grad():
+            assert torch.equal(unflattened(x), loaded(x))
+        assert isinstance(unflattened.get_submodule("layers.1.norm"), torch.nn.Module)
+
+
+@pytest.mark.parametrize("name, why", [("z@1", "no modules with @ in their names"), ("a(b", "no modules with single brackets")])
+def test_names_of_modules_that_a_program_cannot_have(program, tmp_path, name, why):
+    """torch.export itself makes a program of "z" and "z@1" that calls the wrong one."""
+    model = torch.nn.Sequential()
+    model.add_module(name, Part())
+    model.add_module("z", Part())
+    x = torch.rand(3, 6)
+    made, _ = convert(program, tmp_path, torch.jit.trace(model, x), x)
+    assert f"refused: {name}: a program has {why}" in made and made.count("refused: ") == 1
+    made, loaded = convert(program, tmp_path, torch.jit.trace(torch.nn.Sequential(Part(), Part()), x), x)
+    assert torch.equal(made.module()(x), loaded(x))
+
+
+def test_a_program_among_several(program, tmp_path):
+    """torch.export.load looks for the name "model"."""
+    path, file = os.path.join(harness.SAMPLES, "exported_several.pt2"), str(tmp_path / "one.pt2")
+    for name in ("encoder", "decoder"):
+        for more in ([], ["--pass", "functional"]):
+            assert program.run("convert", path, "-o", file, "--model", name, *more).returncode == 0
+            assert len(torch.export.load(file).graph.nodes) == len(load_pt2(path).exported_programs[name].graph.nodes)
+
+
+class Loop(torch.nn.Module):
+    def forward(self, x):
+        y, left = x * 2, x.abs().sum().reshape(1)
+        while bool(y.abs().max() > 0.5):
+            y = y * 0.5
+        while left > 1:
+            left = left - 1
+        more = (y < 1).sum()
+        while more:
+            more = more // 2
+        return y, left, more
+
+
+@pytest.mark.parametrize("sizes", ["3,4", "rows,4"])
+def test_loops_until_a_tensor_holds(program, tmp_path, sizes):
+    made, loaded = convert(program, tmp_path, torch.jit.script(Loop()), more=["--input", f"float32[{sizes}]"])
+    decomposed = made.run_decompositions().module()
+    for rows in (3,) if sizes == "3,4" else (1, 3, 5):
+        for scale in (0.1, 1, 100):
+            x = torch.randn(rows, 4) * scale
+            assert convert_cases.difference(loaded(x), made.module()(x)) == ""
+            assert convert_cases.difference(loaded(x), decomposed(x)) == ""
+
+
+class Overlapping(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        storage = torch.arange(12.0)
+        self.register_buffer("a", storage[:6])
+        self.register_buffer("b", storage[3:9])
+        self.register_buffer("c", storage[9:])
+
+    def forward(self, x):
+        self.c.add_(1)
+        self.a.add_(1)
+        return x + self.a * self.b + self.c.sum()
+
+
+def test_buffers_that_overlap(program, tmp_path):
+    """What is written to one is in the other, which no graph without writes can say."""
+    x = torch.rand(4, 6)
+    made, loaded = convert(program, tmp_path, torch.jit.script(Overlapping()), x)
+    module = made.module()
+    for _ in range(2):
+        assert torch.equal(module(x), loaded(x))
+    made, _ = convert(program, tmp_path, torch.jit.script(Overlapping()), x, more=["--dialect", "aten"])
+    assert isinstance(made, str) and made.count("refused: ") == 1 and "it writes to an argument, and no pass could remove that" in made

@@ -555,13 +555,13 @@ def test_stacks_count_calls():
     stacks = [list(node.meta["nn_module_stack"])[1:] for node in module.graph.nodes if node.op == "call_function"]
     assert [[key.removeprefix("L__self___") for key in stack] for stack in stacks] == [
         ["one"],
-        ["one", "shared", "shared_linear"],
+        ["one", "shared", "shared.linear"],
         ["one", "shared"],
         ["one"],
-        ["shared@1", "shared_linear@1"],
+        ["shared@1", "shared.linear@1"],
         ["shared@1"],
         ["one@1"],
-        ["one@1", "shared@2", "shared_linear@2"],
+        ["one@1", "shared@2", "shared.linear@2"],
         ["one@1", "shared@2"],
         ["one@1"],
         [],
@@ -571,3 +571,29 @@ def test_stacks_count_calls():
     torch.export.save(program, io.BytesIO())
     with torch.no_grad():
         assert torch.equal(torch.export.unflatten(program)(x), net(x))
+
+
+class Overlapping(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        storage = torch.arange(12.0)
+        self.register_buffer("a", storage[:6])
+        self.register_buffer("b", storage.view(6, 2)[1:4])
+        self.register_buffer("c", storage[9:])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.c.add_(1)
+        self.a.add_(1)
+        return x + self.a + self.b.sum() + self.c.sum()
+
+
+@pytest.mark.parametrize("passes", ["remove-inplace", "functional"])
+def test_writes_to_buffers_that_overlap_stay(passes):
+    """Those to one that shares no memory, of the same storage, go."""
+    model, x = torch.jit.script(Overlapping()), torch.rand(4, 6)
+    collection = fxtrace.trace(model, passes=passes, input=x)
+    module, loaded = collection.graph_module(), torch.jit.script(Overlapping())
+    for _ in range(2):
+        assert torch.equal(module(x), loaded(x))
+    written = [node.args[0].name for node in collection.root if str(node.target).endswith("_.Scalar") or str(node.target).endswith("_.Tensor")]
+    assert written == ["a"] and any("are views of one memory" in message.text for message in collection.messages)

@@ -10,6 +10,8 @@
 #include "operators/target.h"
 #include "passes/support/identity_call.h"
 #include "passes/support/memory.h"
+#include "shapes/scalar_type.h"
+#include "support/saturated.h"
 
 namespace fxtrace {
 namespace {
@@ -89,6 +91,45 @@ Semantics::Semantics(const GraphCollection& collection) {
   for (const ParameterRecord& parameter : collection.parameters) {
     parameters_.emplace(parameter.name, &parameter);
   }
+  find_overlaps(collection);
+}
+
+void Semantics::find_overlaps(const GraphCollection& collection) {
+  struct Piece {
+    std::string_view record;
+    std::int64_t begin, end;  // in bytes
+    const std::string* name;
+    auto operator<=>(const Piece&) const = default;
+  };
+  std::vector<Piece> pieces;
+  for (const ParameterRecord& parameter : collection.parameters) {
+    const auto type = find_scalar_type(std::string_view(parameter.dtype));
+    if (parameter.record.empty() || !type || std::ranges::find(parameter.shape, 0) != parameter.shape.end())
+      continue;
+    std::int64_t end = parameter.storage_offset;
+    for (std::size_t i = 0; i < std::min(parameter.shape.size(), parameter.stride.size()); ++i) {
+      std::int64_t steps = parameter.shape[i] - 1;
+      multiply_saturated(steps, parameter.stride[i]);
+      add_saturated(end, steps);
+    }
+    add_saturated(end, 1);
+    std::int64_t begin = parameter.storage_offset;
+    for (std::int64_t* place : {&begin, &end}) multiply_saturated(*place, item_size(*type));
+    pieces.push_back({parameter.record, begin, end, &parameter.name});
+  }
+  std::ranges::sort(pieces);
+  const Piece* first = nullptr;
+  std::int64_t end = 0;
+  for (const Piece& piece : pieces) {
+    if (first == nullptr || first->record != piece.record || piece.begin >= end) {
+      first = &piece;
+      end = piece.end;
+      continue;
+    }
+    end = std::max(end, piece.end);
+    memory_names_.emplace(*first->name, first->name);
+    memory_names_.emplace(*piece.name, first->name);
+  }
 }
 
 const OperatorInfo* Semantics::find_operator(const std::string& target) {
@@ -105,6 +146,12 @@ const OperatorInfo* Semantics::find_operator(const std::string& target) {
 const std::string& Semantics::first_name(const std::string& parameter) const {
   const auto found = parameters_.find(parameter);
   return found != parameters_.end() && found->second->alias_of ? *found->second->alias_of : parameter;
+}
+
+const std::string& Semantics::memory_name(const std::string& parameter) const {
+  const std::string& first = first_name(parameter);
+  const auto found = memory_names_.find(first);
+  return found == memory_names_.end() ? first : *found->second;
 }
 
 void Semantics::for_each_parameter(const std::string& module,

@@ -60,6 +60,9 @@ class Semantics {
   const OperatorInfo* find_operator(const std::string& target);
   // Returns the first name of a tied parameter, or the name itself.
   const std::string& first_name(const std::string& parameter) const;
+  // Returns the same name for parameters and buffers that are one piece of memory: tied ones, and views of
+  // one storage that overlap.  A collection from JSON tells the first only.
+  const std::string& memory_name(const std::string& parameter) const;
   // Calls f(first name) for each parameter and buffer of the module and its submodules.
   void for_each_parameter(const std::string& module, const std::function<void(const std::string&)>& f) const;
   // Drops cached effects of subgraphs; to be called after a subgraph was changed.
@@ -78,9 +81,11 @@ class Semantics {
   void add_leaf(const Node& node, Effects& effects) const;
   const SubgraphEffects& subgraph_effects(const ModuleGraph& graph);
   const Argument* find_attribute(const std::string& module, std::string_view name) const;
+  void find_overlaps(const GraphCollection& collection);
 
   std::unordered_map<std::string_view, const ModuleRecord*> modules_;
   std::map<std::string_view, const ParameterRecord*> parameters_;
+  std::unordered_map<std::string_view, const std::string*> memory_names_;  // of those that overlap others
   std::unordered_map<std::string, std::unique_ptr<OperatorInfo>> operators_;
   std::unordered_map<const ModuleGraph*, SubgraphEffects> subgraphs_;
 };

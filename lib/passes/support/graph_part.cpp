@@ -287,7 +287,7 @@ std::vector<std::size_t> GraphPart::aliases() const {
     if (members_[i]) continue;
     const Node& node = this->node(i);
     if (node.op == Opcode::kGetAttr) {
-      const auto [first, is_new] = attributes.emplace(semantics_.first_name(*node.target), i);
+      const auto [first, is_new] = attributes.emplace(semantics_.memory_name(*node.target), i);
       if (!is_new) unite(first->second, i);
     }
     for (const NodeId shared : effects_[i].shared) unite(i, position(shared));

@@ -44,7 +44,7 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
   };
   std::vector<Write> writes;
   std::vector<NodeId> inputs, given_back;
-  std::map<std::string, NodeId, std::less<>> attributes;  // by the first of their names
+  std::map<std::string, NodeId, std::less<>> attributes;  // by memory_name()
   for (std::uint32_t position = 0; position < order.size(); ++position) {
     const NodeId id = order[position];
     const Node& node = graph.graph.node(id);
@@ -53,7 +53,7 @@ Memory::Memory(const ModuleGraph& graph, Semantics& semantics) {
     if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr) inputs.push_back(id);
     if (node.op == Opcode::kOutput) for_each_input(node, [&](NodeId value) { given_back.push_back(value); });
     if (node.op == Opcode::kGetAttr) {
-      const auto [first, is_new] = attributes.emplace(semantics.first_name(node.target), id);
+      const auto [first, is_new] = attributes.emplace(semantics.memory_name(node.target), id);
       if (!is_new) unite(first->second, id);
       continue;
     }

@@ -114,14 +114,18 @@ void Tensors::read(NodeId id) {
     } else {
       same(id, first->second);
     }
+    const auto [shared, is_alone] = memories_.emplace(semantics_.memory_name(node.target), first->first);
+    if (!is_alone && shared->second != first->first)
+      refuse(id, shared->second + " and " + first->first + " are views of one memory");
     return;
   }
   const Effects effects = semantics_.effects(graph_, node);
   if (node.op == Opcode::kCallModule && !attributes_.empty()) {
     semantics_.for_each_parameter(called_module(node), [&](const std::string& name) {
-      const auto attribute = attributes_.find(name);
-      if (attribute != attributes_.end()) {
-        refuse(attribute->second, "the leaf " + node.name + " uses the parameter or buffer " + name + " too");
+      const auto shared = memories_.find(semantics_.memory_name(name));
+      if (shared != memories_.end()) {
+        refuse(attributes_.at(shared->second),
+               "the leaf " + node.name + " uses the parameter or buffer " + name + " too");
       }
     });
   }

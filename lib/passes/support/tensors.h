@@ -122,8 +122,10 @@ class Tensors {
   struct Writer {
     NodeId node, value;
   };
-  std::vector<Writer> writers_;                           // all nodes that write, of any kind
-  std::unordered_map<std::string, NodeId> attributes_;    // get_attr nodes, by first name
+  std::vector<Writer> writers_;                         // all nodes that write, of any kind
+  std::unordered_map<std::string, NodeId> attributes_;  // get_attr nodes, by first name
+  std::unordered_map<std::string, std::string>
+      memories_;  // of these, that name of the first, by memory_name()
   std::unordered_map<std::size_t, std::string> refused_;  // by region: the reason for which it is excluded
   std::vector<bool> left_;                                // by region: it is excluded
   std::vector<Obstacle> obstacles_;
