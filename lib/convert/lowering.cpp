@@ -476,7 +476,7 @@ class Lowering {
           packed->tensors[0].tensor.dtype == "quint4x2" &&
           tensor.shape == packed->tensors[0].tensor.shape) {  // two elements in a byte
         tensor.shape[1] /= 2;
-        tensor.stride = contiguous(tensor.shape);
+        tensor.stride = contiguous_strides(tensor.shape);
         tensor.storage_offset /= 2;
       }
       if (owner.empty()) return lift(tensor, "packed");
@@ -546,7 +546,7 @@ class Lowering {
                          constant.record,
                          {}};
     if (constant.record.empty()) {
-      tensor.stride = contiguous(constant.shape);
+      tensor.stride = contiguous_strides(constant.shape);
       tensor.storage_offset = 0;
       if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
     }
