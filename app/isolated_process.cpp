@@ -100,11 +100,11 @@ void limit_output(std::uint64_t bytes) {
   std::signal(SIGXFSZ, SIG_DFL);  // the signal says why
 }
 
-void set_limits(const IsolationArguments& arguments) {
+void set_limits(const IsolationArguments& arguments, std::uint64_t copied) {
   // What is written to and belongs to nobody else; addresses alone cost nothing.
   if (kLimitsMemory && arguments.memory() != 0) set_limit(RLIMIT_DATA, arguments.memory());
   if (arguments.seconds() != 0) set_limit(RLIMIT_CPU, arguments.seconds(), 1);  // the signal says why
-  if (arguments.memory() != 0) limit_output(arguments.memory());
+  if (arguments.memory() != 0) limit_output(arguments.memory() + copied);
   set_limit(RLIMIT_CORE, 0);
 }
 
@@ -170,7 +170,7 @@ class Inside : public Isolated {
   Descriptor stderr_;  // as it was, while they are held back
 };
 
-Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
+Error ended_by(int signal, const IsolationArguments& arguments, std::uint64_t copied, Stage stage) {
   if (signal == SIGXCPU) {
     if (const auto outer = own_limit(RLIMIT_CPU); outer < arguments.seconds() || arguments.seconds() == 0) {
       return input_error(
@@ -181,7 +181,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, Stage stage) {
                        {"--max-time SECONDS allows more"});
   }
   if (signal == SIGXFSZ && arguments.memory() != 0) {
-    return input_error("its output is larger than " + memory_text(arguments.memory()),
+    return input_error("its output is larger than " + memory_text(arguments.memory() + copied),
                        {"--max-memory MB allows more"});
   }
   const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
@@ -237,7 +237,7 @@ int IsolatedProcess::run(std::vector<int> open, const Work& work, const std::fun
   if (::getppid() != parent_) std::raise(SIGKILL);
   ::setenv("TZ", "UTC0", 1);  // whoever asks for the time of day, as the log does, needs no file then
   close_others(std::move(open));
-  set_limits(arguments_);
+  set_limits(arguments_, copied_);
   is_out_of_memory_here = &report_->is_out_of_memory;
   std::set_new_handler(end_out_of_memory);
   Inside inside(report_->stage, report_->file, console_);
@@ -253,7 +253,7 @@ std::size_t IsolatedProcess::file() const { return report_->file; }
 
 std::optional<Error> IsolatedProcess::failure(int status) const {
   if (report_->is_out_of_memory) return out_of_memory(arguments_);
-  if (WIFSIGNALED(status)) return ended_by(WTERMSIG(status), arguments_, report_->stage);
+  if (WIFSIGNALED(status)) return ended_by(WTERMSIG(status), arguments_, copied_, report_->stage);
   // glibc's loader ends the process where it has no memory for what it wants to say.
   constexpr int kLoaderGaveUp = 127;
   if (WEXITSTATUS(status) == kLoaderGaveUp && report_->stage == Stage::kLoadLibTorch)

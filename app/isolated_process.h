@@ -36,6 +36,8 @@ class IsolatedProcess {
   IsolatedProcess(const IsolatedProcess&) = delete;
   IsolatedProcess& operator=(const IsolatedProcess&) = delete;
 
+  // Lets what is written be larger than memory by the size of what is read, as copied weights are.
+  void allow_copies_of(std::uint64_t bytes) { copied_ = bytes; }
   // Forks.  Returns true in the child, which then calls run().  Throws Error(kInput).
   bool start();
   // In the child: takes away its rights, except to `open` descriptors and stderr, and calls work().
@@ -57,7 +59,8 @@ class IsolatedProcess {
 
   const IsolationArguments& arguments_;
   Console& console_;
-  Report* report_;  // memory that both processes have
+  Report* report_;            // memory that both processes have
+  std::uint64_t copied_ = 0;  // bytes
   pid_t parent_ = -1, id_ = -1;
 };
 

@@ -38,7 +38,7 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
   std::vector<const InputFile*> files{&input};
   files.insert(files.end(), others.begin(), others.end());
   for (const InputFile* file : others) output.check_not(*file);
-  const int product = output.prepare();
+  const std::vector<int> products = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
     return run_with([&] { return work(here); },
@@ -48,10 +48,15 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
   }
   Messages messages(console.colour());
   IsolatedProcess process(arguments, console);
+  std::vector<int> kept = products;
+  std::uint64_t bytes = 0;
+  for (const InputFile* file : files) {
+    kept.push_back(file->file().descriptor());
+    bytes += file->file().size();
+  }
+  process.allow_copies_of(bytes);
   if (process.start()) {
     messages.become_stderr();
-    std::vector<int> kept{product};
-    for (const InputFile* file : files) kept.push_back(file->file().descriptor());
     return process.run(std::move(kept), work, [&] { return output.is_written(); });
   }
   messages.begin();

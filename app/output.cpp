@@ -34,8 +34,8 @@ std::uint64_t most_output(std::uint64_t file_size) {
 constexpr int kMaxLinks = 40;  // as Linux has it
 constexpr mode_t kPermissions = 0777;
 
-// The path of the temporary file that exists now, for a signal handler; null when there is none.
-std::atomic<const char*> unfinished = nullptr;
+// The paths of the temporary files that exist now, for a signal handler; null where there is none.
+std::array<std::atomic<const char*>, 2> unfinished{};
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 mode_t mode_of_new_files() {
@@ -84,7 +84,7 @@ class Output::Aside {
   ~Aside() {
     if (owner_ != ::getpid()) return;
     if (!path_.empty()) ::unlink(path_.c_str());
-    unfinished = nullptr;
+    set_path("");
   }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
@@ -117,9 +117,11 @@ class Output::Aside {
 
   // For the handler of signals too.
   void set_path(std::string path) {
-    unfinished = nullptr;
+    const char* known = path_.empty() ? nullptr : path_.c_str();
+    auto& place = *std::ranges::find_if(unfinished, [&](const auto& each) { return each == known; });
+    place = nullptr;
     path_ = std::move(path);
-    if (!path_.empty()) unfinished = path_.c_str();
+    if (!path_.empty()) place = path_.c_str();
   }
 
   pid_t owner_ = ::getpid();
@@ -129,7 +131,9 @@ class Output::Aside {
 };
 
 void remove_unfinished_output() noexcept {
-  if (const char* path = unfinished) ::unlink(path);
+  for (const auto& each : unfinished) {
+    if (const char* path = each) ::unlink(path);
+  }
 }
 
 void write_stdout(Console& console, const WriteFunction& write) {
@@ -197,6 +201,7 @@ void Output::resolve() {
 }
 
 void Output::check_not(const InputFile& model) const {
+  if (beside_) beside_->check_not(model);
   if (model.identity()) check_not(*model.identity(), model.display());
 }
 
@@ -220,13 +225,15 @@ std::unique_ptr<Output::Aside> Output::make_aside() const {
   return kind_ == Kind::kFile ? std::make_unique<Aside>(target_) : std::make_unique<Aside>();
 }
 
-int Output::prepare() {
+std::vector<int> Output::prepare() {
   try {
     aside_ = filter_ ? std::make_unique<Aside>() : make_aside();
   } catch (const std::system_error& error) {
     throw cannot_write(error.code().value());
   }
-  return aside_->descriptor();
+  std::vector<int> descriptors = beside_ ? beside_->prepare() : std::vector<int>();
+  descriptors.push_back(aside_->descriptor());
+  return descriptors;
 }
 
 void Output::write(const WriteFunction& write) {
@@ -251,6 +258,7 @@ void Output::examine(const std::function<void(const ModelFile&)>& look) {
 }
 
 void Output::commit() {
+  if (beside_) beside_->commit();
   if (filter_) {
     try {
       auto filtered = make_aside();

@@ -6,6 +6,8 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -40,8 +42,12 @@ class Output {
   // Sets a filter between the product and FILE; commit() runs it, in this process.
   void set_filter(Filter filter) { filter_ = std::move(filter); }
 
-  // Creates the temporary place and returns its descriptor.  Throws Error(kInput).
-  int prepare();
+  // A second product, which commit() moves to its FILE right before this one.  The same holds for it.
+  void add_beside(std::unique_ptr<Output> other) { beside_ = std::move(other); }
+  Output* beside() const { return beside_.get(); }
+
+  // Creates the temporary places and returns their descriptors.  Throws Error(kInput).
+  std::vector<int> prepare();
   // Calls write(stream), once, to write to the temporary place.  Throws Error(kInput) when that fails, and
   // for more than 64 MB for each 10 KB of the model, of which a smaller one counts as one.
   void write(const WriteFunction& write);
@@ -73,6 +79,7 @@ class Output {
   int descriptor_ = -1;  // for stdout and descriptors
   Filter filter_;
   std::unique_ptr<Aside> aside_;
+  std::unique_ptr<Output> beside_;
   bool is_written_ = false;
 };
 

@@ -26,6 +26,7 @@
 #include "convert/lowering.h"
 #include "convert/program_archive.h"
 #include "convert/program_copy.h"
+#include "convert/weight_file.h"
 #include "exported/exported_program.h"
 #include "exported/program_verifier.h"
 #include "fxtrace/pipeline.h"
@@ -36,6 +37,8 @@
 namespace fxtrace::cli {
 namespace {
 
+constexpr std::string_view kExtension = ".pt2";
+
 struct ConvertArguments : ModelArguments {
   std::string model;
   std::optional<std::string> output;
@@ -45,7 +48,7 @@ struct ConvertArguments : ModelArguments {
   std::string sample_inputs = "zeros", grad = "off", dialect = "training", quantized = "decomposed",
               state = "refuse";
   std::vector<std::size_t> dropped_outputs;
-  bool no_weights = false, dry_run = false;
+  bool no_weights = false, external_weights = false, dry_run = false;
 
   void check() const {  // throws Error(kUsage)
     if (!output && !dry_run)
@@ -53,10 +56,15 @@ struct ConvertArguments : ModelArguments {
     if (part.module && !(part.from.empty() && part.to.empty()))
       throw usage_error("a module and --from, --to name different parts");
     if (part.call && !part.module) throw usage_error("--call is of a module: --module PATH --call N");
+    if (external_weights && no_weights) throw usage_error("--external-weights and --no-weights differ");
+    if (external_weights && output && !output->ends_with(kExtension))
+      throw usage_error(
+          "--external-weights writes a second file beside that of -o, whose name has to end in .pt2");
     if (has_part() && methods.size() > 1) throw usage_error("a part is of one method");
   }
   bool has_part() const { return part.module || !part.from.empty() || !part.to.empty(); }
   bool is_functional() const { return dialect == "aten"; }
+  bool is_without_weights() const { return no_weights || external_weights; }
   bool example_inputs() const { return sample_inputs == "zeros"; }
 };
 
@@ -165,6 +173,8 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   options.dropped_outputs.insert(arguments.dropped_outputs.begin(), arguments.dropped_outputs.end());
   options.quantized = arguments.quantized == "decomposed";
   options.method = config.options.method;
+  options.schemas = config.options.op_schemas;
+  std::ranges::copy(config.options.registered.schemas, std::back_inserter(options.schemas));
   if (const auto* program = dynamic_cast<const ExportedProgram*>(traced.program.get())) {
     for (const auto& [name, range] : program->dimensions().ranges())
       options.dimensions.push_back({name, range.low, range.high});
@@ -223,14 +233,23 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       model = traced.program.get();
     }
   }
+  const WeightFile weights(conversion.programs);
+  if (arguments.external_weights)
+    conversion.refusals.insert(conversion.refusals.end(), weights.refusals().begin(),
+                               weights.refusals().end());
   if (!conversion.refusals.empty()) {
     report(conversion.refusals, input, console);
     return kModuleFailed;
   }
   if (output == nullptr) return kDone;
+  // The program last: without it nothing is committed.
+  if (Output* beside = output->beside()) {
+    beside->write(
+        [&](std::ostream& out) { with_input(input, [&] { weights.write(*model, input.file(), out); }); });
+  }
   output->write([&](std::ostream& out) {
     with_input(input, [&] {
-      write_program_archive(conversion.programs, *model, input.file(), !arguments.no_weights, out);
+      write_program_archive(conversion.programs, *model, input.file(), !arguments.is_without_weights(), out);
     });
   });
   output->examine(verify_written);
@@ -242,6 +261,10 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
                const ConvertArguments& arguments, Config& config, const InputFile& input, Console& console) {
   Output output(file, input, console);
   output.allow_any_size();  // as large as the weights
+  if (arguments.external_weights && !arguments.dry_run) {
+    const std::string stem = file.substr(0, file.size() - kExtension.size());
+    output.add_beside(std::make_unique<Output>(stem + ".safetensors", input, console));
+  }
   return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
     return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
                    console);
@@ -309,6 +332,10 @@ Command make_convert_command(CLI::App& app) {
             "leave out a result of the method, counted from 0; repeatable")
       ->allow_extra_args(false);
   app.add_flag("--no-weights", arguments->no_weights, "without weights: all parameters and buffers are zero")
+      ->group(group);
+  app.add_flag(
+         "--external-weights", arguments->external_weights,
+         "the weights in a file of safetensors beside FILE, model.safetensors of model.pt2, and zeros in FILE")
       ->group(group);
   add_value(app, group, "--hint", arguments->hints, "NAME=N",
             "an example of a dimension, for compilers. Default: a power of 2 with which no size is 0 or 1")

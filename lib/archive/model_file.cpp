@@ -104,6 +104,20 @@ std::string ModelFile::read_at(std::uint64_t offset, std::size_t size) const {
   return bytes;
 }
 
+void ModelFile::for_each_piece(std::uint64_t offset, std::uint64_t size,
+                               const std::function<void(std::string_view)>& f) const {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  std::string piece(std::min(kPiece, size), '\0');
+  while (size > 0) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), size));
+    if (read_at(offset, wanted, piece.data()) != wanted)
+      throw input_error("the file ends where a record of it should go on").at(path_);
+    f(std::string_view(piece).substr(0, wanted));
+    offset += wanted;
+    size -= wanted;
+  }
+}
+
 bool ModelFile::has_changed() const {
   struct stat status{};
   if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);

@@ -4,8 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "support/descriptor.h"
 
@@ -27,6 +29,10 @@ class ModelFile {
   std::string read_at(std::uint64_t offset, std::size_t size) const;
   // Does the same into `to`; returns the number of bytes.
   std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const;
+  // Calls f(bytes) for `size` bytes from `offset` on, in pieces.  Throws Error(kInput, at the path) where the
+  // file ends before.
+  void for_each_piece(std::uint64_t offset, std::uint64_t size,
+                      const std::function<void(std::string_view)>& f) const;
   // Returns whether someone has written to the file since it was opened.
   bool has_changed() const;
   // Returns the whole content.  Throws Error(kInput, at the path).

@@ -1,12 +1,9 @@
 #include "archive/zip_writer.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
+#include <string_view>
 
 #include <zlib.h>
-
-#include "support/error.h"
 
 namespace fxtrace {
 namespace {
@@ -16,7 +13,6 @@ constexpr std::uint64_t kMost16 = 0xFFFF;
 constexpr std::uint64_t kVersion = 20, kVersionOfZip64 = 45;  // that a reader has to have
 constexpr std::uint64_t kIsUtf8 = 0x800;
 constexpr std::uint64_t kFirstDay = 0x21;  // 1 January 1980, as there is no earlier one
-constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 // Integers of a header, the lowest byte first.
 class Fields {
@@ -38,19 +34,6 @@ class Fields {
 std::uint32_t crc_of(std::string_view bytes, std::uint32_t crc = 0) {
   return static_cast<std::uint32_t>(
       crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));  // NOLINT: zlib's type
-}
-
-void for_each_piece(const ModelFile& file, std::uint64_t offset, std::uint64_t size,
-                    const std::function<void(std::string_view)>& f) {
-  std::string piece(std::min<std::uint64_t>(kPiece, size), '\0');
-  while (size > 0) {
-    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), size));
-    if (file.read_at(offset, wanted, piece.data()) != wanted)
-      throw input_error("the file ends where a record of it should go on").at(file.path());
-    f(std::string_view(piece).substr(0, wanted));
-    offset += wanted;
-    size -= wanted;
-  }
 }
 
 }  // namespace
@@ -86,10 +69,10 @@ void ZipWriter::add(const std::string& name, const ModelFile& file, std::uint64_
                     std::optional<std::uint32_t> crc) {
   if (!crc) {
     crc = 0;
-    for_each_piece(file, offset, size, [&](std::string_view piece) { crc = crc_of(piece, *crc); });
+    file.for_each_piece(offset, size, [&](std::string_view piece) { crc = crc_of(piece, *crc); });
   }
   begin(name, size, *crc);
-  for_each_piece(file, offset, size, [&](std::string_view piece) { write(piece); });
+  file.for_each_piece(offset, size, [&](std::string_view piece) { write(piece); });
 }
 
 void ZipWriter::finish() {

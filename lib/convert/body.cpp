@@ -368,7 +368,7 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
       if (!own.shape || !own.dtype) {
         refuse(node, "the shape of its result is not known",
                operation.target.find_operator() == nullptr
-                   ? "--op-schema or --op-library for an operator that torch does not have"
+                   ? "of operators that torch does not have, only exported programs tell the shapes"
                    : "--input for all tensors among the inputs");
         return false;
       }
@@ -415,6 +415,9 @@ void Body::call_operator(const LoweredCall& call) {
   operation.args = call.args;
   operation.kwargs = call.kwargs;
   const Operator* op = operation.target.find_operator();
+  if (const auto declared = state_.declared.find(*node.target);
+      op == nullptr && declared != state_.declared.end())
+    add_schema(*node.target, declared->second);
   const auto own = state_.program.schemas.find(*node.target);
   if (op == nullptr && own == state_.program.schemas.end())
     return refuse(node, "its schema is not known", "--op-schema '...'");

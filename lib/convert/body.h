@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,9 +37,10 @@ struct LoweringState {
   std::function<ValueId(const Constant&)> lift;
   // The only element of a tensor that the file has; nothing for others.
   std::function<std::optional<Argument>(const Node&)> element_of;
-  bool quantized = true;                           // whether tensors may be quantized
-  std::unordered_set<std::uint32_t> trained = {};  // values of the root's graph that need a gradient
-  std::size_t unknown = 0;                         // integers that depend on data so far
+  bool quantized = true;                             // whether tensors may be quantized
+  std::map<std::string, std::string> declared = {};  // schemas without their name, by target
+  std::unordered_set<std::uint32_t> trained = {};    // values of the root's graph that need a gradient
+  std::size_t unknown = 0;                           // integers that depend on data so far
 };
 
 // A call with what stands for its arguments.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "convert/body.h"
+#include "convert/element_bytes.h"
 #include "convert/module_stacks.h"
 #include "convert/quantized_calls.h"
 #include "convert/tree_text.h"
@@ -34,6 +35,12 @@ std::string name_of_path(std::string path) {
   return path;
 }
 
+// "my::op" -> "my.op.default"
+std::string target_of(std::string name) {
+  if (const std::size_t colons = name.find("::"); colons != std::string::npos) name.replace(colons, 2, ".");
+  return name.find('.', name.find('.') + 1) == std::string::npos ? name + ".default" : name;
+}
+
 class Lowering {
  public:
   Lowering(const GraphCollection& collection, const Program& model, const LoweringOptions& options)
@@ -49,7 +56,13 @@ class Lowering {
                [this](const Constant& constant) { return lift(constant); },
                [this](const Node& node) { return element_of(node); },
                options.quantized},
-        body_(state_, source_) {}
+        body_(state_, source_) {
+    for (const std::string& schema : options.schemas) {
+      const std::size_t open = schema.find('(');
+      if (open != std::string::npos)
+        state_.declared.emplace(target_of(schema.substr(0, open)), schema.substr(open));
+    }
+  }
 
   Lowered run() {
     refuse_failures();
@@ -534,7 +547,7 @@ class Lowering {
     return value;
   }
 
-  static WrittenTensor written(const std::string& name, const Constant& constant) {
+  WrittenTensor written(const std::string& name, const Constant& constant) {
     WrittenTensor tensor{name,
                          false,
                          false,
@@ -548,7 +561,10 @@ class Lowering {
     if (constant.record.empty()) {
       tensor.stride = contiguous_strides(constant.shape);
       tensor.storage_offset = 0;
-      if (constant.data) tensor.content = bytes_of(*constant.data, constant.dtype);
+      const auto bytes = constant.data ? element_bytes(*constant.data, constant.dtype) : std::nullopt;
+      tensor.content = bytes.value_or("");
+      if (!bytes && !is_empty(constant.shape))
+        refuse({}, name, "the file does not have its elements as plain tensors of " + constant.dtype);
     }
     return tensor;
   }
@@ -633,8 +649,6 @@ class Lowering {
     constants_.push_back({std::move(entry), value, std::nullopt});
     return value;
   }
-
-  static std::string bytes_of(const std::vector<Argument>& data, const std::string& dtype);
 
   void finish_inputs() {
     ProgramGraph& graph = result_.program.graph;
@@ -828,9 +842,11 @@ class Lowering {
     }
   }
 
-  // The schemas are those of operators that torch itself does not have.
   void note_quantized() {
-    if (result_.program.schemas.empty()) return;
+    const auto is_quantized = [](const auto& schema) {
+      return schema.first.starts_with("quantized_decomposed.");
+    };
+    if (std::ranges::none_of(result_.program.schemas, is_quantized)) return;
     result_.notes.emplace_back(
         "quantized tensors are their integers, and results those of torch.jit.load within one step of their "
         "scale; its operators are there after import torch.ao.quantization.fx._decomposed, which has to come "
@@ -1041,35 +1057,6 @@ class Lowering {
   std::unordered_map<std::string, Operand> packed_;      // by name of what is packed
   std::unordered_map<std::string, std::string> owners_;  // of buffers that were packed
 };
-
-template <class T>
-void append(std::string& bytes, T value) {
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);  // NOLINT: its bytes
-}
-
-std::string Lowering::bytes_of(const std::vector<Argument>& data, const std::string& dtype) {
-  std::string bytes;
-  for (const Argument& element : data) {
-    double real = 0;
-    std::int64_t whole = 0;
-    if (const auto* flag = element.get_if<bool>()) real = static_cast<double>(whole = *flag ? 1 : 0);
-    if (const auto* number = element.get_if<std::int64_t>()) real = static_cast<double>(whole = *number);
-    if (const auto* number = element.get_if<double>()) whole = static_cast<std::int64_t>(real = *number);
-    if (dtype == "float32")
-      append(bytes, static_cast<float>(real));
-    else if (dtype == "float64")
-      append(bytes, real);
-    else if (dtype == "int64" || dtype == "uint64")
-      append(bytes, whole);
-    else if (dtype == "int32" || dtype == "uint32")
-      append(bytes, static_cast<std::int32_t>(whole));
-    else if (dtype == "int16" || dtype == "uint16")
-      append(bytes, static_cast<std::int16_t>(whole));
-    else
-      append(bytes, static_cast<std::int8_t>(whole));
-  }
-  return bytes;
-}
 
 }  // namespace
 

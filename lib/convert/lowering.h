@@ -37,6 +37,7 @@ struct LoweringOptions {
   bool freeze_state = false;                     // attributes that the run changes are as in the file
   std::set<std::size_t> dropped_outputs = {};    // results of the method that are left out
   bool quantized = true;                         // quantized tensors become their integers
+  std::vector<std::string> schemas = {};  // of operators that torch does not have: "my::op(int n) -> int"
 };
 
 struct Lowered {

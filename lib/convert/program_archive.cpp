@@ -26,14 +26,18 @@ std::string text_of(F&& write) {
 // Bytes that are in no file yet.
 RecordBytes made(std::string content) { return {{}, content.size(), {}, std::move(content)}; }
 
-// Strides of tensors that have no bytes, as torch makes zeros.
-std::vector<WrittenTensor> without_bytes(std::vector<WrittenTensor> tensors) {
-  for (WrittenTensor& tensor : tensors) {
-    tensor.stride = contiguous_strides(tensor.shape);
+// Tensors without bytes, for which torch makes zeros, one for each element.  Tied ones share a record.
+std::vector<WrittenTensor> without_bytes(const std::vector<WrittenTensor>& tensors) {
+  std::vector<WrittenTensor> result = tensors;
+  std::map<decltype(tensors.front().place()), std::string> tied;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    WrittenTensor& tensor = result[i];
+    if (tensor.span() != tensor.count()) tensor.stride = contiguous_strides(tensor.shape);
     tensor.storage_offset = 0;
-    tensor.record.clear();
+    tensor.content.clear();
+    if (!tensor.record.empty()) tensor.record = tied.emplace(tensors[i].place(), tensor.name).first->second;
   }
-  return tensors;
+  return result;
 }
 
 class Archive {
@@ -41,8 +45,9 @@ class Archive {
   Archive(ZipWriter& zip, const Program& model, const ModelFile& file)
       : zip_(zip), model_(model), file_(file) {}
 
-  // Writes the places of the tensors, then their storages, each once.  A record is read as one dtype.
-  void add_tensors(const std::vector<WrittenTensor>& tensors, const std::string& folder,
+  // Writes the places of the tensors, then their storages, each once, empty where `bytes` is false.  A record
+  // is read as one dtype.
+  void add_tensors(const std::vector<WrittenTensor>& tensors, bool bytes, const std::string& folder,
                    const std::string& name, const std::string& config) {
     std::vector<std::pair<std::string, const WrittenTensor*>> storages;
     const auto path_of = [&](const WrittenTensor& tensor) {
@@ -57,7 +62,7 @@ class Archive {
     zip_.add(kFolder + folder + config,
              text_of([&](std::ostream& out) { write_tensor_places(tensors, path_of, out); }));
     for (const auto& [path, tensor] : storages) {
-      const bool is_stored = !tensor->record.empty();
+      const bool is_stored = bytes && !tensor->record.empty();
       add(kFolder + folder + path, is_stored ? model_.record_bytes(tensor->record) : made(tensor->content));
     }
     written_ += storages.size();
@@ -100,9 +105,10 @@ void write_program_archive(const std::vector<ProgramRecords>& programs, const Pr
   for (const ProgramRecords& program : programs) {
     const std::string& name = program.name;
     zip.add(root + "models/" + name + ".json", program.json);
-    archive.add_tensors(weights ? program.weights : without_bytes(program.weights), "data/weights/",
+    archive.add_tensors(weights ? program.weights : without_bytes(program.weights), weights, "data/weights/",
                         "weight_", name + "_weights_config.json");
-    archive.add_tensors(program.constants, "data/constants/", "tensor_", name + "_constants_config.json");
+    archive.add_tensors(program.constants, true, "data/constants/", "tensor_",
+                        name + "_constants_config.json");
     // torch reads the record of every program; one without bytes says that there are none.
     archive.add(root + "data/sample_inputs/" + name + ".pt", program.example_inputs.value_or(made("")));
   }

@@ -2,13 +2,13 @@
 // into a .pt2.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "archive/zip_archive.h"
@@ -21,15 +21,7 @@
 namespace fxtrace {
 
 // The strides of a tensor that lies row by row.
-inline std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size());
-  std::int64_t row = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = row;
-    row *= std::max<std::int64_t>(shape[i], 1);
-  }
-  return strides;
-}
+std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
 
 // A tensor of the model, and its bytes.
 struct WrittenTensor {
@@ -40,6 +32,11 @@ struct WrittenTensor {
   std::int64_t storage_offset = 0;
   std::string record;   // of the model's file; tensors with equal ones share a storage.  Empty: `content`
   std::string content;  // the bytes of its storage
+
+  std::int64_t count() const;  // elements
+  std::int64_t span() const;   // elements in memory from the first to the last
+  // Where it lies; of tied weights the same.  Only where there is a record.
+  auto place() const { return std::tie(record, dtype, storage_offset, shape, stride); }
 };
 
 // A symbol of sizes, by the name that the trace has for it.

@@ -34,6 +34,12 @@ std::optional<std::int64_t> extent(const StoredTensor& tensor) {
   return bytes;
 }
 
+// Who loads the file makes what has no bytes there.
+std::optional<std::string> problem_of_loading(const std::string& name, const StoredTensor& tensor,
+                                              std::uint64_t size) {
+  return problem_of_size(name, tensor, size == 0 ? kMaxMade : size);
+}
+
 }  // namespace
 
 std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
@@ -44,7 +50,7 @@ std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
     for (const auto& [name, tensor] : archive.tensors(model)) {
       if (tensor.packed) continue;  // as storages of another archive, which its own sizes bound
       const auto problem = zip.contains(tensor.record)
-                               ? problem_of_size(name, tensor, zip.size(tensor.record))
+                               ? problem_of_loading(name, tensor, zip.size(tensor.record))
                                : std::optional("the archive has no such record, which holds tensor '" +
                                                cut(name, kMaxName) + "'");
       if (problem) findings.push_back({SecurityKind::kSize, tensor.record, name, *problem});
@@ -59,7 +65,7 @@ std::optional<std::string> problem_of_size(const std::string& name, const Stored
   const auto bytes = extent(tensor);
   if (!bytes) return shown + " has no size that a tensor can have";
   // A record without a byte is what torch.export writes of a tensor that had no storage: it is made anew.
-  if (static_cast<std::uint64_t>(*bytes) <= (size > 0 ? size : kMaxMade)) return std::nullopt;
+  if (size == 0 || static_cast<std::uint64_t>(*bytes) <= size) return std::nullopt;
   return shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
          " that are there";
 }

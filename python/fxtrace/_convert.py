@@ -43,6 +43,7 @@ def convert(
     state: Literal["refuse", "freeze"] = "refuse",
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
+    external_weights: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram: ...
 
@@ -65,6 +66,7 @@ def convert(
     state: Literal["refuse", "freeze"] = "refuse",
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
+    external_weights: bool = False,
     **options: Any,
 ) -> str: ...
 
@@ -86,6 +88,7 @@ def convert(
     state: Literal["refuse", "freeze"] = "refuse",
     drop_output: Sequence[int] = (),
     no_weights: bool = False,
+    external_weights: bool = False,
     **options: Any,
 ) -> torch.export.ExportedProgram | str:
     """A program of torch.export of a TorchScript archive, as `fxtrace convert` makes it, without running the model.
@@ -103,6 +106,7 @@ def convert(
     - state: "freeze" takes what the file has for numbers, texts and lists in attributes that a run changes;
     - drop_output: numbers of results, from 0, to leave out;
     - no_weights: all parameters and buffers are zero;
+    - external_weights: they are zero in `output`, model.pt2, and in model.safetensors beside it;
     - options: the keywords of trace(), input= before all, a tensor or "float32[batch,3,224,224]" for each tensor; none about
       leaves and control flow.
 
@@ -121,13 +125,15 @@ def convert(
             raise UsageError(f"output is a file's path, not {file!r}")
         if output is None and len(methods) > 1:
             raise UsageError("several methods are several programs", ["give the file to write: output=PATH"])
+        if output is None and external_weights:
+            raise UsageError("external weights are a second file", ["give the file to write: output=PATH"])
         words += [f"--dialect={dialect}", "--grad=" + ("on" if grad else "off"), f"--sample-inputs={sample_inputs}"]
         words += [f"--quantized={quantized}", f"--state={state}", *(f"--drop-output={number}" for number in drop_output)]
         for option, values in (("method", methods), ("from", _texts(start)), ("to", _texts(end))):
             words += [f"--{option}={value}" for value in values]
         words += [f"--{option}={value}" for option, value in (("module", module), ("call", call)) if value is not None]
         words += [f"--hint={dimension}={size}" for dimension, size in (hint or {}).items()]
-        words += ["--no-weights"] if no_weights else []
+        words += [word for word, given in (("--no-weights", no_weights), ("--external-weights", external_weights)) if given]
         done = run("convert", *words, "--output=" + file, name, stdin=content)
         if done.exit_code == STRICT_FAILED:
             raise _cannot_convert(done.messages)

@@ -8,6 +8,7 @@ import zipfile
 import convert_cases
 import harness
 import pytest
+import safetensors.torch
 import tiers
 import torch
 from torch.export.pt2_archive._package import load_pt2
@@ -117,6 +118,96 @@ def test_without_weights(program, tmp_path):
     path = os.path.join(harness.SAMPLES, "attention_scripted.pt")
     case = convert_cases.Converted(program, path, tmp_path, (torch.randn(2, 6, 8),), {}, "forward", "--no-weights")
     assert all(not tensor.any() for tensor in case.load().state_dict.values())
+
+
+class Stored(torch.nn.Module):
+    """Weights that are tied, slices, transposed, empty, and of layouts of images; constants of short floats."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.norm = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)
+        self.second.weight = self.first.weight
+        self.conv = torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+        self.turned = torch.nn.Parameter(torch.randn(6, 5).t()[1:])
+        self.register_buffer("short", torch.randn(3).half())
+        self.register_buffer("part", self.short[1:])
+        self.register_buffer("nothing", torch.zeros(0, 3))
+
+    def forward(self, x, y):
+        short = torch.tensor([0.1, 1e-7, 65519.0, 70000.0, -3.3e-5, 2.0**-14], dtype=torch.half)
+        brain = torch.tensor([0.1, 1e-40, 3.4e38, -2.3], dtype=torch.bfloat16)
+        z = self.norm(self.second(self.first(x)))
+        return z * self.turned[0, :4], self.conv(y), self.nothing, self.short + self.part[0], short, brain
+
+
+def test_external_weights(program, tmp_path):
+    """The program with the weights put back is the model, its tied weights are tied, and the file has each once."""
+    x, y = torch.randn(3, 4), torch.randn(1, 3, 5, 5)
+    model = torch.jit.script(Stored().eval())
+    made, loaded = convert(program, tmp_path, model, x, y, more=["--external-weights"])
+    weights = safetensors.torch.load_file(tmp_path / "model.safetensors")
+    assert weights.keys() == model.state_dict().keys() - {"second.weight"}
+    assert not any(tensor.any() for tensor in made.state_dict.values())
+    for name, tensor in weights.items():
+        assert torch.equal(tensor, model.state_dict()[name])
+        made.state_dict[name].data.copy_(tensor)
+    assert convert_cases.difference(loaded(x, y), made.module()(x, y)) == ""
+    fresh = torch.export.load(tmp_path / "model.pt2").module()
+    assert safetensors.torch.load_model(fresh, tmp_path / "model.safetensors") == (set(), [])
+    run = program.run("convert", str(tmp_path / "model.pt2"), "-o", str(tmp_path / "again.pt2"), "--external-weights")
+    assert run.returncode == 3 and b"it was written without weights" in run.stderr
+    assert not list(tmp_path.glob("again.*"))
+
+
+@pytest.mark.parametrize("weight, why", [(torch.zeros(2, dtype=torch.complex128), "no complex128"), (torch.zeros(1).expand(5), "are one in memory")])
+def test_external_weights_that_cannot_be(program, tmp_path, weight, why):
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("odd", weight)
+
+        def forward(self, x):
+            return self.odd * x
+
+    made, _ = convert(program, tmp_path, torch.jit.script(Odd()), torch.ones(1), more=["--external-weights"])
+    assert why in made and not (tmp_path / "model.pt2").exists() and not (tmp_path / "model.safetensors").exists()
+
+
+def test_weights_larger_than_memory(program, tmp_path):
+    model = torch.jit.script(torch.nn.Embedding(100_000, 256))
+    made, loaded = convert(program, tmp_path, model, torch.tensor([3]), more=["--max-memory", "64", "--external-weights"])
+    assert convert_cases.difference(loaded(torch.tensor([3])), made.module()(torch.tensor([3]))) != ""
+    assert program.run("convert", str(tmp_path / "model.pt"), "-o", str(tmp_path / "model.pt2"), "--input", "int64[1]", "--max-memory", "64").returncode == 0
+    assert torch.equal(torch.export.load(tmp_path / "model.pt2").module()(torch.tensor([3])), loaded(torch.tensor([3])))
+
+
+def test_operators_of_a_library(program, tmp_path):
+    """Their arguments are named as the schema has them, which is said, and their results what an exported program says."""
+    library = torch.library.Library("fxtrace_convert", "DEF")
+    library.define("twice(Tensor x, float factor=2.0, *, int[]? dims=None) -> Tensor")
+    library.define("count(Tensor x) -> int")
+    library.impl("twice", lambda x, factor=2.0, dims=None: x * factor, "CPU")
+    library.impl("count", lambda x: x.numel(), "CPU")
+    torch.library.register_fake("fxtrace_convert::twice", lambda x, factor=2.0, dims=None: torch.empty_like(x), lib=library)
+
+    class Twice(torch.nn.Module):
+        def forward(self, x):
+            y = torch.ops.fxtrace_convert.twice(x)
+            return torch.ops.fxtrace_convert.twice(y, 3.0, dims=[1]) + 1
+
+    class Count(torch.nn.Module):
+        def forward(self, x):
+            return x.new_zeros([torch.ops.fxtrace_convert.count(x)])
+
+    x, path, out = torch.randn(3, 4), str(tmp_path / "twice.pt2"), str(tmp_path / "out.pt2")
+    torch.export.save(torch.export.export(Twice(), (x,)), path)
+    schema = ["--op-schema", "fxtrace_convert::twice(Tensor x, float factor=2.0, *, int[]? dims=None) -> Tensor"]
+    refused = program.run("convert", path, "-o", out, "--dialect", "aten")
+    assert refused.returncode == 4 and b"refused: fxtrace_convert.twice.default: its schema is not known" in refused.stderr
+    assert program.run("convert", path, "-o", out, "--pass", "remove-noops", *schema).returncode == 0
+    assert torch.equal(torch.export.load(out).module()(x), Twice()(x))
+    made, loaded = convert(program, tmp_path, torch.jit.script(Count()), x, more=["--op-schema", "fxtrace_convert::count(Tensor x) -> int"])
+    assert torch.equal(made.module()(x), loaded(x))
 
 
 def test_without_example_inputs(program, tmp_path):
