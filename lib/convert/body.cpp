@@ -196,10 +196,9 @@ void Body::set_quantization(const Operand& operand, Quantization quantization) {
 }
 
 std::optional<Operand> Body::call_on_integers(const LoweredCall& call, const Quantization& given) {
-  const Quantization kept = given;  // results are added to the table that has it
-  given_ = &kept;
+  given_ = given;
   call_operator(call);
-  given_ = nullptr;
+  given_.reset();
   const auto found = operands_.find(call.node.id.index);
   return found == operands_.end() ? std::nullopt : std::optional(found->second);
 }
@@ -347,7 +346,7 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
     }
     return list;
   }
-  const bool is_quantized = given_ != nullptr && is_quantized_dtype(meta.dtype);
+  const bool is_quantized = given_ && is_quantized_dtype(meta.dtype);
   const ValueId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
   if (is_quantized) quantized_.emplace(result.index, *given_);
   operation.outputs.push_back({result, std::move(path)});

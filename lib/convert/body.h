@@ -145,7 +145,7 @@ class Body {
   std::unordered_map<std::uint32_t, std::size_t> makers_;      // operations, by the value that emit() gave
   std::unordered_set<std::size_t> may_go_;                     // operations that go when nobody needs them
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
-  const Quantization* given_ = nullptr;                        // of results that are quantized
+  std::optional<Quantization> given_;                          // of results that are quantized
 };
 
 }  // namespace fxtrace

@@ -259,11 +259,11 @@ Result from_integers(const LoweredCall& call, Body& body) {
   return result;
 }
 
-template <bool is_scale>
+template <bool IsScale>
 Result number_of(const LoweredCall& call, Body& body) {
   const Quantization* quantization = body.quantization(call.argument(0));
   if (quantization == nullptr) return {};
-  const Operand& number = is_scale ? quantization->scale : quantization->zero_point;
+  const Operand& number = IsScale ? quantization->scale : quantization->zero_point;
   if (number.is<ValueId>()) return {};
   return number;
 }
@@ -362,18 +362,18 @@ Result clamp(const LoweredCall& call, Body& body) {
 }
 
 // Operators whose result is within fixed limits, and quantized for these.
-template <int denominator, bool centred>
+template <int Denominator, bool Centred>
 Result with_own_scale(const LoweredCall& call, Body& body) {
   const Quantization* found = body.quantization(call.argument(0));
   const auto meta = meta_of_numbers(call, body);
   if (found == nullptr || !meta) return {};
   const bool is_signed = found->dtype == "qint8";
   constexpr std::int64_t kHalf = 128;
-  const std::int64_t zero_point = centred ? (is_signed ? 0 : kHalf) : (is_signed ? -kHalf : 0);
+  const std::int64_t zero_point = Centred ? (is_signed ? 0 : kHalf) : (is_signed ? -kHalf : 0);
   const std::string dtype = found->dtype;
   const Operand numbers = body.emit(call.node, *call.node.target, {dequantized(call, body, call.argument(0))},
                                     call.kwargs, *meta);
-  return quantized(call, body, numbers, {dtype, 1.0 / denominator, zero_point});
+  return quantized(call, body, numbers, {dtype, 1.0 / Denominator, zero_point});
 }
 
 // Where the scale of the result stands among the arguments, what the operator of numbers is, and which
@@ -542,14 +542,14 @@ Result quantized_linear(const LoweredCall& call, Body& body) {
   return quantized(call, body, with_relu(call, body, numbers), std::move(*quantization));
 }
 
-template <bool is_rounded>  // the input, too
+template <bool IsRounded>  // the input, too
 Result linear_dynamic(const LoweredCall& call, Body& body) {
   const Operand packed = call.argument(1, "W_prepack");
   const Operands* parts = parts_of(call, body, packed, kLinear);
   const auto meta = meta_of_numbers(call, body);
   if (parts == nullptr || !meta) return {};
   Operand input = call.argument(0);
-  if (is_rounded) input = rounded_by_data(call, body, input, call.argument(2) == Operand(true));
+  if (IsRounded) input = rounded_by_data(call, body, input, call.argument(2) == Operand(true));
   return with_relu(call, body, linear_of(call, body, input, *parts, *meta));
 }
 
@@ -764,7 +764,7 @@ Result recurrent(const LoweredCall& call, Body& body) {
 }
 
 // quantized.quantized_lstm_cell_dynamic(input, hx, w_ih, w_hh, b_ih, b_hh)
-template <const char* target_of_cell>
+template <const char* TargetOfCell>
 Result recurrent_cell(const LoweredCall& call, Body& body) {
   Operands weights, biases;
   for (const std::size_t place : {2, 3}) {
@@ -775,10 +775,10 @@ Result recurrent_cell(const LoweredCall& call, Body& body) {
   args.insert(args.end(), biases.begin(), biases.end());
   const Meta& meta = *call.node.meta;
   if (meta.items)
-    return Operand::Tuple{body.emit_all(call.node, target_of_cell, std::move(args), *meta.items)};
+    return Operand::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
   const auto own = meta_of_numbers(call, body);
   if (!own) return {};
-  return body.emit(call.node, target_of_cell, std::move(args), {}, *own, call.node.name);
+  return body.emit(call.node, TargetOfCell, std::move(args), {}, *own, call.node.name);
 }
 constexpr char kLstmCell[] = "aten.lstm_cell.default";
 constexpr char kGruCell[] = "aten.gru_cell.default";

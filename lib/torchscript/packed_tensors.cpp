@@ -213,7 +213,7 @@ std::optional<PackedPart::Quantization> quantization_of(
   const auto number = number_in<std::int64_t>(std::string_view(text).substr(last + 1));
   if (!number) return std::nullopt;
   if (first == last) {
-    result.axis = *number;
+    result.axis = number;
     for (const TensorRef& numbers : tensor.scales_and_zeros)
       result.scales_and_zero_points.push_back(constant(*numbers));
     return result;
