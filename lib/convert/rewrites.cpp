@@ -257,7 +257,7 @@ Operand calculate(const LoweredCall& call, Body& body, const std::string& target
                    is_result ? call.node.name : std::string());
 }
 
-Operand real_of(const LoweredCall& call, Body& body, const Operand& number) {
+Operand as_real(const LoweredCall& call, Body& body, const Operand& number) {
   return is_real(body, number) ? number : calculate(call, body, kSymFloat, {number});
 }
 
@@ -365,7 +365,7 @@ Result extremum(const LoweredCall& call, Body& body) {
   const bool has_reals =
       std::ranges::any_of(numbers, [&](const Operand& each) { return is_real(body, each); });
   if (has_reals) {
-    for (Operand& number : numbers) number = real_of(call, body, number);
+    for (Operand& number : numbers) number = as_real(call, body, number);
   }
   Operand result = numbers[0];
   for (std::size_t i = 1; i < numbers.size(); ++i)
@@ -392,7 +392,7 @@ Result sum(const LoweredCall& call, Body& body) {
 Result absolute(const LoweredCall& call, Body& body) {
   if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
   const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
-  const Operand number = gives_real ? real_of(call, body, call.args[0]) : call.args[0];
+  const Operand number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
   return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
 }
 
@@ -409,7 +409,7 @@ Result quotient_and_rest(const LoweredCall& call, Body& body) {
 Result power(const LoweredCall& call, Body& body) {
   if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
   return calculate(call, body, "operator.pow",
-                   {real_of(call, body, call.args[0]), real_of(call, body, call.args[1])}, true);
+                   {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
 }
 
 // What is rounded, when it is a / b of integers.
@@ -447,7 +447,7 @@ Result ceil(const LoweredCall& call, Body& body) {
 Result rounded(const LoweredCall& call, Body& body) {
   const Operand number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
-  if (!is_real(body, number)) return real_of(call, body, number);
+  if (!is_real(body, number)) return as_real(call, body, number);
   // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); nothing here is inexact.
   const std::int64_t one = 1, two = 2;
   const auto apply = [&](const char* target, Operand a, Operand b) {
