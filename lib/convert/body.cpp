@@ -110,6 +110,14 @@ Meta Body::unknown_integer() {
   return meta;
 }
 
+// Floats have the names that torch.export has for them, since the trace has none.
+Meta Body::unknown_float() {
+  Meta meta;
+  meta.type = "float";
+  meta.value = Expression::variable("zuf" + std::to_string(state_.unknown++));
+  return meta;
+}
+
 std::optional<ValueId> Body::lift(const Constant& constant) {
   if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
   return state_.lift(constant);
@@ -119,6 +127,8 @@ std::optional<bool> Body::is_trained(ValueId id) const {
   if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
   return state_.trained.contains(id.index);
 }
+
+bool Body::is_size_of_input(const std::string& symbol) const { return state_.sizes.contains(symbol); }
 
 bool Body::is_condition(const Node& node) const {
   return is_condition_ && std::ranges::all_of(node.users, [&](NodeId user) {
@@ -311,6 +321,14 @@ void Body::lower(const Node& node) {
   const TargetParts parts = target_parts(node);
   if (parts.kind == TargetKind::kHigherOrder) return call_with_subgraphs(call);
   if (parts.kind == TargetKind::kOperator) return call_operator(call);
+  const bool is_of_numbers =
+      !call.args.empty() && std::ranges::all_of(call.args, [&](const Operand& operand) {
+        const ValueKind kind = meta_of(operand).kind();
+        return kind == ValueKind::kInt || kind == ValueKind::kFloat;
+      });
+  if (is_of_numbers)
+    return refuse(node, "a program has no such function of numbers that are not known",
+                  "--input with numbers, not names, for the sizes that it computes with");
   refuse(node, "a program calls operators, not functions of Python",
          parts.space.starts_with("torch._functorch") ? "--pass remove-batch-dims" : "");
 }
@@ -532,16 +550,14 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
       const auto* id = output.get_if<ValueId>();
       meta.items->push_back(id == nullptr ? Meta{} : body.values[id->index].meta);
     }
-    for (std::size_t i = 0; i < meta.items->size(); ++i) {
-      for (const NodeId user : node.users) {
-        const Node& item = source_.graph.node(user);
-        if (item_index(item) == i && (item.meta->shape || item.meta->value)) (*meta.items)[i] = *item.meta;
-      }
-    }
     Operand::Tuple results;
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
       Meta item = (*meta.items)[i];
       if (item.kind() == ValueKind::kInt) item = unknown_integer();
+      for (const NodeId user : node.users) {  // what the trace knows is what others are told by
+        const Node& taken = source_.graph.node(user);
+        if (item_index(taken) == i && (taken.meta->shape || taken.meta->value)) item = *taken.meta;
+      }
       if (!item.shape && !item.value) return refuse(node, "what it gives is not known");
       results.items.push_back(
           add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));

@@ -40,7 +40,8 @@ struct LoweringState {
   bool quantized = true;                             // whether tensors may be quantized
   std::map<std::string, std::string> declared = {};  // schemas without their name, by target
   std::unordered_set<std::uint32_t> trained = {};    // values of the root's graph that need a gradient
-  std::size_t unknown = 0;                           // integers that depend on data so far
+  std::size_t unknown = 0;                           // numbers that depend on data so far
+  std::unordered_set<std::string> sizes = {};        // symbols in the sizes of inputs
 };
 
 // A call with what stands for its arguments.
@@ -105,8 +106,11 @@ class Body {
   bool change_attribute(const Argument& argument, const Operand& value);
   // Returns the operation that makes the value; null for an input.
   const Operation* maker(const Operand& operand) const;
-  // An integer that depends on data: u0.
+  // A number that depends on data, or that no expression says: u0, zuf0.
   Meta unknown_integer();
+  Meta unknown_float();
+  // Whether it is in the sizes of the program's inputs, so that it is not negative.
+  bool is_size_of_input(const std::string& symbol) const;
   // Whether the value is a parameter that needs a gradient; nothing within control flow.
   std::optional<bool> is_trained(ValueId id) const;
   // Returns the value in this graph of a tensor of the code; none within control flow.

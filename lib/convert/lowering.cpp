@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -75,6 +76,11 @@ class Lowering {
                "--state freeze for the value that the file has, or a buffer for what is kept");
     }
     lower_inputs();
+    const InputSizes sizes(source_.graph);
+    for (const InputSize& size : sizes.sizes()) {
+      if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer, which may be negative
+      for (std::string& name : size.size.symbols()) state_.sizes.insert(std::move(name));
+    }
     lower_attributes();
     body_.lower_all();
     lower_output();
@@ -84,6 +90,7 @@ class Lowering {
     name_symbols();
     lower_guards();
     note_quantized();
+    note_fixed_arguments(result_.program.graph);
     result_.program.stacks = stacks_.take();
     return std::move(result_);
   }
@@ -734,11 +741,21 @@ class Lowering {
     };
     for (const Operand& leaf : leaves) {
       if (leaf.is<std::string>()) return say("a program has no text among its results", "");
+      if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
+        return say("a program has no bool among its results that sizes or data decide", "");
       if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
         return say("a program has no such value among its results", "");
       if (body_.quantization(leaf) != nullptr)
         return say("a program has no quantized tensor among its results", "dequantize() it");
     }
+  }
+
+  static bool has_named_tuple(const Operand& value) {
+    if (const auto* tuple = value.get_if<Operand::Tuple>(); tuple != nullptr && tuple->names) return true;
+    if (const auto* items = items_of(value)) return std::ranges::any_of(*items, has_named_tuple);
+    const auto* dict = value.get_if<Operand::Dict>();
+    return dict != nullptr &&
+           std::ranges::any_of(dict->items, [](const auto& entry) { return has_named_tuple(entry.value); });
   }
 
   void lower_output() {
@@ -748,6 +765,9 @@ class Lowering {
         !source_.graph.node(last).args.empty()) {
       const Node& node = source_.graph.node(last);
       const Operand value = without_dropped(body_.operand_of(node.args.front()));
+      if (has_named_tuple(value))
+        result_.notes.emplace_back(
+            "named tuples among the results are plain tuples: torch.export knows no class of the archive's");
       result_.program.out_spec = tree_of(value, leaves);
     }
     result_.program.signature.outputs.resize(leaves.size());
@@ -853,6 +873,35 @@ class Lowering {
         "before torch.export.load");
   }
 
+  // torch.export decomposes an operator that takes numbers, not sizes, for the example's alone, and says
+  // nothing.
+  void note_fixed_arguments(const ProgramGraph& graph) {
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) note_fixed_arguments(subgraph.graph);
+      const Operator* op = operation.target.find_operator();
+      if (op == nullptr) continue;
+      const Schema schema = op->schema();
+      const auto look = [&](const SchemaArgument& argument, const Operand& given) {
+        const SchemaType& type = argument.type.required();
+        const SchemaType& element = type.is_list() ? type.parts[0].required() : type;
+        if (element.name != "int" && element.name != "float") return;
+        bool varies = false;
+        for_each_reference(given, [&](ValueId id) { varies = varies || graph.values[id.index].meta.value; });
+        if (varies && noted_.insert(operation.target.text() + argument.name).second)
+          result_.notes.push_back(
+              argument.name + " of " + operation.target.text() +
+              " follows from sizes or data: run_decompositions, and what compiles programs, "
+              "take that of the example inputs for all");
+      };
+      for (std::size_t i = 0; i < operation.args.size() && i < schema.arguments.size(); ++i)
+        look(schema.arguments[i], operation.args[i]);
+      for (const auto& [name, given] : operation.kwargs) {
+        const auto found = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
+        if (found != schema.arguments.end()) look(*found, given);
+      }
+    }
+  }
+
   // --- symbols and guards ---
 
   template <class F>
@@ -915,7 +964,9 @@ class Lowering {
     std::set<std::string> taken;
     const ShapeEnv known = known_ranges();
     const auto name = [&](const std::string& symbol, char kind) {
-      if (is_name_of_torch(symbol) && symbol[0] == kind && taken.insert(symbol).second) return symbol;
+      const bool is_free =
+          (is_name_of_torch(symbol) && symbol[0] == kind) || (kind == 'u' && is_float_of_data(symbol));
+      if (is_free && taken.insert(symbol).second) return symbol;
       for (std::size_t i = 0;; ++i) {
         std::string free = kind + std::to_string(i);
         const bool is_taken = taken.contains(free) || seen.contains(free);
@@ -938,6 +989,10 @@ class Lowering {
       program.symbols.emplace(
           symbol, WrittenSymbol{name(symbol, 'u'), is_told ? known.range(symbol) : Range{}, std::nullopt});
     }
+    for_each_expression(program.graph, [&](const Expression& value) {
+      if (value.kind() == Expression::Kind::kVerbatim && is_float_of_data(value.text()))
+        program.symbols.emplace(value.text(), WrittenSymbol{value.text(), Range{}, std::nullopt});
+    });
     for (const auto& [given, hint] : options_.hints) {
       if (std::ranges::find(of_inputs, given) == of_inputs.end())
         throw usage_error("no input has a dimension " + shell_word(given) + " (--hint)", list_of(of_inputs));
@@ -961,9 +1016,12 @@ class Lowering {
         hints[symbol] = hint;
       }
     };
+    // A size without a value is one that depends on data, or a division by zero.
     const auto find_less = [&](std::int64_t least) {
-      return std::ranges::find_if(
-          sizes, [&](const SymInt* size) { return size->evaluate(hints).value_or(least) < least; });
+      return std::ranges::find_if(sizes, [&](const SymInt* size) {
+        const auto value = size->evaluate(hints);
+        return value ? *value < least : is_of(*size, hints);
+      });
     };
     constexpr std::int64_t kMostHint = 4096;
     const auto is_found = [&](std::int64_t least) {
@@ -978,10 +1036,16 @@ class Lowering {
       std::string with;
       for (const std::string& symbol : (*negative)->symbols())
         with += (with.empty() ? "" : ", ") + symbol + "=" + std::to_string(hints.at(symbol));
-      refuse({}, (*negative)->text(), "this size is negative with " + with,
+      refuse({}, (*negative)->text(),
+             ((*negative)->evaluate(hints) ? "this size is negative with " : "this size has no value with ") +
+                 with,
              "--dim with the sizes that the model takes, or --hint");
     }
     for (auto& [symbol, written] : result_.program.symbols) written.hint = hints.at(symbol);
+  }
+
+  static bool is_of(const SymInt& size, const std::map<std::string, std::int64_t>& values) {
+    return std::ranges::all_of(size.symbols(), [&](const auto& name) { return values.contains(name); });
   }
 
   static std::vector<std::string> list_of(const std::vector<std::string>& names) {
@@ -1004,44 +1068,213 @@ class Lowering {
     return known;
   }
 
-  // Guards that the shapes of the inputs and the ranges do not tell are conditions of the program.
+  // Guards that neither the shapes of the inputs nor the ranges tell are conditions of the program, where
+  // torch can check them.
   void lower_guards() {
     const InputSizes sizes(source_.graph);
+    const auto sources = sizes.sources();
+    find_places();
+    std::set<std::string> seen;
+    const auto add = [&](const Expression& guard) {
+      const auto code = guard_code(guard, sizes, sources);
+      if (code && seen.insert(*code).second) result_.program.guards.push_back(*code);
+      return code.has_value();
+    };
+    for (const auto& [name, symbol] : result_.program.symbols) {
+      // Of a range that begins at 1 or 2 torch does not look at the begin.
+      const auto source = sources.find(name);
+      const std::int64_t low = symbol.range.low.value_or(0);
+      if (source != sources.end() && (low == 1 || low == 2))
+        add(Expression::comparison(Relation::kGreaterEqual, SymInt::symbol(name), SymInt(low)));
+    }
     for (const Guard& guard : source_.guards) {
-      if (guard.reason == GuardReason::kInput || guard.reason == GuardReason::kDim ||
-          guard.reason == GuardReason::kConcrete || sizes.is_told_by_shapes(guard.expr))
+      if (guard.reason == GuardReason::kDim || is_told_by_ranges(guard, sizes)) continue;
+      const bool is_rank = guard.expr.kind() == Expression::Kind::kComparison &&
+                           guard.expr.parts()[0].text().ends_with(".dim()");
+      const bool is_told = sizes.is_told_by_shapes(guard.expr);
+      if (is_told && (!is_rank || guard.reason == GuardReason::kExported)) continue;
+      const bool is_checked = add(guard.expr) || is_fixed_input(guard.expr);
+      if (guard.reason == GuardReason::kExported || guard.reason == GuardReason::kInput ||
+          guard.reason == GuardReason::kConcrete)
         continue;
-      const Expression over = sizes.over_dimensions(guard.expr);
-      if (over.relation()) {
-        if (const auto text = guard_code(guard.expr)) result_.program.guards.push_back(*text);
-      }
-      if (guard.reason != GuardReason::kExported)
-        result_.notes.push_back("holds only where " + guard.expr.text());
+      result_.notes.push_back("holds only where " + guard.expr.text() +
+                              (is_checked ? "" : ", which the program cannot check"));
     }
   }
 
-  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0.  Nothing where it asks anything else.
-  std::optional<std::string> guard_code(const Expression& guard) const {
-    const auto& inputs = result_.program.arguments;
-    bool is_known = true;
-    const auto input = [&](const std::string& name) {
-      is_known = is_known && std::ranges::find(inputs, name) != inputs.end();
-      return Expression::item(Expression::variable("L"), Expression::text_literal(name));
+  // What programs say of their ranges is no guard of its own.
+  bool is_told_by_ranges(const Guard& guard, const InputSizes& sizes) const {
+    if (guard.reason != GuardReason::kExported) return false;
+    ShapeEnv known;
+    for (const auto& [name, symbol] : result_.program.symbols) known.narrow(name, symbol.range);
+    const auto holds = [&](const Expression& part) {
+      const Expression over = sizes.over_dimensions(part);
+      const auto relation = over.relation();
+      return relation && known.decide(*relation, *over.parts()[0].size(), *over.parts()[1].size()) == true;
     };
-    const Expression code = guard.replace([&](const Expression& part) -> std::optional<Expression> {
-      if (const SymInt* size = part.size(); size != nullptr && !size->is_number()) {
-        const auto name = size->symbol_name();
-        is_known = is_known && name.has_value();
-        return name ? std::optional(input(*name)) : std::nullopt;
+    return guard.expr.kind() == Expression::Kind::kAnd ? std::ranges::all_of(guard.expr.parts(), holds)
+                                                       : holds(guard.expr);
+  }
+
+  // Whether it says that an input has the value that the program has for it, which torch looks at.
+  bool is_fixed_input(const Expression& guard) const {
+    if (guard.kind() != Expression::Kind::kComparison || (guard.name() != "==" && guard.name() != "is"))
+      return false;
+    const std::string name = guard.parts()[0].text();
+    const auto is_this = [&](const Input& input) { return input.entry.name == name && input.constant; };
+    if (std::ranges::any_of(users_, is_this)) return guard.name() == "==";
+    // One that was left at its default is no input of the program.
+    const auto& entries =
+        source_.signature ? source_.signature->inputs : std::vector<GraphSignature::Entry>();
+    const bool is_input = std::ranges::find(entries, name, &GraphSignature::Entry::name) != entries.end();
+    return is_input && std::ranges::find(result_.program.arguments, name) == result_.program.arguments.end();
+  }
+
+  // The inputs as torch writes them, L['x'][0], by the names that guards have for them.
+  void find_places() {
+    const WrittenProgram& program = result_.program;
+    const auto& spec = program.in_spec;
+    if (spec.children.size() != 2) return;
+    const auto is_plain_key = [](const Argument& key) {
+      const auto* name = key.get_if<std::string>();
+      return name == nullptr || (is_plain_path(*name) && name->find('\\') == std::string::npos);
+    };
+    const auto add = [&](const std::string& name, const TreeSpec& argument) {
+      for (const std::vector<Argument>& path : argument.paths()) {
+        if (!std::ranges::all_of(path, is_plain_key)) continue;
+        // torch takes L['x'][0] for an input x_0, where there is one.
+        const auto* first = path.empty() ? nullptr : path[0].get_if<std::int64_t>();
+        if (first != nullptr && std::ranges::find(program.arguments, name + "_" + std::to_string(*first)) !=
+                                    program.arguments.end())
+          continue;
+        Expression in_guard = Expression::variable(name);
+        Expression in_torch = Expression::item(Expression::variable("L"), Expression::text_literal(name));
+        for (const Argument& step : path) {
+          const auto* key = step.get_if<std::string>();
+          const auto* position = step.get_if<std::int64_t>();
+          if (key == nullptr && position == nullptr) break;
+          const Expression index = key == nullptr ? Expression(*position) : Expression::text_literal(*key);
+          in_guard = Expression::item(std::move(in_guard), index);
+          in_torch = Expression::item(std::move(in_torch), index);
+        }
+        places_.emplace(in_guard.text(), std::move(in_torch));
       }
-      if (part.kind() != Expression::Kind::kCall || part.parts().size() != 2) return std::nullopt;
-      const Expression& method = part.parts()[0];
-      const auto dim = part.parts()[1].number();
-      if (method.kind() != Expression::Kind::kAttribute || method.name() != "size" || !dim)
-        return std::nullopt;
-      return Expression::item(Expression::method(input(method.parts()[0].text()), "size"), Expression(*dim));
-    });
-    return is_known ? std::optional(code.text()) : std::nullopt;
+    };
+    const TreeSpec &positional = spec.children[0], &named = spec.children[1];
+    for (std::size_t i = 0; i < positional.children.size() && i < program.arguments.size(); ++i)
+      add(program.arguments[i], positional.children[i]);
+    for (std::size_t i = 0; i < named.children.size() && i < named.keys.size(); ++i) {
+      if (const auto* name = named.keys[i].get_if<std::string>()) add(*name, named.children[i]);
+    }
+    // The trace has names of its own for parts of inputs.
+    if (!source_.signature) return;
+    for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+      if (!entry.node.valid() || entry.path.empty()) continue;
+      const auto* root = entry.path.front().get_if<std::string>();
+      if (root == nullptr) continue;
+      Expression in_guard = Expression::variable(*root);
+      for (std::size_t i = 1; i < entry.path.size(); ++i) {
+        const auto* key = entry.path[i].get_if<std::string>();
+        const auto* position = entry.path[i].get_if<std::int64_t>();
+        if (key == nullptr && position == nullptr) break;
+        in_guard = Expression::item(std::move(in_guard),
+                                    key == nullptr ? Expression(*position) : Expression::text_literal(*key));
+      }
+      if (const auto place = places_.find(in_guard.text()); place != places_.end())
+        places_.emplace(*source_.graph.node(entry.node).target, place->second);
+    }
+  }
+
+  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0.  Nothing where it asks anything that torch cannot
+  // answer from the inputs: a guard that is written can fail only for what it says.
+  std::optional<std::string> guard_code(const Expression& guard, const InputSizes& sizes,
+                                        const std::map<std::string, DimensionSource>& sources) const {
+    using Kind = Expression::Kind;
+    bool is_known = true, asks = false;
+    std::map<std::string, std::string> texts;  // of places within sums and products, by a name in their stead
+    const std::function<Expression(const Expression&)> coded = [&](const Expression& whole) {
+      return whole.replace([&](const Expression& part) -> std::optional<Expression> {
+        const auto unknown = [&] {
+          is_known = false;
+          return std::optional(part);
+        };
+        const auto place_of = [&](const Expression& holder) {
+          const auto found = places_.find(holder.text());
+          return found == places_.end() ? nullptr : &found->second;
+        };
+        if (const Expression* place = place_of(part)) {
+          asks = true;
+          return *place;
+        }
+        switch (part.kind()) {
+          case Kind::kSize: {
+            std::map<std::string, SymInt> values;
+            for (const std::string& name : part.size()->symbols()) {
+              const Expression* place = place_of(Expression::variable(name));
+              const auto source = sources.find(name);
+              if (place == nullptr && source == sources.end()) return unknown();
+              const std::string stand_in = "place_" + std::to_string(texts.size()) + "_";
+              texts[stand_in] =
+                  place != nullptr
+                      ? place->text()
+                      : (source->second.is_plain ? coded(sizes.value_of(source->second)).text()
+                                                 : "(" + coded(sizes.value_of(source->second)).text() + ")");
+              values.emplace(name, SymInt::symbol(stand_in));
+              asks = true;
+            }
+            try {
+              return Expression(part.size()->substitute(values));
+            } catch (const SymbolicError&) {
+              return unknown();
+            }
+          }
+          case Kind::kFloat:
+          case Kind::kConstant:
+            return part;
+          case Kind::kNegative:
+          case Kind::kNot:
+          case Kind::kAnd:
+          case Kind::kOr:
+          case Kind::kBinary:
+          case Kind::kComparison:
+            return std::nullopt;
+          case Kind::kCall: {
+            const Expression& method = part.parts()[0];
+            const Expression* place =
+                method.kind() == Kind::kAttribute ? place_of(method.parts()[0]) : nullptr;
+            if (place == nullptr) return unknown();
+            asks = true;
+            const bool has_number = part.parts().size() == 2 && part.parts()[1].number();
+            if (method.name() == "size" && has_number)
+              return Expression::item(Expression::method(*place, "size"), part.parts()[1]);
+            if (method.name() == "stride" && has_number)
+              return Expression::method(*place, "stride", {part.parts()[1]});
+            if (part.parts().size() == 1 && (method.name() == "dim" || method.name() == "is_contiguous"))
+              return Expression::method(*place, method.name());
+            return unknown();
+          }
+          case Kind::kAttribute: {
+            if (part.text().starts_with("torch.")) return part;  // a dtype
+            const Expression* place = place_of(part.parts()[0]);
+            if (place == nullptr || part.name() != "dtype") return unknown();
+            asks = true;
+            return Expression::attribute(*place, "dtype");
+          }
+          case Kind::kVerbatim:
+            return part.text().starts_with("torch.") && is_identifier(part.text().substr(6)) ? part
+                                                                                             : unknown();
+          default:
+            return unknown();
+        }
+      });
+    };
+    std::string code = coded(guard).text();
+    if (!is_known || !asks) return std::nullopt;
+    for (const auto& [stand_in, text] : texts) {
+      for (std::size_t at = code.find(stand_in); at != std::string::npos; at = code.find(stand_in, at))
+        code.replace(at, stand_in.size(), text);
+    }
+    return code;
   }
 
   const GraphCollection& collection_;
@@ -1053,6 +1286,8 @@ class Lowering {
   LoweringState state_;
   Body body_;
   std::vector<Input> parameters_, buffers_, constants_, users_;
+  std::unordered_map<std::string, Expression> places_;   // of inputs, by how guards write them
+  std::set<std::string> noted_;                          // arguments
   std::set<std::string> frozen_;                         // attributes
   std::unordered_map<std::string, Operand> packed_;      // by name of what is packed
   std::unordered_map<std::string, std::string> owners_;  // of buffers that were packed

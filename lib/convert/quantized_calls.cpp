@@ -774,8 +774,7 @@ Result recurrent_cell(const LoweredCall& call, Body& body) {
   args.insert(args.end(), weights.begin(), weights.end());
   args.insert(args.end(), biases.begin(), biases.end());
   const Meta& meta = *call.node.meta;
-  if (meta.items)
-    return Operand::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
+  if (meta.items) return Operand::Tuple{body.emit_all(call.node, TargetOfCell, std::move(args), *meta.items)};
   const auto own = meta_of_numbers(call, body);
   if (!own) return {};
   return body.emit(call.node, TargetOfCell, std::move(args), {}, *own, call.node.name);

@@ -138,14 +138,20 @@ const char* symbol_of(std::string_view target) {
   return found == symbols.end() ? nullptr : found->second;
 }
 
+// Whether a program has a form of it, and one that does not double with each step.
 bool can_be_written(const Expression& value) {
-  return srepr(value, [](const std::string& name) { return name; }).has_value();
+  constexpr std::size_t kMaxText = 2000;
+  const auto text = srepr(value, [](const std::string& name) { return name; });
+  return text && text->size() <= kMaxText;
 }
 
 // What numbers that are known give, in Python's arithmetic.
 Result folded(const std::string& target, const std::vector<Operand>& args) {
-  if (args.size() != 2) return {};
   const std::string name = target.substr(target.find('.') + 1);
+  if (name == "sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
+  if (name == "sym_float" && args[0].is<std::int64_t>())
+    return static_cast<double>(*args[0].get_if<std::int64_t>());
+  if (args.size() != 2) return {};
   const auto* a = args[0].get_if<std::int64_t>();
   const auto* b = args[1].get_if<std::int64_t>();
   if (a != nullptr && b != nullptr) {
@@ -180,30 +186,154 @@ Result folded(const std::string& target, const std::vector<Operand>& args) {
   return {};
 }
 
-// Arithmetic and comparisons of numbers stay as they are, if what they give is known.
-Result arithmetic(const LoweredCall& call, Body& body) {
-  Meta meta = *call.node.meta;
-  const std::string& target = *call.node.target;
-  if (auto known = folded(target, call.args)) return known;
-  const auto value_of = [&](std::size_t i) { return body.meta_of(call.argument(i)).value; };
-  if (!meta.value && call.args.size() == 2 && value_of(0) && value_of(1)) {
-    if (const char* symbol = symbol_of(target); symbol != nullptr) {
-      meta.value = Expression::comparison(symbol, *value_of(0), *value_of(1));
-    } else if (target == "operator.truediv") {
-      meta.value = Expression::binary("/", *value_of(0), *value_of(1));
-    } else if (meta.kind() == ValueKind::kFloat) {
-      const std::string_view text = python_symbol(target);
-      if (!text.empty()) meta.value = Expression::binary(std::string(text), *value_of(0), *value_of(1));
-    }
+constexpr char kSymNot[] = "torch.sym_not";
+constexpr char kSymFloat[] = "torch.sym_float";
+constexpr char kSymInt[] = "torch.sym_int";
+constexpr char kSymSqrt[] = "torch.sym_sqrt";
+constexpr char kSymMax[] = "torch.sym_max";
+constexpr char kSymMin[] = "torch.sym_min";
+constexpr char kSymIf[] = "torch.sym_ite";
+
+bool is_real(const Body& body, const Operand& operand) {
+  return body.meta_of(operand).kind() == ValueKind::kFloat;
+}
+
+// The type and value of what one of the functions gives that programs have for numbers.
+Meta meta_of_call(Body& body, const std::string& target, const std::vector<Operand>& args) {
+  std::vector<Expression> values;
+  for (const Operand& arg : args) {
+    if (const auto value = body.meta_of(arg).value) values.push_back(*value);
   }
+  const bool is_known = values.size() == args.size();
+  const char* comparison = symbol_of(target);
+  const bool has_reals = std::ranges::any_of(args, [&](const Operand& arg) { return is_real(body, arg); });
+  const bool is_bool =
+      comparison != nullptr || target == kSymNot || body.meta_of(args.back()).kind() == ValueKind::kBool;
+  const bool gives_real = target == kSymFloat || target == kSymSqrt || target == "operator.truediv" ||
+                          (has_reals && target != kSymInt);
+  Meta meta = plain_meta(is_bool ? "bool" : gives_real ? "float" : "int");
+  const auto call = [&](Expression function) { return Expression::call(std::move(function), values); };
+  const auto function_of = [](const char* space, const char* name) {
+    return Expression::attribute(Expression::variable(space), name);
+  };
+  if (!is_known) {
+  } else if (comparison != nullptr) {
+    meta.value = Expression::comparison(comparison, values[0], values[1]);
+  } else if (target == kSymNot) {
+    meta.value = Expression::negation(values[0]);
+  } else if (target == kSymFloat) {
+    meta.value = call(Expression::variable("float"));
+  } else if (target == kSymInt) {
+    meta.value = call(function_of("math", "trunc"));
+  } else if (target == kSymSqrt) {
+    meta.value = call(function_of("math", "sqrt"));
+  } else if (target == kSymIf) {
+    meta.value = call(function_of("torch", "sym_ite"));
+  } else if (target == kSymMax || target == kSymMin) {
+    const SymInt *a = values[0].size(), *b = values[1].size();
+    if (a != nullptr && b != nullptr)
+      meta.value = target == kSymMax ? max(*a, *b) : min(*a, *b);
+    else
+      meta.value = call(Expression::variable(target == kSymMax ? "max" : "min"));
+  } else if (target == "operator.neg") {
+    meta.value = Expression::negative(values[0]);
+  } else if (const std::string_view symbol = python_symbol(target); !symbol.empty() && values.size() == 2) {
+    meta.value = Expression::binary(std::string(symbol), values[0], values[1]);
+  }
+  if (meta.value && can_be_written(*meta.value)) return meta;
+  if (is_bool) return plain_meta("bool");
+  return gives_real ? body.unknown_float() : body.unknown_integer();
+}
+
+// One of those functions, of numbers.  `is_result`: what it gives is what the node gives.
+Operand calculate(const LoweredCall& call, Body& body, const std::string& target, std::vector<Operand> args,
+                  bool is_result = false) {
+  if (auto known = folded(target, args)) return *known;
+  Meta meta = is_result ? *call.node.meta : Meta();
+  if (!meta.value || !can_be_written(*meta.value)) meta = meta_of_call(body, target, args);
   if (meta.value && meta.kind() == ValueKind::kBool && meta.value->kind() == Expression::Kind::kConstant)
     return meta.value->text() == "True";
-  if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
-  if (!meta.value || !can_be_written(*meta.value)) {
+  return body.emit(call.node, target, std::move(args), {}, std::move(meta),
+                   is_result ? call.node.name : std::string());
+}
+
+Operand as_real(const LoweredCall& call, Body& body, const Operand& number) {
+  return is_real(body, number) ? number : calculate(call, body, kSymFloat, {number});
+}
+
+// 1 where the condition holds, else 0.
+Operand counted(const LoweredCall& call, Body& body, const Operand& condition) {
+  return calculate(call, body, kSymIf, {condition, std::int64_t{1}, std::int64_t{0}});
+}
+
+bool is_never_negative(const Body& body, const Expression& value) {
+  using Kind = Expression::Kind;
+  const auto are_all = [&](std::size_t from) {
+    return std::all_of(value.parts().begin() + static_cast<std::ptrdiff_t>(from), value.parts().end(),
+                       [&](const Expression& part) { return is_never_negative(body, part); });
+  };
+  switch (value.kind()) {
+    case Kind::kSize: {
+      const std::vector<std::string> names = value.size()->symbols();
+      return std::ranges::all_of(names, [&](const auto& name) { return body.is_size_of_input(name); }) &&
+             ShapeEnv().bounds(*value.size()).low.value_or(-1) >= 0;
+    }
+    case Kind::kFloat:
+      return !value.text().starts_with('-');
+    case Kind::kCall:  // float, math.trunc, math.sqrt, min, max
+      return value.parts()[0].text() != "torch.sym_ite" && are_all(1);
+    case Kind::kBinary:
+      return (value.name() == "+" || value.name() == "*" || value.name() == "/") && are_all(0);
+    default:
+      return false;
+  }
+}
+
+// Programs have no function that rounds but towards zero; floats divided by one are rounded down.
+Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
+  const auto value = body.meta_of(number).value;
+  if (value && is_never_negative(body, *value)) return calculate(call, body, kSymInt, {number}, is_result);
+  return calculate(call, body, kSymInt, {calculate(call, body, "operator.floordiv", {number, 1.0})},
+                   is_result);
+}
+
+// -floor(-x)
+Operand rounded_up(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
+  const Operand minus = calculate(call, body, "operator.neg", {number});
+  return calculate(call, body, "operator.neg", {rounded_down(call, body, minus)}, is_result);
+}
+
+// Whether all are known as numbers, or texts of errors and the like are among them.
+bool are_numbers(const Body& body, const std::vector<Operand>& args) {
+  return std::ranges::all_of(args, [&](const Operand& arg) {
+    const ValueKind kind = body.meta_of(arg).kind();
+    return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
+  });
+}
+
+// Arithmetic and comparisons stay as they are.
+Result arithmetic(const LoweredCall& call, Body& body) {
+  const std::string& target = *call.node.target;
+  if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
+    body.refuse(call.node, "what it computes with is known as no number");
+    return {};
+  }
+  const bool has_reals =
+      std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
+  if (has_reals && target == "operator.floordiv") {  // LibTorch rounds the quotient
+    const Operand quotient = calculate(call, body, "operator.truediv", call.args);
+    return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
+  }
+  if (has_reals && target == "operator.mod") {
+    body.refuse(call.node, "a program has no remainder of floats that LibTorch's is");
+    return {};
+  }
+  const Operand result = calculate(call, body, target, call.args, true);
+  if (const auto* id = result.get_if<ValueId>(); id != nullptr && !body.value(*id).meta.value) {
     body.refuse(call.node, "what it gives is known as no expression of sizes");
     return {};
   }
-  return body.emit(call.node, target, call.args, call.kwargs, std::move(meta), call.node.name);
+  return result;
 }
 
 // list += list changes the list itself, of an attribute that has it.
@@ -218,58 +348,121 @@ Result extended(const LoweredCall& call, Body& body) {
   return whole;
 }
 
+// A function that programs have under another name.
 template <const char* TorchTarget>
 Result renamed(const LoweredCall& call, Body& body) {
-  Meta meta = *call.node.meta;
-  if (!meta.value && meta.kind() == ValueKind::kInt) meta = body.unknown_integer();
-  if (!meta.value) {
-    const auto value = body.meta_of(call.argument(0)).value;
-    if (value && std::string_view(TorchTarget) == "torch.sym_not") meta.value = Expression::negation(*value);
-    if (value && std::string_view(TorchTarget) == "torch.sym_float")
-      meta.value = Expression::call(Expression::variable("float"), {*value});
-    if (value && std::string_view(TorchTarget) == "torch.sym_sqrt")
-      meta.value = Expression::call(Expression::attribute(Expression::variable("math"), "sqrt"), {*value});
-  }
-  if (!meta.value || !can_be_written(*meta.value)) {
-    body.refuse(call.node, "what it gives is known as no expression of sizes");
-    return {};
-  }
-  return body.emit(call.node, TorchTarget, call.args, {}, std::move(meta), call.node.name);
+  if (!are_numbers(body, call.args)) return {};
+  return calculate(call, body, TorchTarget, call.args, true);
 }
-constexpr char kSymNot[] = "torch.sym_not";
-constexpr char kSymFloat[] = "torch.sym_float";
-constexpr char kSymInt[] = "torch.sym_int";
-constexpr char kSymSqrt[] = "torch.sym_sqrt";
-constexpr char kSymMax[] = "torch.sym_max";
-constexpr char kSymMin[] = "torch.sym_min";
 
-// ceil(a/b) is -(-a//b), and floor(a/b) is a//b.
-Result rounded_up(const LoweredCall& call, Body& body) {
-  const Operation* quotient = body.maker(call.argument(0));
-  const auto& value = call.node.meta->value;
+// The largest or least of two numbers, or of a list.
+template <const char* TorchTarget>
+Result extremum(const LoweredCall& call, Body& body) {
+  const Operand first = call.argument(0);
+  const auto* items = items_of(first);
+  std::vector<Operand> numbers = call.args.size() == 1 && items != nullptr ? *items : call.args;
+  if (numbers.empty() || !are_numbers(body, numbers)) return {};
+  const bool has_reals =
+      std::ranges::any_of(numbers, [&](const Operand& each) { return is_real(body, each); });
+  if (has_reals) {
+    for (Operand& number : numbers) number = as_real(call, body, number);
+  }
+  Operand result = numbers[0];
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    result = calculate(call, body, TorchTarget, {result, numbers[i]}, i + 1 == numbers.size());
+  return result;
+}
+
+Result sum(const LoweredCall& call, Body& body) {
+  const Operand first = call.argument(0);
+  const auto* items = items_of(first);
+  if (call.args.size() != 1 || items == nullptr || !are_numbers(body, *items)) return {};
+  if (items->empty())
+    return call.node.meta->kind() == ValueKind::kFloat ? Operand(0.0) : Operand(std::int64_t{0});
+  std::vector<Operand> numbers = *items;
+  for (Operand& number : numbers) {
+    if (body.meta_of(number).kind() == ValueKind::kBool) number = counted(call, body, number);
+  }
+  Operand result = numbers[0];
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    result = calculate(call, body, "operator.add", {result, numbers[i]}, i + 1 == numbers.size());
+  return result;
+}
+
+Result absolute(const LoweredCall& call, Body& body) {
+  if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
+  const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
+  const Operand number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
+  return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
+}
+
+Result quotient_and_rest(const LoweredCall& call, Body& body) {
+  const bool are_integers = call.args.size() == 2 && std::ranges::all_of(call.args, [&](const Operand& arg) {
+                              return body.meta_of(arg).kind() == ValueKind::kInt;
+                            });
+  if (!are_integers) return {};
+  return Operand::Tuple{{calculate(call, body, "operator.floordiv", call.args),
+                         calculate(call, body, "operator.mod", call.args)}};
+}
+
+// TorchScript's power of integers is a float, too.
+Result power(const LoweredCall& call, Body& body) {
+  if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
+  return calculate(call, body, "operator.pow",
+                   {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
+}
+
+// What is rounded, when it is a / b of integers.
+std::optional<std::vector<Operand>> find_quotient(const Body& body, const Operand& number) {
+  const Operation* quotient = body.maker(number);
   const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
                            std::ranges::all_of(quotient->args, [&](const Operand& part) {
                              return body.meta_of(part).kind() == ValueKind::kInt;
                            });
-  if (!is_quotient || !value || value->size() == nullptr) {
-    body.refuse(call.node, "what it rounds is known as no quotient of integers");
-    return {};
-  }
-  const std::vector<Operand> parts = quotient->args;
-  const Operand minus = body.emit(call.node, "operator.neg", {parts[0]}, {},
-                                  plain_meta("int", -*body.meta_of(parts[0]).value->size()));
-  const Operand rounded =
-      body.emit(call.node, "operator.floordiv", {minus, parts[1]}, {}, plain_meta("int", -*value->size()));
-  return body.emit(call.node, "operator.neg", {rounded}, {}, *call.node.meta, call.node.name);
+  return is_quotient ? std::optional(quotient->args) : std::nullopt;
 }
 
-// Sizes are not negative, so that nothing is to be rounded but towards zero.
-Result rounded_down(const LoweredCall& call, Body& body) {
-  const auto& value = call.node.meta->value;
-  if (value && value->size() != nullptr && ShapeEnv().bounds(*value->size()).low.value_or(-1) >= 0)
-    return renamed<kSymInt>(call, body);
-  body.refuse(call.node, "it may round a negative number, which a program has no function for");
-  return {};
+Result floor(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return number;
+  if (const auto parts = find_quotient(body, number))
+    return calculate(call, body, "operator.floordiv", *parts, true);
+  return rounded_down(call, body, number, true);
+}
+
+Result ceil(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return number;
+  if (const auto parts = find_quotient(body, number)) {  // -(-a//b)
+    const Operand minus = calculate(call, body, "operator.neg", {(*parts)[0]});
+    const Operand rounded = calculate(call, body, "operator.floordiv", {minus, (*parts)[1]});
+    return calculate(call, body, "operator.neg", {rounded}, true);
+  }
+  return rounded_up(call, body, number, true);
+}
+
+// To the nearest integer, as a float; of two that are as near to the even one.
+Result rounded(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return as_real(call, body, number);
+  // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); nothing here is inexact.
+  const std::int64_t one = 1, two = 2;
+  const auto apply = [&](const char* target, Operand a, Operand b) {
+    return calculate(call, body, target, {std::move(a), std::move(b)});
+  };
+  const Operand twice = apply("operator.mul", number, 2.0);
+  const Operand up =
+      apply("operator.floordiv", apply("operator.add", rounded_down(call, body, twice), one), two);
+  const Operand down =
+      calculate(call, body, "operator.neg",
+                {apply("operator.floordiv", apply("operator.sub", one, rounded_up(call, body, twice)), two)});
+  const Operand odd = apply("operator.mod", down, two);
+  const Operand even =
+      apply("operator.add", down, apply("operator.mul", apply("operator.sub", up, down), odd));
+  return calculate(call, body, kSymFloat, {even}, true);
 }
 
 // int(x), float(x), bool(x): of a tensor its element, of a number another one.
@@ -284,15 +477,22 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   }
   const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
   const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
-  if (wanted == ValueKind::kInt && is_integer) {
+  if (wanted == ValueKind::kInt && (is_integer || is_real || dtype == "bool")) {
     Meta item = body.unknown_integer();
     if (call.node.meta->value) item.value = call.node.meta->value;
+    if (!is_integer) {  // rounds towards zero
+      Meta whole = meta;
+      whole.dtype = "int64";
+      tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Operand::Dtype{"int64"}}},
+                         std::move(whole));
+    }
     return body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(item), call.node.name);
   }
-  if (wanted == ValueKind::kFloat && is_real) {
-    body.refuse(call.node, "a float that depends on data has no expression in a program",
-                "keep it a tensor of no dimension");
-    return {};
+  if (wanted == ValueKind::kFloat && is_real)
+    return body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_float(), call.node.name);
+  if (wanted == ValueKind::kFloat && is_integer) {
+    const Operand item = body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_integer());
+    return calculate(call, body, kSymFloat, {item}, true);
   }
   if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
     // A loop asks a tensor of no dimension, which must be none that it is given.
@@ -306,9 +506,13 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
     return body.emit(call.node, "aten.reshape.default", {tensor, Operand::List{}}, {}, truth, call.node.name);
   }
   if (wanted == ValueKind::kBool) {
-    body.refuse(call.node, "whether a tensor holds decides here, and a program does not know its elements",
-                "torch.cond, or --concrete for what decides it");
-    return {};
+    Meta truth = meta;
+    truth.dtype = "bool";
+    if (dtype != "bool")
+      tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, std::move(truth));
+    return body.emit(call.node, "aten.item.default", {tensor}, {},
+                     plain_meta("bool", Expression::comparison("==", *body.unknown_integer().value, 1)),
+                     call.node.name);
   }
   body.refuse(call.node, "its element has no form in a program as a number of another type");
   return {};
@@ -332,8 +536,7 @@ Result to_int(const LoweredCall& call, Body& body) {
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
   if (kind == ValueKind::kInt) return given;
   if (kind == ValueKind::kBool)
-    return body.emit(call.node, "torch.sym_ite", {given, std::int64_t{1}, std::int64_t{0}}, {},
-                     body.unknown_integer(), call.node.name);
+    return calculate(call, body, kSymIf, {given, std::int64_t{1}, std::int64_t{0}}, true);
   return renamed<kSymInt>(call, body);
 }
 Result to_float(const LoweredCall& call, Body& body) {
@@ -343,6 +546,7 @@ Result to_float(const LoweredCall& call, Body& body) {
   const ValueKind kind = body.meta_of(given).kind();
   if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kFloat);
   if (kind == ValueKind::kFloat) return given;
+  if (kind == ValueKind::kBool) return calculate(call, body, kSymIf, {given, 1.0, 0.0}, true);
   return renamed<kSymFloat>(call, body);
 }
 Result to_bool(const LoweredCall& call, Body& body) {
@@ -384,6 +588,29 @@ void add_elements(const Operand& data, std::vector<Operand>& elements) {
   for (const Operand& item : *items) add_elements(item, elements);
 }
 
+// TorchScript makes a float32 of a float before it makes what is wanted.
+Operand as_torchscript_has_it(const Operand& number) {
+  const auto* real = number.get_if<double>();
+  return real == nullptr ? number : Operand(static_cast<double>(static_cast<float>(*real)));
+}
+
+// A tensor of one element.
+Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& number, Meta meta,
+                          std::string_view name = {}) {
+  const Operand::Dtype dtype{*meta.dtype};
+  NamedOperands kwargs{{"dtype", dtype}};
+  if (meta.device) kwargs.emplace_back("device", Operand::Device{*meta.device});
+  if (!number.is<ValueId>() || !is_real(body, number) || meta.dtype == "float32")
+    return body.emit(call.node, "aten.scalar_tensor.default", {as_torchscript_has_it(number)},
+                     std::move(kwargs), std::move(meta), name);
+  Meta single = meta;
+  single.dtype = "float32";
+  kwargs[0].second = Operand::Dtype{"float32"};
+  const Operand rounded =
+      body.emit(call.node, "aten.scalar_tensor.default", {number}, std::move(kwargs), std::move(single));
+  return body.emit(call.node, "aten._to_copy.default", {rounded}, {{"dtype", dtype}}, std::move(meta), name);
+}
+
 // torch.tensor(): a number is scalar_tensor, a list of plain numbers a constant of the model.
 Result tensor_of_data(const LoweredCall& call, Body& body) {
   const Operand data = call.argument(0);
@@ -395,10 +622,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
   if (items_of(data) == nullptr) {
     if (is_tensor(body, data))
       return body.emit(call.node, "aten.clone.default", {data}, {}, std::move(meta), call.node.name);
-    NamedOperands kwargs{{"dtype", Operand::Dtype{*meta.dtype}}};
-    if (meta.device) kwargs.emplace_back("device", Operand::Device{*meta.device});
-    return body.emit(call.node, "aten.scalar_tensor.default", {data}, std::move(kwargs), std::move(meta),
-                     call.node.name);
+    return tensor_of_element(call, body, data, std::move(meta), call.node.name);
   }
   std::vector<Operand> elements;
   add_elements(data, elements);
@@ -409,21 +633,22 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
   bool is_plain = std::ranges::find(constant.shape, -1) == constant.shape.end();
   for (const Operand& element : elements) {
     is_plain = is_plain && (element.is<bool>() || element.is<std::int64_t>() || element.is<double>());
-    if (is_plain) constant.data->push_back(constant_argument(element));
+    if (is_plain) constant.data->push_back(constant_argument(as_torchscript_has_it(element)));
   }
   if (!is_plain) {  // sizes among them
     Operand::List parts;
-    const Operand::Dtype dtype{*meta.dtype};
     Meta part = meta;
     part.shape.emplace();
     for (const Operand& element : elements)
-      parts.items.push_back(
-          body.emit(call.node, "aten.scalar_tensor.default", {element}, {{"dtype", dtype}}, part));
-    if (meta.shape->size() != 1) {
-      body.refuse(call.node, "a tensor of several dimensions is made of numbers that are not known");
-      return {};
-    }
-    return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
+      parts.items.push_back(tensor_of_element(call, body, element, part));
+    if (meta.shape->size() == 1)
+      return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
+                       call.node.name);
+    Operand::List sizes;
+    for (const std::int64_t size : constant.shape) sizes.items.emplace_back(size);
+    part.shape.emplace({Expression(static_cast<std::int64_t>(elements.size()))});
+    const Operand row = body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, part);
+    return body.emit(call.node, "aten.view.default", {row, std::move(sizes)}, {}, std::move(meta),
                      call.node.name);
   }
   const auto lifted = body.lift(constant);
@@ -509,12 +734,18 @@ constexpr Row kRows[] = {
      arithmetic},
     {"operator", "iadd", extended},
     {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
+    {"torch", "sym_ite", renamed<kSymIf>},
     {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
     {"", "math.trunc torch.sym_int", renamed<kSymInt>},
-    {"math", "floor", rounded_down},
-    {"math", "ceil", rounded_up},
-    {"", "builtins.max torch.sym_max", renamed<kSymMax>},
-    {"", "builtins.min torch.sym_min", renamed<kSymMin>},
+    {"math", "floor", floor},
+    {"math", "ceil", ceil},
+    {"math", "pow", power},
+    {"aten.round", "int float", rounded},
+    {"", "builtins.max torch.sym_max", extremum<kSymMax>},
+    {"", "builtins.min torch.sym_min", extremum<kSymMin>},
+    {"", "builtins.abs math.fabs", absolute},
+    {"builtins", "sum", sum},
+    {"builtins", "divmod", quotient_and_rest},
     {"builtins", "int", to_int},
     {"", "builtins.float torch.sym_float", to_float},
     {"builtins", "bool", to_bool},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,10 +83,19 @@ Expression product(const std::vector<Expression>& factors) {
   return result;
 }
 
+// sympy's names of what is no symbol.
+Expression constant(const Expression& tree) {
+  const auto name = tree.size() == nullptr ? std::nullopt : tree.size()->symbol_name();
+  if (name == "true" || name == "false") return Expression::boolean(name == "true");
+  if (name == "oo") return Expression::floating(std::numeric_limits<double>::infinity());
+  if (name == "nan") return Expression::floating(std::numeric_limits<double>::quiet_NaN());
+  return tree;
+}
+
 // Of the tree that srepr() has as an expression of Python.
 Expression converted(const Expression& tree) {
   if (tree.kind() == Kind::kText) return Expression::parse(tree.name());  // a symbol, or a float's digits
-  if (tree.kind() != Kind::kCall) return tree;
+  if (tree.kind() != Kind::kCall) return constant(tree);
   const std::string name = tree.parts().front().text();
   std::vector<Expression> arguments;
   for (std::size_t i = 1; i < tree.parts().size(); ++i) {

@@ -1,5 +1,6 @@
 // Padding, interpolation, and sampling of images.
 #include <cmath>
+#include <optional>
 
 #include "families/cost_helpers.h"
 #include "families/family.h"
@@ -46,38 +47,42 @@ Results pad(const RuleArguments& args) {
 
 // ---- Interpolation ----
 
-double plain_real(const AbstractValue& value) {
+// Nothing for a number that is not known.
+std::optional<double> plain_real(const AbstractValue& value) {
   if (const auto* number = value.get_if<double>()) return *number;
-  if (value.integer() == nullptr) throw CannotTell{};
-  return static_cast<double>(number_of(*value.integer()));
+  const SymInt* integer = value.integer();
+  if (integer == nullptr || !integer->is_number()) return std::nullopt;
+  return static_cast<double>(*integer->number());
 }
 
-std::vector<double> factors(const AbstractValue& value, std::size_t count) {
-  if (value.sequence() == nullptr) return std::vector<double>(count, plain_real(value));
-  std::vector<double> result;
+std::vector<std::optional<double>> factors(const AbstractValue& value, std::size_t count) {
+  if (value.sequence() == nullptr) return {count, plain_real(value)};
+  std::vector<std::optional<double>> result;
   for (const AbstractValue& element : *value.sequence()) result.push_back(plain_real(element));
   if (result.size() != count) throw CannotTell{};
   return result;
 }
 
 // LibTorch multiplies as float64 and rounds down.  For an expression only a factor will do that is a fraction
-// with a power of two below, such as 2, .5 and 1.25: products of sizes and others are not exact.
-SymInt scaled(const SymInt& size, double factor) {
+// with a power of two below, such as 2, .5 and 1.25: products of sizes and others are not exact, and have no
+// expression.
+SymInt scaled(const SymInt& size, std::optional<double> factor, ShapeEnv& dimensions) {
+  if (!factor) return dimensions.fresh();
   constexpr double kLimit = 1 << 20;
-  if (!(factor > 0 && factor <= kLimit)) throw CannotTell{};
+  if (!(*factor > 0 && *factor <= kLimit)) throw CannotTell{};
   if (const std::optional<std::int64_t> number = size.number()) {
     constexpr double kMaxSize = 9e18;
-    const double product = static_cast<double>(*number) * factor;
+    const double product = static_cast<double>(*number) * *factor;
     if (!(product < kMaxSize)) throw CannotTell{};
     return static_cast<std::int64_t>(product);
   }
   constexpr std::int64_t kMaxBelow = std::int64_t{1} << 40;
-  for (std::int64_t below = 1; below <= kMaxBelow && static_cast<double>(below) * factor <= kLimit;
+  for (std::int64_t below = 1; below <= kMaxBelow && static_cast<double>(below) * *factor <= kLimit;
        below *= 2) {
-    const double above = static_cast<double>(below) * factor;
+    const double above = static_cast<double>(below) * *factor;
     if (above == std::floor(above)) return floordiv(size * static_cast<std::int64_t>(above), below);
   }
-  throw CannotTell{};
+  return dimensions.fresh();
 }
 
 Results interpolate_to(const RuleArguments& args, std::string_view size_name, std::string_view factor_name) {
@@ -92,8 +97,9 @@ Results interpolate_to(const RuleArguments& args, std::string_view size_name, st
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
   const std::size_t count = result.sizes.size() - 2;
   if (args.given(size_name)) return make(with_last(std::move(result), spread(args.sizes(size_name), count)));
-  const std::vector<double> scales = factors(args.value(factor_name), count);
-  for (std::size_t i = 0; i < count; ++i) result.sizes[2 + i] = scaled(result.sizes[2 + i], scales[i]);
+  const std::vector<std::optional<double>> scales = factors(args.value(factor_name), count);
+  for (std::size_t i = 0; i < count; ++i)
+    result.sizes[2 + i] = scaled(result.sizes[2 + i], scales[i], args.dimensions);
   return make(std::move(result));
 }
 

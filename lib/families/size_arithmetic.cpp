@@ -228,6 +228,13 @@ SymInt max_of(const SymInt& a, const SymInt& b) { return max(a, b); }
 SymInt shifted_left(const SymInt& a, const SymInt& b) { return a * power_of(2, b); }
 SymInt shifted_right(const SymInt& a, const SymInt& b) { return floordiv(a, power_of(2, b)); }
 
+Evaluated quotient_and_rest(const Values& values, const ShapeEnv& dimensions) {
+  const auto quotient = two_integers<floordiv_of>(values, dimensions);
+  const auto rest = two_integers<mod_of>(values, dimensions);
+  if (quotient.known.is_unknown() || rest.known.is_unknown()) return {};
+  return known_value({AbstractValue::Sequence{quotient.known, rest.known}});
+}
+
 template <SymInt (*Operation)(const SymInt&, const SymInt&)>
 Evaluated extremum(const Values& values, const ShapeEnv& dimensions) {
   if (values.size() == 2) return two_integers<Operation>(values, dimensions);
@@ -535,6 +542,7 @@ const std::unordered_map<std::string_view, Function>& functions() {
       {"aten::truediv", quotient},
       {"aten::floordiv", two_integers<floordiv_of>},
       {"aten::remainder", two_integers<mod_of>},
+      {"aten::divmod", quotient_and_rest},
       {"prim::min", extremum<min_of>},
       {"prim::max", extremum<max_of>},
       {"aten::pow", power_of_value},

@@ -28,8 +28,8 @@ bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
 
 // ---- Another shape ----
 
-// The sizes that `asked` stands for when one of them may be -1.
-Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
+// As complete(); throws SymbolicError for what grows too large.
+Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   const auto fits = [&](const Sizes& result) {
     require(dimensions, Relation::kEqual, product(sizes), product(result), "numbers of elements differ");
     return result;
@@ -59,6 +59,18 @@ Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   }
   asked[*open] = quotient(sizes, others, dimensions);
   return fits(asked);
+}
+
+// The sizes that `asked` stands for when one of them may be -1.
+Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
+  try {
+    return completed(sizes, asked, dimensions);
+  } catch (const SymbolicError&) {
+    for (SymInt& size : asked) {
+      if (dimensions.decide(Relation::kGreaterEqual, size, 0) != true) size = dimensions.fresh();
+    }
+    return asked;
+  }
 }
 
 Results reshape(const RuleArguments& args) {

@@ -42,6 +42,15 @@ const std::unordered_set<std::string_view>& functions() {
   return names;
 }
 
+const std::unordered_set<std::string_view>& dtypes() {
+  static const std::unordered_set<std::string_view> names = words_of(
+      "torch.float16 torch.float32 torch.float64 torch.bfloat16 torch.complex32 torch.complex64 "
+      "torch.complex128 torch.uint8 torch.uint16 torch.uint32 torch.uint64 torch.int8 torch.int16 "
+      "torch.int32 torch.int64 torch.bool torch.float8_e4m3fn torch.float8_e5m2 torch.float8_e4m3fnuz "
+      "torch.float8_e5m2fnuz");
+  return names;
+}
+
 // Walks an expression and refuses what is not arithmetic.
 class Reading {
  public:
@@ -74,6 +83,7 @@ class Reading {
       case Kind::kAttribute:
       case Kind::kItem:
         if (!is_guard_) break;
+        if (dtypes().contains(value.text())) return std::nullopt;
         input(value);
         return std::nullopt;
       default:
@@ -178,14 +188,16 @@ class Reading {
       const bool is_number = digits.number() || digits.kind() == Kind::kFloat ||
                              (digits.kind() == Kind::kNegative && digits.parts()[0].kind() == Kind::kFloat);
       if (!is_number) throw Refused{"has a number of more than digits"};
-      largest = std::max(largest, read(digits).value_or(0));
+      const double size = read(digits).value_or(0);
+      if (parts[i].kind() != Kind::kKeyword)
+        largest = std::max(largest, size);  // its precision is no part of it
     }
     return limited(largest);
   }
 
   static bool is_question(std::string_view name) {
     return name == "size" || name == "stride" || name == "storage_offset" || name == "dim" ||
-           name == "numel" || name == "item";
+           name == "numel" || name == "item" || name == "is_contiguous";
   }
 
   // L['x'], L['args'][0]['y'].z: what the caller has given.  An attribute of a module or tensor may be asked

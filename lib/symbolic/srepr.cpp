@@ -71,19 +71,28 @@ constexpr std::pair<std::string_view, const char*> kSympyNames[] = {{"==", "Equa
                                                                     {">=", "GreaterThan"},
                                                                     {"+", "Add"},
                                                                     {"*", "Mul"},
-                                                                    {"/", "IntTrueDiv"}};
+                                                                    {"/", "IntTrueDiv"},
+                                                                    {"//", "FloorDiv"},
+                                                                    {"%", "PythonMod"},
+                                                                    {"**", "PowByNatural"}};
+constexpr std::pair<std::string_view, const char*> kNamesOfFloats[] = {
+    {"/", "FloatTrueDiv"}, {"%", "Mod"}, {"**", "FloatPow"}};
 
 class SreprWriter {
+  using Kind = Expression::Kind;
+
  public:
   explicit SreprWriter(const SymbolText& symbol) : symbol_(symbol) {}
 
   // Nothing for what has no form.
   std::optional<std::string> write(const Expression& value) const {
-    using Kind = Expression::Kind;
     if (const SymInt* size = value.size()) return text_of(*size, symbol_);
     switch (value.kind()) {
       case Kind::kFloat:
-        return "Float('" + value.text() + "', precision=53)";
+        return text_of_float(value.text());
+      case Kind::kVerbatim:  // a float that depends on data
+        return is_float_of_data(value.text()) ? std::optional(srepr_symbol(value.text(), false))
+                                              : std::nullopt;
       case Kind::kNegative: {
         const auto part = write(value.parts()[0]);
         return part ? std::optional(called("Mul", {number(-1), *part})) : std::nullopt;
@@ -107,7 +116,39 @@ class SreprWriter {
   }
 
  private:
-  static bool is_integer(const Expression& value) { return value.size() != nullptr; }
+  static std::string text_of_float(const std::string& digits) {
+    if (digits.find("nan") != std::string::npos) return "nan";
+    if (digits.find("inf") != std::string::npos)
+      return digits.find('-') == std::string::npos ? "oo" : called("Mul", {number(-1), "oo"});
+    return "Float('" + digits + "', precision=53)";
+  }
+
+  static bool is_float(const Expression& value) {
+    switch (value.kind()) {
+      case Kind::kFloat:
+      case Kind::kVerbatim:
+        return true;
+      case Kind::kCall: {
+        const std::string function = value.parts()[0].text();
+        if (function == "math.trunc") return false;
+        if (function == "float" || function == "math.sqrt") return true;
+        return is_float(value.parts().back());
+      }
+      case Kind::kBinary:
+        return value.name() == "/" || std::ranges::any_of(value.parts(), is_float);
+      case Kind::kNegative:
+        return is_float(value.parts()[0]);
+      default:
+        return false;
+    }
+  }
+
+  // An integer that stands where floats do.
+  std::optional<std::string> as_float(const Expression& value) const {
+    if (const auto whole = value.number()) return "Float('" + std::to_string(*whole) + ".0', precision=53)";
+    const auto text = write(value);
+    return text && !is_float(value) ? std::optional(called("ToFloat", {*text})) : text;
+  }
 
   std::optional<std::string> with_all(const char* function, const Expression& value) const {
     std::vector<std::string> parts;
@@ -120,25 +161,43 @@ class SreprWriter {
   }
 
   std::optional<std::string> with_two(const Expression& value) const {
-    const auto left = write(value.parts()[0]), right = write(value.parts()[1]);
+    const Expression &a = value.parts()[0], &b = value.parts()[1];
+    const bool has_floats = is_float(a) || is_float(b);
+    const auto left = has_floats ? as_float(a) : write(a), right = has_floats ? as_float(b) : write(b);
     if (!left || !right) return std::nullopt;
     if (value.name() == "-") return called("Add", {*left, called("Mul", {number(-1), *right})});
-    if (value.name() == "/" && !(is_integer(value.parts()[0]) && is_integer(value.parts()[1])))
-      return called("FloatTrueDiv", {*left, *right});
-    const auto* function = std::ranges::find(kSympyNames, std::string_view(value.name()),
-                                             [](const auto& row) { return row.first; });
+    const auto is_this = [&](const auto& row) { return row.first == value.name(); };
+    if (has_floats) {
+      const auto* function = std::ranges::find_if(kNamesOfFloats, is_this);
+      if (function != std::end(kNamesOfFloats)) return called(function->second, {*left, *right});
+      if (value.name() == "//")
+        return called("ToFloat", {called("FloorToInt", {called("FloatTrueDiv", {*left, *right})})});
+    }
+    const auto* function = std::ranges::find_if(kSympyNames, is_this);
     return function == std::end(kSympyNames) ? std::nullopt
                                              : std::optional(called(function->second, {*left, *right}));
   }
 
   std::optional<std::string> call(const Expression& value) const {
-    if (value.parts().size() != 2) return std::nullopt;
-    const auto argument = write(value.parts()[1]);
     const std::string function = value.parts()[0].text();
-    if (!argument) return std::nullopt;
-    if (function == "float") return called("ToFloat", {*argument});
-    if (function == "math.trunc") return called("TruncToInt", {*argument});
-    if (function == "math.sqrt") return called("Pow", {*argument, "Rational(1, 2)"});
+    std::vector<std::string> arguments;
+    for (std::size_t i = 1; i < value.parts().size(); ++i) {
+      const bool is_condition = function == "torch.sym_ite" && i == 1;
+      const auto text = is_float(value) && !is_condition && function != "float" ? as_float(value.parts()[i])
+                                                                                : write(value.parts()[i]);
+      if (!text) return std::nullopt;
+      arguments.push_back(*text);
+    }
+    if (arguments.size() == 1) {
+      if (function == "float") return called("ToFloat", arguments);
+      if (function == "math.trunc") return called("TruncToInt", arguments);
+      if (function == "math.sqrt") return called("FloatPow", {arguments[0], text_of_float("0.5")});
+    }
+    if (arguments.size() == 2 && function == "max") return called("Max", arguments);
+    if (arguments.size() == 2 && function == "min") return called("Min", arguments);
+    if (arguments.size() == 3 && function == "torch.sym_ite")
+      return called("Piecewise", {called("ExprCondPair", {arguments[1], arguments[0]}),
+                                  called("ExprCondPair", {arguments[2], "true"})});
     return std::nullopt;
   }
 
@@ -147,7 +206,14 @@ class SreprWriter {
 
 }  // namespace
 
+bool is_float_of_data(const std::string& name) {
+  constexpr std::string_view kPrefix = "zuf";
+  return name.starts_with(kPrefix) && name.size() > kPrefix.size() &&
+         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
 std::string srepr_symbol(const std::string& name, bool is_positive) {
+  if (is_float_of_data(name)) return "Symbol('" + name + "')";
   return "Symbol('" + name + "', " + (is_positive ? "positive=True, " : "") + "integer=True)";
 }
 

@@ -16,6 +16,9 @@ namespace fxtrace {
 std::optional<std::string> srepr(const Expression& value,
                                  const std::function<std::string(const std::string& name)>& symbol);
 
+// Whether it is a name of torch.export for a float that depends on data: zuf0.
+bool is_float_of_data(const std::string& name);
+
 // Returns Symbol('s0', positive=True, integer=True); what is not positive may be negative.
 std::string srepr_symbol(const std::string& name, bool is_positive);
 

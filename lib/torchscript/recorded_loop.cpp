@@ -98,7 +98,7 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
   for (const Variable& variable : variables_) {
     for (const Leaf& leaf : variable.leaves) {
       if (!leaf.is_carried) continue;
-      const AbstractValue known = is_converted(*leaf.type) ? AbstractValue{} : leaf.known;
+      const AbstractValue known = carried_knowledge(*leaf.type, leaf.known, run_.shapes);
       inputs.push_back(
           run_.tracer->subgraph_input(input_name(variable.name), meta_of(carried_type(leaf.type), known)));
     }

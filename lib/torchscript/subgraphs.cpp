@@ -14,6 +14,12 @@ bool is_converted(const Type& type) {
   return leaf_kind(type) == LeafKind::kBool || leaf_kind(type) == LeafKind::kFloat;
 }
 
+AbstractValue carried_knowledge(const Type& type, const AbstractValue& known, bool shapes) {
+  if (!is_converted(type)) return known;
+  const bool is_scalar = shapes && leaf_kind(type) == LeafKind::kFloat;
+  return is_scalar ? AbstractValue{TensorInfo{{}, ScalarType::kFloat64}} : AbstractValue{};
+}
+
 TypePtr carried_type(const TypePtr& type) {
   switch (leaf_kind(*type)) {
     case LeafKind::kBool:
@@ -189,7 +195,8 @@ Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, co
     case LeafKind::kFloat:
       return recording_.argument(
           recording_.call("aten.scalar_tensor.default", {result(value, type, known, node)}, tensor_type(),
-                          node, {}, {{"dtype", Argument::Dtype{"float64"}}}),
+                          node, carried_knowledge(*type, {}, run_.shapes),
+                          {{"dtype", Argument::Dtype{"float64"}}}),
           node);
     default:
       return result(value, type, known, node);
@@ -210,7 +217,7 @@ Value Subgraphs::carried_value(NodeId carried, const TypePtr& type, AbstractValu
 Value Subgraphs::carried_result(NodeId control_flow, std::int64_t index, const TypePtr& type,
                                 AbstractValue known, const IrNode* node) {
   const Value item = recording_.call("operator.getitem", {control_flow, index}, carried_type(type), node,
-                                     is_converted(*type) ? AbstractValue{} : known);
+                                     carried_knowledge(*type, known, run_.shapes));
   return carried_value(find_proxy(item)->ref.node, type, std::move(known), node);
 }
 

@@ -24,6 +24,8 @@ struct ChangedContainer {
 // Of a value that control flow carries; see Subgraphs::carried_argument().
 TypePtr carried_type(const TypePtr& type);
 bool is_converted(const Type& type);
+// What is known of the form in which a value is carried that is known itself.
+AbstractValue carried_knowledge(const Type& type, const AbstractValue& known, bool shapes);
 
 class Subgraphs : Part {
  public:

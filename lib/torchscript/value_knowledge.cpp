@@ -200,6 +200,8 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
     results[0] = evaluate_plain(schema, values, context_.dimensions).known;
+    if (const auto* parts = results[0].sequence(); parts != nullptr && results.size() > 1)
+      results = AbstractValue::Sequence(*parts);
   }
   if (gives_tensor && results[0].is_unknown()) {
     Inferred inferred = infer_shapes(schema, values, context_.dimensions, [this](const TensorValue& tensor) {

@@ -2,8 +2,10 @@
 
 import copy
 import json
+import math
 import os
 import zipfile
+from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035
 
 import convert_cases
 import harness
@@ -572,3 +574,179 @@ def test_buffers_that_overlap(program, tmp_path):
         assert torch.equal(module(x), loaded(x))
     made, _ = convert(program, tmp_path, torch.jit.script(Overlapping()), x, more=["--dialect", "aten"])
     assert isinstance(made, str) and made.count("refused: ") == 1 and "it writes to an argument, and no pass could remove that" in made
+
+
+class Counted(torch.nn.Module):
+    """Numbers that follow from sizes, each in Python's arithmetic."""
+
+    def forward(self, x: torch.Tensor):
+        h, w = x.size(2), x.size(3)
+        quotient, rest = divmod(h, w)
+        several = [h * 0.3, w * 0.7, 2.5]
+        numbers = [
+            float(sum([h, w, 3])),
+            sum([h / 2, w / 4]),
+            sum(several),
+            float(sum(x.shape)),
+            float(int(h * 0.3) - int(h * 0.5 - w)),
+            float(math.floor(-h * 0.4) + math.floor(h / 4) + math.floor(h * 0.5 - w * 0.3)),
+            float(math.ceil(h * 0.4) - math.ceil(-h * 0.4) + math.ceil(h / 3)),
+            float(round(h / 2)) + round(-h * 0.5) + round(w * 0.3),
+            1 / math.sqrt(h) + float(w) ** -0.25 + h**2,
+            float(abs(h - w)) + abs(h * 0.5 - w) + math.fabs(w - h),
+            min(h / 2, w * 0.3) + max(h, 2.5 * w) + max(several) + min([h, w, 5]),
+            h // 2.5 + (-h) % 7,
+            float(h > w) + int(w > h) * 2 + float(bool(h)),
+            float(quotient + rest),
+            h * 0.5 if h > 14 else w * 0.3,
+            math.sqrt(h * w) * (2 * h / w),
+        ]
+        size = int(h * 0.875)
+        first = int(round((h - size) / 2.0))
+        return (
+            torch.tensor(numbers, dtype=torch.float64),
+            torch.tensor([[h, w], [h + w, 1]]),
+            torch.tensor([0.1, 0.2], dtype=torch.float64) + torch.tensor(h * 0.1, dtype=torch.float64),
+            x[:, :, first : first + size],
+            x.new_zeros([int(math.sqrt(h)), math.ceil(w * 0.4), max([h, w])]),
+            torch.nn.functional.interpolate(x, scale_factor=[2.0, 0.7]),
+            torch.nn.functional.interpolate(x, scale_factor=0.6, mode="nearest-exact"),
+            torch.nn.functional.interpolate(x, scale_factor=10.0 / max(h, w), mode="bilinear", recompute_scale_factor=True),
+        )
+
+
+def same_padding(size, kernel: int, stride: int):
+    return torch.clamp((torch.ceil(torch.as_tensor(size) / stride) - 1) * stride + kernel - size, min=0)
+
+
+class Padded(torch.nn.Module):
+    """timm's Conv2dSame, and F.interpolate, as torch.jit.trace keeps them: integers of float tensors."""
+
+    def forward(self, x):
+        vertical, horizontal = (same_padding(size, 3, 2) for size in x.shape[2:])
+        x = torch.nn.functional.pad(x, [int(horizontal // 2), int(horizontal - horizontal // 2), int(vertical // 2), int(vertical - vertical // 2)])
+        return torch.nn.functional.interpolate(x, scale_factor=1.3, recompute_scale_factor=True)
+
+
+class OfData(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        a, b = float(x.mean()), bool(x.sum() > 0)
+        grown = x.size(2) * 0.01
+        for _ in range(30):  # what is written of it stays short
+            grown = grown * grown + grown
+        y = torch.add(x, x, alpha=x.max().item()).clamp(max=a * 0.5 + x.size(2))
+        y = y * float((x > 0).sum()) + int(-x.abs().sum() * 0.1) + int(x.sum() > 0)
+        return (y * a if x.size(2) > 14 else y + a), y * float(b), x * grown
+
+
+@pytest.mark.parametrize("how", ["scripted", "traced", "data"])
+def test_numbers_of_sizes(program, tmp_path, how):
+    """What is computed from named sizes and from elements is computed in the program, too."""
+    x = torch.randn(2, 3, 16, 12)
+    model = {"scripted": Counted, "traced": Padded, "data": OfData}[how]()
+    model = torch.jit.trace(model, x, check_trace=False) if how == "traced" else torch.jit.script(model)
+    made, loaded = convert(program, tmp_path, model, more=["--input", "float32[b,3,h,w]"])
+    module = made.module()
+    for sizes in ((2, 16, 12), (1, 23, 17), (3, 9, 31), (1, 40, 20)):
+        x = torch.randn(sizes[0], 3, *sizes[1:])
+        assert convert_cases.difference(loaded(x), module(x)) == "", sizes
+    assert convert_cases.difference(loaded(x), torch.export.unflatten(made)(x)) == ""
+    if how != "data":
+        assert convert_cases.difference(loaded(x), made.run_decompositions().module()(x)) == ""
+    assert program.run("check", str(tmp_path / "model.pt2"), "--security").returncode == 0
+    assert program.run("check", str(tmp_path / "model.pt2"), "--program").returncode == 0
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", str(tmp_path / "model.pt2"), "-o", again, "--pass", "common-subexpressions").returncode == 0
+    assert convert_cases.difference(loaded(x), torch.export.load(again).module()(x)) == ""
+
+
+class Several(NamedTuple):
+    sum: torch.Tensor
+    first: torch.Tensor
+
+
+class Pooled(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return torch.nn.functional.avg_pool2d(x, [int(x.size(2) / 4), x.size(3) // 4])
+
+
+def test_numbers_that_torch_fixes(program, tmp_path):
+    """Of operators that take no sizes but numbers: the program computes them, torch.export's decomposition does not."""
+    path, file = str(tmp_path / "model.pt"), str(tmp_path / "model.pt2")
+    torch.jit.script(Pooled()).save(path)
+    run = program.run("convert", path, "-o", file, "--input", "float32[1,3,h,w]")
+    assert run.returncode == 0 and b"kernel_size of aten.avg_pool2d.default follows from sizes or data" in run.stderr
+    loaded, module = torch.jit.load(path), torch.export.load(file).module()
+    for sizes in ((16, 12), (23, 40)):
+        x = torch.rand(1, 3, *sizes)
+        assert torch.equal(loaded(x), module(x))
+
+
+class Guarded(torch.nn.Module):
+    def forward(
+        self,
+        xs: List[torch.Tensor],
+        d: Dict[str, torch.Tensor],
+        t: Tuple[torch.Tensor, Tuple[torch.Tensor]],
+        n: int,
+        o: Optional[torch.Tensor],
+    ):
+        y = xs[0] + xs[1]
+        assert xs[0].size(0) > 2 or xs[0].size(1) == 3
+        assert d["a"].size(0) % 2 == 0 and not d["a"].size(1) == 7
+        if d["a"].dtype == torch.float32:
+            y = y.relu()
+        if xs[0].is_contiguous():
+            y = y + 2
+        if o is not None:
+            y = y + o
+        assert t[1][0].size(0) == d["a"].size(0) * 2
+        assert n != 7
+        return Several(y * n, t[0])
+
+
+def test_guards_that_torch_checks(program, tmp_path):
+    """Of parts of inputs, of types, strides and integers; and a range that begins at 2."""
+    sizes = ["xs.0=float32[b,k]", "xs.1=float32[b,k]", "d.a=float32[c,m]", "t.0=float32[b,k]", "t.1.0=float32[e,k]", "n=n"]
+    path, file = str(tmp_path / "model.pt"), str(tmp_path / "model.pt2")
+    torch.jit.script(Guarded()).save(path)
+    options = [word for each in sizes for word in ("--input", each)]
+    run = program.run("convert", path, "-o", file, *options, "--concrete", "o=null", "--dim", "b=2..20")
+    assert run.returncode == 0, run.stderr
+    assert b"named tuples among the results are plain tuples" in run.stderr and b"cannot check" not in run.stderr
+    loaded, module = torch.jit.load(path), torch.export.load(file).module()
+
+    def inputs(b: int = 4, k: int = 3, c: int = 2, m: int = 5, e: int = 4, n: int = 2) -> list:
+        return [[torch.rand(b, k), torch.rand(b, k)], {"a": torch.rand(c, m)}, (torch.rand(b, k), (torch.rand(e, k),)), n, None]
+
+    right = inputs()
+    assert convert_cases.difference(loaded(*right), module(*right)) == ""
+    wrong = [inputs(b=1), inputs(b=2, k=4), inputs(c=3, e=6), inputs(m=7), inputs(e=6), inputs(n=7), inputs(), inputs(), inputs()]
+    wrong[-1][0][0] = torch.rand(3, 4).t()
+    wrong[-2][1]["a"] = wrong[-2][1]["a"].double()
+    wrong[-3][4] = torch.rand(4, 3)
+    for each in wrong:
+        with pytest.raises(AssertionError, match="Guard failed"):
+            module(*each)
+    assert program.run("check", file, "--security").returncode == 0
+    again = str(tmp_path / "again.pt2")
+    assert program.run("convert", file, "-o", again, "--pass", "common-subexpressions").returncode == 0
+    module = torch.export.load(again).module()
+    assert convert_cases.difference(loaded(*right), module(*right)) == ""
+    for each in wrong:
+        with pytest.raises(AssertionError, match="Guard failed"):
+            module(*each)
+
+
+class Told(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x * math.log(x.size(0)), x.size(0) > 3
+
+
+def test_what_numbers_cannot_be(program, tmp_path):
+    said, _ = convert(program, tmp_path, torch.jit.script(Told()), more=["--input", "float32[n,3]"])
+    assert "math.log: a program has no such function of numbers that are not known; --input with numbers, not names" in said
+    assert "result 1: a program has no bool among its results" in said and said.count("refused: ") == 2
+    made, loaded = convert(program, tmp_path, torch.jit.script(Told()), torch.rand(5, 3))
+    x = torch.rand(5, 3)
+    assert convert_cases.difference(loaded(x), made.module()(x)) == ""

@@ -61,6 +61,10 @@ TEST_CASE("sympy: sizes as Python expressions", "[exported]") {
        "s77 > 3 and s77 <= 9"},
       {"Not(Equality(" + s + ", Integer(3)))", "s77 != 3"},
       {"ModularIndexing(" + s + ", Integer(2), Integer(3))", "(s77//2)%3"},
+      {"Piecewise(ExprCondPair(Integer(1), StrictLessThan(" + s +
+           ", Integer(3))), ExprCondPair(Integer(0), true))",
+       "Piecewise(ExprCondPair(1, s77 < 3), ExprCondPair(0, True))"},
+      {"FloatTrueDiv(ToFloat(" + s + "), Mul(Integer(-1), oo))", "float(s77)/-float('inf')"},
       // What is no srepr is read as Python.
       {"2*s0 + 1", "s0*2+1"},
       {"Add(" + s + ", ", "Add(" + s + ", "},

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "catch.h"
+#include "symbolic/srepr.h"
 
 using fxtrace::Expression;
 using fxtrace::Relation;
@@ -119,4 +120,32 @@ TEST_CASE("numbers and texts read back as they were", "[expression]") {
   CHECK(Expression::text_literal("a'b\"c\\\n\x01").text() == "'a\\'b\"c\\\\\\n\\x01'");
   CHECK(Expression::binding("y", Expression::parse("f(x)")).text() == "(y := f(x))");
   CHECK(Expression::attribute(Expression(1), "real").text() == "(1).real");
+}
+
+TEST_CASE("expressions as sympy has them", "[expression]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"n*2+1", "Add(Mul(Integer(2), n), Integer(1))"},
+      {"n/3", "IntTrueDiv(n, Integer(3))"},
+      {"n*0.5", "Mul(ToFloat(n), Float('0.5', precision=53))"},
+      {"1/math.sqrt(n)",
+       "FloatTrueDiv(Float('1.0', precision=53), FloatPow(ToFloat(n), Float('0.5', precision=53)))"},
+      {"float(n)**-0.5", "FloatPow(ToFloat(n), Mul(Integer(-1), Float('0.5', precision=53)))"},
+      {"min(n/2, m)", "Min(IntTrueDiv(n, Integer(2)), m)"},
+      {"math.trunc(n*0.3)-1",
+       "Add(TruncToInt(Mul(ToFloat(n), Float('0.3', precision=53))), "
+       "Mul(Integer(-1), Integer(1)))"},
+      {"torch.sym_ite(n < 3, 1, 0)",
+       "Piecewise(ExprCondPair(Integer(1), StrictLessThan(n, Integer(3))), ExprCondPair(Integer(0), true))"},
+      {"math.log(n)", nullptr},
+      {"x.y", nullptr},
+  };
+  for (const auto& [text, sympy] : cases) {
+    CAPTURE(text);
+    const auto written =
+        fxtrace::srepr(Expression::parse(text), [](const std::string& name) { return name; });
+    CHECK(written.value_or("") == (sympy == nullptr ? "" : sympy));
+  }
+  CHECK(fxtrace::srepr_symbol("s0", true) == "Symbol('s0', positive=True, integer=True)");
+  CHECK(fxtrace::srepr_symbol("zuf12", false) == "Symbol('zuf12')");
+  CHECK_FALSE(fxtrace::is_float_of_data("zufall"));
 }
