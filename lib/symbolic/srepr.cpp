@@ -1,6 +1,8 @@
 #include "symbolic/srepr.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -73,8 +75,7 @@ constexpr std::pair<std::string_view, const char*> kSympyNames[] = {{"==", "Equa
                                                                     {"*", "Mul"},
                                                                     {"/", "IntTrueDiv"},
                                                                     {"//", "FloorDiv"},
-                                                                    {"%", "PythonMod"},
-                                                                    {"**", "PowByNatural"}};
+                                                                    {"%", "PythonMod"}};
 constexpr std::pair<std::string_view, const char*> kNamesOfFloats[] = {
     {"/", "FloatTrueDiv"}, {"%", "Mod"}, {"**", "FloatPow"}};
 
@@ -143,6 +144,14 @@ class SreprWriter {
     }
   }
 
+  // Whether a power to it has a measure, for whoever reads it.
+  static bool is_small(const Expression& exponent) {
+    constexpr double kMost = 8;
+    const bool is_plain = exponent.number() || exponent.kind() == Kind::kFloat ||
+                          (exponent.kind() == Kind::kNegative && exponent.parts()[0].kind() == Kind::kFloat);
+    return is_plain && std::abs(std::strtod(exponent.text().c_str(), nullptr)) <= kMost;
+  }
+
   // An integer that stands where floats do.
   std::optional<std::string> as_float(const Expression& value) const {
     if (const auto whole = value.number()) return "Float('" + std::to_string(*whole) + ".0', precision=53)";
@@ -163,6 +172,7 @@ class SreprWriter {
   std::optional<std::string> with_two(const Expression& value) const {
     const Expression &a = value.parts()[0], &b = value.parts()[1];
     const bool has_floats = is_float(a) || is_float(b);
+    if (value.name() == "**" && !(has_floats && is_small(b))) return std::nullopt;
     const auto left = has_floats ? as_float(a) : write(a), right = has_floats ? as_float(b) : write(b);
     if (!left || !right) return std::nullopt;
     if (value.name() == "-") return called("Add", {*left, called("Mul", {number(-1), *right})});
