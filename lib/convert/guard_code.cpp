@@ -28,6 +28,9 @@ class GuardCode {
     const InputSizes sizes(source_.graph);
     const auto sources = sizes.sources();
     find_places();
+    for (const auto& [name, place] : places_) {
+      while (place.text().find(stand_in_) != std::string::npos) stand_in_ += '_';
+    }
     std::set<std::string> seen;
     const auto add = [&](const Expression& guard) {
       const auto code = guard_code(guard, sizes, sources);
@@ -171,7 +174,7 @@ class GuardCode {
               const Expression* place = place_of(Expression::variable(name));
               const auto source = sources.find(name);
               if (place == nullptr && source == sources.end()) return unknown();
-              const std::string stand_in = '\x01' + std::to_string(texts.size()) + '\x01';  // in no name
+              const std::string stand_in = stand_in_ + std::to_string(texts.size()) + "_";
               texts[stand_in] =
                   place != nullptr
                       ? place->text()
@@ -238,6 +241,7 @@ class GuardCode {
   Lowered& lowered_;
   const ModuleGraph& source_;
   std::unordered_map<std::string, Expression> places_;  // of inputs, by how guards write them
+  std::string stand_in_ = "place";                      // begins no name of them
 };
 
 }  // namespace
