@@ -142,7 +142,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
                       .device = {},
                       .value = {}};
     rows.push_back(
-        {constant.name, value_text(tensor), with_separators(byte_count(constant.shape, constant.dtype))});
+        {constant.name, value_text(tensor), with_separators(byte_count(constant))});
   }
   write_table(out, rows, {false, false, true});
   if (inspection.constants.size() > kMaxConstants) {
@@ -353,7 +353,7 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
       json.field("name", constant.name);
       const bool is_tensor = !constant.dtype.empty();
       tensor_json(is_tensor, constant.shape, constant.dtype,
-                  is_tensor ? std::optional(byte_count(constant.shape, constant.dtype)) : std::nullopt,
+                  is_tensor ? std::optional(byte_count(constant)) : std::nullopt,
                   constant.type, constant.stored, json);
     });
     write_compiled_models(inspection.compiled, json);

@@ -452,8 +452,9 @@ void Labels::describe_repeats(const Outline::Item& box, Label& label) const {
     label = this->label(first);
     append(label.title, times);
   } else if (outline_[box.like].kind == Kind::kPeriod) {
-    label.title = "repetitions of the above";
-    label.note = times;
+    const bool is_one = members(box) == 1;
+    label.title = is_one ? "repetition of the above" : "repetitions of the above";
+    if (!is_one) label.note = times;
   } else {
     const Label like = this->label(box.like);
     label.title = range_text(box);
