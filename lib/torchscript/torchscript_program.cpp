@@ -445,8 +445,8 @@ void TorchScriptProgram::add_called(const Function& function, std::unordered_set
   if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
 }
 
-// Attributes that any method of the class sets or changes in place, by the class they belong to.  __setstate__,
-// and what it alone calls, runs while the file is loaded: what that sets is what the file has.
+// Attributes that any method of the class sets or changes in place, by the class they belong to.
+// __setstate__, and what it alone calls, runs while the file is loaded: what that sets is what the file has.
 void TorchScriptProgram::find_set_attributes(const ClassType& type,
                                              const std::unordered_set<std::string>& called) const {
   if (!searched_types_.insert(&type).second) return;

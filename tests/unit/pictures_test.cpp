@@ -340,7 +340,7 @@ TEST_CASE("pictures: other weights are no repetition of calls of one module", "[
              ContainsSubstring("  *relu.1, call 2 … 3 | relu (as relu.1, call 1, × 2)\n"));
   // Two of them in turn, and each twice in a row.
   CHECK_THAT(text({"relu.0", "relu.1", "relu.0", "relu.1"}),
-             ContainsSubstring("  *repetition of the above\n"));
+             ContainsSubstring("  *repetition of the above ()\n"));
   CHECK_THAT(text({"relu.0", "relu.0", "relu.1", "relu.1", "relu.2", "relu.2"}),
              ContainsSubstring("    *relu.0, call 2 | relu (as relu.0, call 1)\n"
                                "  *repetitions of the above (× 2)\n"));
