@@ -957,3 +957,18 @@ TEST_CASE("compare tells weights by the checksums of records", "[comparison]") {
   CHECK(left.modules.empty());
   CHECK_FALSE(left.is_equal());
 }
+
+TEST_CASE("a leaf is marked where something in it differs") {
+  const auto net = [](const std::string& type) {
+    return collection(
+        "%x = placeholder[x]()\n%enc = call_module[enc](%x)  # enc: pkg.Encoder\n%output = output[output](%enc)",
+        {module("enc", "pkg.Encoder", ModuleStatus::kLeaf), module("enc.l", type, ModuleStatus::kUnvisited)});
+  };
+  const auto a = net("pkg.A"), b = net("pkg.B");
+  const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
+  const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+  CHECK(merged.modules.at("enc") == Change::kChanged);
+  std::ostringstream dot;
+  write_dot(merged, dot, PictureOptions{});
+  CHECK(dot.str().find("<B>~ enc</B>") != std::string::npos);
+}
