@@ -141,8 +141,7 @@ void write_constants(const Inspection& inspection, std::ostream& out) {
                       .dtype = constant.dtype,
                       .device = {},
                       .value = {}};
-    rows.push_back(
-        {constant.name, value_text(tensor), with_separators(byte_count(constant.shape, constant.dtype))});
+    rows.push_back({constant.name, value_text(tensor), with_separators(byte_count(constant))});
   }
   write_table(out, rows, {false, false, true});
   if (inspection.constants.size() > kMaxConstants) {
@@ -353,8 +352,8 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
       json.field("name", constant.name);
       const bool is_tensor = !constant.dtype.empty();
       tensor_json(is_tensor, constant.shape, constant.dtype,
-                  is_tensor ? std::optional(byte_count(constant.shape, constant.dtype)) : std::nullopt,
-                  constant.type, constant.stored, json);
+                  is_tensor ? std::optional(byte_count(constant)) : std::nullopt, constant.type,
+                  constant.stored, json);
     });
     write_compiled_models(inspection.compiled, json);
   });

@@ -76,7 +76,7 @@ void Comparer::compare_parameters() {
         is_object ? record.type : record.dtype + shape_text(record.shape);
     difference.within = std::move(cover);
     if (difference.within && !is_object) {
-      add_saturated(groups_[group_of(*difference.within)].parameters, element_count(record.shape));
+      add_saturated(groups_[group_of(*difference.within)].parameters, element_count(record));
     }
     add(path, std::move(difference));
   };
@@ -153,10 +153,7 @@ void Comparer::compare_weights(std::string_view path, const Weight& a, const Wei
   ++weights.compared;
   if (*is_same) return;
   ++weights.differ;
-  const auto bytes_of = [](const Weight& weight) {
-    return weight.stored.empty() ? byte_count(weight.shape, weight.dtype) : byte_count(weight.stored);
-  };
-  const std::int64_t before = bytes_of(a), after = bytes_of(b);
+  const std::int64_t before = byte_count(a), after = byte_count(b);
   add_saturated(weights.bytes_before, before);
   add_saturated(weights.bytes_after, after);
   add_change(path, DifferenceKind::kWeights, a.name, "bytes", std::to_string(before), std::to_string(after));

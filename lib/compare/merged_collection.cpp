@@ -1,6 +1,8 @@
 #include "compare/merged_collection.h"
 
 #include <optional>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,9 +43,19 @@ class Merger {
       if (found != graphs.end()) add_nodes({&graph, found->second, graph.module});
     }
     // Places of records are final now.
+    std::unordered_set<std::string_view> around;  // modules in which others differ
+    for (const auto& [path, mark] : module_marks_) {
+      QualifiedName(QualifiedName(path).parent()).for_each_prefix([&](std::string_view module) {
+        around.insert(module);
+      });
+    }
     for (const ModuleRecord& module : result_.collection.modules) {
       const auto mark = module_marks_.find(module.path);
-      if (mark != module_marks_.end()) result_.modules.emplace(module.path, mark->second);
+      if (mark != module_marks_.end()) {
+        result_.modules.emplace(module.path, mark->second);
+      } else if (module.status == ModuleStatus::kLeaf && around.contains(module.path)) {
+        result_.modules.emplace(module.path, Change::kChanged);  // what is in it has no box
+      }
     }
     return std::move(result_);
   }
@@ -76,9 +88,9 @@ class Merger {
       const bool is_wrapper = difference.within == difference.subject;
       if (is_whole && difference.change == Change::kRemoved && !is_wrapper)
         removed_.push_back(&difference.subject);
-      const bool is_of_module = difference.kind == DifferenceKind::kModules ||
-                                difference.kind == DifferenceKind::kParameters ||
-                                difference.kind == DifferenceKind::kArguments;
+      const bool is_of_module =
+          difference.kind == DifferenceKind::kModules || difference.kind == DifferenceKind::kParameters ||
+          difference.kind == DifferenceKind::kWeights || difference.kind == DifferenceKind::kArguments;
       const std::string path = module.other.value_or(path_after(module.path));
       if (is_marked && is_of_module)
         module_marks_.emplace(path, is_whole ? difference.change : Change::kChanged);

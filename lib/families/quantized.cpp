@@ -257,8 +257,21 @@ constexpr OperatorRow kQuantizedRows[] = {
      "quantized::linear_prepack_fp16_legacy "
      "quantized::linear_prepack_legacy quantized::linear_unpack quantized::linear_unpack_fp16 "
      "quantized::make_quantized_cell_params quantized::make_quantized_cell_params_dynamic "
-     "quantized::make_quantized_cell_params_fp16 sparse::qlinear_prepack "
-     "sparse::qlinear_unpack",
+     "quantized::make_quantized_cell_params_fp16 "
+     "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl "
+     "quantized_decomposed::choose_qparams quantized_decomposed::choose_qparams_per_token "
+     "quantized_decomposed::choose_qparams_per_token_asymmetric "
+     "quantized_decomposed::choose_qparams_symmetric quantized_decomposed::convert_element_type "
+     "quantized_decomposed::dequantize_per_channel "
+     "quantized_decomposed::dequantize_per_channel_group "
+     "quantized_decomposed::dequantize_per_tensor quantized_decomposed::dequantize_per_token "
+     "quantized_decomposed::fake_quant_per_channel quantized_decomposed::quantize_per_channel "
+     "quantized_decomposed::quantize_per_channel_group quantized_decomposed::quantize_per_tensor "
+     "quantized_decomposed::quantize_per_token sparse::qlinear_prepack sparse::qlinear_unpack "
+     "torchao::choose_qparams_affine torchao::choose_scale_float8 torchao::dequantize_affine "
+     "torchao::dequantize_affine_float8 torchao::dequantize_affine_float8_non_decomposed "
+     "torchao::quantize_affine torchao::quantize_affine_float8 "
+     "torchao::quantize_affine_float8_non_decomposed",
      {.traits = kNoMacs}},
     {"_fake_quantize_learnable_per_channel_affine _fake_quantize_learnable_per_tensor_affine "
      "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "

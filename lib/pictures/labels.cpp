@@ -373,6 +373,12 @@ std::string Labels::attribute_text(const Outline::Attribute& attribute, std::str
   if (attribute.node->op != Opcode::kGetAttr) return constant_text(attribute);
   const std::string name(QualifiedName(*attribute.node->target).below(scope));
   if (attribute.parameter == nullptr) return name;
+  if (attribute.part != nullptr) {
+    const auto* part =
+        attribute.part->args.size() > 1 ? attribute.part->args[1].get_if<std::string>() : nullptr;
+    const std::string value = attribute.part->meta->shape ? " " + value_text(attribute.part->meta) : "";
+    return name + (part == nullptr ? "" : "." + *part) + value;
+  }
   if (attribute.parameter->kind == ParameterKind::kCustomObject) {
     return name + " " + std::string(QualifiedName(attribute.parameter->type).last());
   }
@@ -452,8 +458,9 @@ void Labels::describe_repeats(const Outline::Item& box, Label& label) const {
     label = this->label(first);
     append(label.title, times);
   } else if (outline_[box.like].kind == Kind::kPeriod) {
-    label.title = "repetitions of the above";
-    label.note = times;
+    const bool is_one = members(box) == 1;
+    label.title = is_one ? "repetition of the above" : "repetitions of the above";
+    if (!is_one) label.note = times;
   } else {
     const Label like = this->label(box.like);
     label.title = range_text(box);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "families/stored_parts.h"
 #include "graph/call_order.h"
 #include "operators/higher_order.h"
 #include "pictures/plumbing.h"
@@ -309,7 +310,11 @@ class Builder {
       }
     } else if (!options_.plumbing) {
       if (role == Role::kPlumbing) return {};
-      if (role == Role::kPass) return terminal(filling, *node.args[0].get_if<NodeId>());
+      if (role == Role::kPass) {
+        Terminal given = terminal(filling, *node.args[0].get_if<NodeId>());
+        if (given.attribute && takes_stored_part(*node.target)) given.attribute->part = &node;
+        return given;
+      }
     }
     if (place_region(filling, node)) return filling.results.at(node.id.index).front();
     Index box = box_of(filling, node);

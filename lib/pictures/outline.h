@@ -40,6 +40,7 @@ struct Outline {
     const Node* node = nullptr;                  // the node that provides it
     const ParameterRecord* parameter = nullptr;  // null for a constant
     const Constant* constant = nullptr;          // of the code
+    const Node* part = nullptr;                  // takes one of the tensors that the parameter is made of
     // Of a value that is computed: sizes are among what it is of; it is made of no other tensor.
     bool of_sizes = false, is_made = false;
   };

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "families/stored_parts.h"
 #include "families/traits.h"
 #include "operators/function_traits.h"
 #include "operators/operators.h"
@@ -87,6 +88,8 @@ class Roles {
                                                                                   : Role::kPlumbing;
     }
     if (node.op == Opcode::kCallMethod) return Role::kShown;
+    if (takes_stored_part(*node.target) && !node.args.empty() && node.args[0].get_if<NodeId>() != nullptr)
+      return Role::kPass;
     if (does_nothing(node) || is_size(node)) return Role::kPlumbing;
     if (copies_constant(node)) return Role::kPass;
     return is_constant(node) ? Role::kConstant : Role::kShown;

@@ -12,8 +12,8 @@ namespace fxtrace {
 
 enum class Role : std::uint8_t {
   kShown,
-  kPlumbing,   // left out, with its edges
-  kPass,       // left out; its users take its inputs: items of tuples, copies of constants
+  kPlumbing,  // left out, with its edges
+  kPass,  // left out; its users take its inputs: items of tuples, parts of parameters, copies of constants
   kAttribute,  // a parameter or buffer, shown at its users
   kConstant    // a constant of the code, or computed from such: likewise
 };

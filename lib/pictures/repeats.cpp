@@ -254,9 +254,10 @@ class Folder {
                                         .like = is_whole ? Outline::kNone : row[0]}));
   }
 
-  // No input is like another one.
+  // No input is like another one, and of the bodies of an `if` one runs: none repeats another.
   std::uint64_t hash(Index item) const {
-    return is_port(outline_[item]) ? mix(structures_[item].exact, item) : structures_[item].exact;
+    const bool is_alone = is_port(outline_[item]) || outline_[item].kind == Kind::kBody;
+    return is_alone ? mix(structures_[item].exact, item) : structures_[item].exact;
   }
 
   // The period that folds the most, the shortest of several.  `places` loses what lies in front of `start`.

@@ -40,10 +40,6 @@ std::int64_t byte_count(const std::vector<StoredPart>& parts) {
   return bytes;
 }
 
-std::int64_t byte_count(const ParameterRecord& record) {
-  return record.stored.empty() ? byte_count(record.shape, record.dtype) : byte_count(record.stored);
-}
-
 void TensorTotal::add(const std::vector<std::int64_t>& shape, const std::string& dtype) {
   add_saturated(tensors, 1);
   add_saturated(elements, element_count(shape));

@@ -29,7 +29,11 @@ std::int64_t byte_count(const std::vector<StoredPart>& parts);
 // Elements as torch counts them: of a tensor of a class of its own those that it shows, of packed parameters
 // those of all their tensors.  Bytes are those that are stored.
 std::int64_t element_count(const ParameterRecord& record);
-std::int64_t byte_count(const ParameterRecord& record);
+template <class T>  // a parameter or a constant
+  requires requires(const T& tensor) { tensor.stored; }
+std::int64_t byte_count(const T& tensor) {
+  return tensor.stored.empty() ? byte_count(tensor.shape, tensor.dtype) : byte_count(tensor.stored);
+}
 
 // Calls f(shape, dtype) for each tensor that the file stores for it.
 template <class F>

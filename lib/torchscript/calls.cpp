@@ -111,11 +111,7 @@ void Calls::call_method(const IrNode* node) {
   if (module && *module != caller && run_.records() && open_calls_.count(node) == 0) {
     run_.tracer->enter_method(*module, name);
     const Restore leave([&] { run_.tracer->leave_call(); });
-    auto nodes = inputs_of(*function, values);
-    const Value result = follow(*function, values, node);
-    name_results(result, nodes);
-    run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
-    return frames_.set(node, result);
+    return frames_.set(node, follow_and_note(*function, values, node));
   }
   frames_.set(node, follow(*function, values, node));
 }
@@ -192,16 +188,18 @@ void Calls::name_results(const Value& result, GraphTracer::CallNodes& nodes) {
   if (!has_all) nodes.results.clear();
 }
 
+Value Calls::follow_and_note(Function& function, const Values& arguments, const IrNode* node) {
+  auto nodes = inputs_of(function, arguments);
+  Value result = follow(function, arguments, node);
+  name_results(result, nodes);
+  run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
+  return result;
+}
+
 Value Calls::call_module(ModuleId module, Function& forward, Values arguments, const IrNode* node) {
   if (!run_.tracer->is_leaf(module)) {
     Value result;
-    const auto follow_and_note = [&] {
-      auto nodes = inputs_of(forward, arguments);
-      result = follow(forward, arguments, node);
-      name_results(result, nodes);
-      run_.tracer->note_call(run_.tracer->current_scope(), std::move(nodes));
-    };
-    if (inline_module(module, follow_and_note)) {
+    if (inline_module(module, [&] { result = follow_and_note(forward, arguments, node); })) {
       if (run_.shapes) run_.tracer->module_gives(module, tensors_in(known_of_value(result)));
       return result;
     }

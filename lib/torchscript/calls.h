@@ -26,6 +26,8 @@ class Calls : Part {
  private:
   void make_object(const IrNode* node, const Values& values);
   Value call_module(ModuleId module, Function& forward, Values arguments, const IrNode* node);
+  // As the call of the module that is entered: the nodes that it takes and gives are noted under their names.
+  Value follow_and_note(Function& function, const Values& arguments, const IrNode* node);
   GraphTracer::CallNodes inputs_of(Function& function, const Values& arguments);
   void name_results(const Value& result, GraphTracer::CallNodes& nodes);
   bool inline_module(ModuleId module, const std::function<void()>& body);

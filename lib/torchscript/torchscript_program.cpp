@@ -20,6 +20,11 @@
 #include "torchscript/tensor_writes.h"
 
 namespace fxtrace::torchscript {
+namespace {
+
+constexpr std::string_view kSetState = "__setstate__";
+
+}  // namespace
 
 bool is_forward(const std::string& method) {
   constexpr std::string_view kOverload = "forward__";
@@ -429,8 +434,21 @@ const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
 
 }  // namespace
 
+// Names of the methods that code calls.
+void TorchScriptProgram::add_called(const Function& function, std::unordered_set<std::string>& names) const {
+  const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
+    for (const auto* node : block.nodes()) {
+      if (node->is(Symbol::kPrimCallMethod)) names.insert(node->text());
+      for (const auto* inner : node->blocks()) look(*inner);
+    }
+  };
+  if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
+}
+
 // Attributes that any method of the class sets or changes in place, by the class they belong to.
-void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
+// __setstate__, and what it alone calls, runs while the file is loaded: what that sets is what the file has.
+void TorchScriptProgram::find_set_attributes(const ClassType& type,
+                                             const std::unordered_set<std::string>& called) const {
   if (!searched_types_.insert(&type).second) return;
   const auto add = [&](const IrNode& access) {
     if (const auto* holder = access.input(0)->type()->as<ClassType>())
@@ -453,8 +471,11 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
   const auto look_into = [&](Function& function) {
     if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
   };
+  std::unordered_set<std::string> loading;
+  if (const Function* load = type.find_method(kSetState)) add_called(*load, loading);
   for (auto* method : type.methods()) {
-    if (method->name() != "__setstate__") look_into(*method);
+    const std::string name(method->name());
+    if (name != kSetState && (!loading.contains(name) || called.contains(name))) look_into(*method);
   }
   for (const auto& [name, hook] : type.forward_pre_hooks()) look_into(*hook);
   for (const auto& [name, hook] : type.forward_hooks()) look_into(*hook);
@@ -462,7 +483,17 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type) const {
 
 bool TorchScriptProgram::is_set_by_code(const ClassType& type, const std::string& attribute) const {
   if (searched_types_.empty()) {
-    for (const auto& object : objects_) find_set_attributes(class_of(*object));
+    std::unordered_set<const ClassType*> seen;
+    std::unordered_set<std::string> called;
+    for (const auto& object : objects_) {
+      const ClassType& holder = class_of(*object);
+      if (!seen.insert(&holder).second) continue;
+      for (auto* method : holder.methods())
+        if (method->name() != kSetState) add_called(*method, called);
+      for (const auto& [name, hook] : holder.forward_pre_hooks()) add_called(*hook, called);
+      for (const auto& [name, hook] : holder.forward_hooks()) add_called(*hook, called);
+    }
+    for (const auto& object : objects_) find_set_attributes(class_of(*object), called);
   }
   const auto it = set_attributes_.find(&type);
   return it != set_attributes_.end() && it->second.contains(attribute);

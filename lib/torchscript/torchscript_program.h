@@ -88,7 +88,8 @@ class TorchScriptProgram : public fxtrace::Program {
   void initialize(const TraceOptions& options);
   void add_packed(const MadeObjects& made);
   const Value* find_attribute(const std::string& name) const;  // null when there is none
-  void find_set_attributes(const ClassType& type) const;
+  void add_called(const Function& function, std::unordered_set<std::string>& names) const;
+  void find_set_attributes(const ClassType& type, const std::unordered_set<std::string>& called) const;
   std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
   // What the modules hold in the file.
   struct Content {

@@ -46,15 +46,16 @@ bool DifferenceMarks::is_part_of_change(Outline::Index item) const {
 }
 
 std::optional<Change> DifferenceMarks::of_closed(Outline::Index item) const {
-  if (own_[item] || inside_[item] == 0) return own_[item];
-  // Boxes that only group: all that they hold may have come or gone.
+  if (own_[item]) return own_[item];
   const Kind kind = outline_[item].kind;
-  if (kind != Kind::kRepeats && kind != Kind::kPeriod && kind != Kind::kPart) return Change::kChanged;
+  if (kind != Kind::kRepeats && kind != Kind::kPeriod && kind != Kind::kPart)
+    return inside_[item] == 0 ? std::nullopt : std::optional(Change::kChanged);
+  // Boxes that only group: all that they hold may have come or gone, with the box around them too.
   const auto& children = outline_[item].children;
   const auto first = of_closed(children.front());
   const bool is_one =
-      first && std::ranges::all_of(children, [&](Outline::Index child) { return of_closed(child) == first; });
-  return is_one ? *first : Change::kChanged;
+      std::ranges::all_of(children, [&](Outline::Index child) { return of_closed(child) == first; });
+  return is_one ? first : Change::kChanged;
 }
 
 }  // namespace fxtrace

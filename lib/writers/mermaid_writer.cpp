@@ -64,7 +64,14 @@ class MermaidWriter {
   std::string html(std::string_view text, Keep keep = Keep::kStart) const {
     return mermaid_html(cut(text, options_.max_label, keep));
   }
-  std::string bold(std::string_view text) const { return "<b>" + html(text, Keep::kEnd) + "</b>"; }
+  // In two lines where it is long, as in other pictures.
+  std::vector<std::string> title_lines(std::string_view title) const {
+    std::vector<std::string> lines;
+    for (const std::string_view line : break_lines(title, options_.max_label, 2))
+      lines.push_back("<b>" + html(line, Keep::kEnd) + "</b>");
+    if (lines.empty()) lines.emplace_back("<b></b>");
+    return lines;
+  }
   std::string small(std::string_view text, Keep keep = Keep::kStart) const {
     return "<small>" + html(text, keep) + "</small>";
   }
@@ -75,7 +82,8 @@ class MermaidWriter {
     std::string title{QualifiedName(type).last()};
     if (!file.empty()) title += (title.empty() ? "" : ", ") + file;
     std::string text = "---\n";
-    if (!title.empty()) text += "title: " + mermaid_title(cut(title, options_.max_label)) + "\n";
+    // There is room above a picture, whatever a box has.
+    if (!title.empty()) text += "title: " + mermaid_title(cut(title, 2 * options_.max_label)) + "\n";
     text +=
         "config:\n"
         "  flowchart:\n"
@@ -179,9 +187,9 @@ class MermaidWriter {
       return;
     }
     const Label label = labels_.label(index);
-    std::vector<std::string> lines{bold(open_title(picture_, label, index))};
-    if (!label.type.empty()) lines[0] += kSpace + small(label.type);
-    if (!label.order.empty()) lines[0] += kSpace + small(label.order);
+    std::vector<std::string> lines = title_lines(open_title(picture_, label, index));
+    if (!label.type.empty()) lines.back() += kSpace + small(label.type);
+    if (!label.order.empty()) lines.back() += kSpace + small(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) lines.push_back(small(label.details));
     // Without a direction of its own, Mermaid draws a box that no edge enters from left to right.
     out_ << indent << "subgraph b" << index << "[\"" << joined(lines) << "\"]\n"
@@ -197,14 +205,14 @@ class MermaidWriter {
   void node(Index index, const std::string& indent) {
     const Outline::Item& shown = item(index);
     const Label label = labels_.label(index);
-    std::vector<std::string> lines{bold(label.title)};
+    std::vector<std::string> lines = title_lines(label.title);
     std::string second = label.type;
     if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
     if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
-      lines[0] += kSpace + small(second);
+      lines.back() += kSpace + small(second);
       second.clear();
     }
-    if (!label.order.empty()) lines[0] += kSpace + small(label.order);
+    if (!label.order.empty()) lines.back() += kSpace + small(label.order);
     if (!second.empty()) lines.push_back(small(second));
     if (!label.failure.empty()) {
       lines.emplace_back("<small><b>failed</b></small>");
@@ -215,7 +223,8 @@ class MermaidWriter {
     std::string note = label.note;
     if (picture_.same_as[index] != Outline::kNone)
       note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
-    if (!note.empty()) lines.push_back("<small><i>" + html(note) + "</i></small>");
+    for (const std::string_view line : break_lines(note, options_.max_label, 2))
+      lines.push_back("<small><i>" + html(line) + "</i></small>");
     if (!label.value.empty()) lines.push_back(small(label.value));
     if (parameters_ && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule) {
       for (const auto& [name, value] : parameters_->lines(shown, labels_))

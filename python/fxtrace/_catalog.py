@@ -59,8 +59,8 @@ class _Catalog:
             words += [f"--include={glob}" for glob in ([include] if isinstance(include, str) else include)]
             file = os.path.join(folder, "catalog.sqlite") if output is None else os.fspath(output)
             messages = _make(file, words, names)
-            kinds = {message.kind for message in messages}
-            warn_of([each for each in messages if each.kind == "warning" or "note" in kinds], stacklevel=3)
+            has_unread_files = any(message.kind == "note" for message in messages)
+            warn_of([each for each in messages if each.kind == "warning" or has_unread_files], stacklevel=3)
             if output is not None:
                 return sqlite3.connect(file)
             with closing(sqlite3.connect(file)) as made:

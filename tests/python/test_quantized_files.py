@@ -155,6 +155,9 @@ def test_packed_parameters(program, files, kind):
         assert owners[owner]["kind"] == "parameter" and owners[owner]["dtype"] == "qint8"
     assert collection["summary"]["unused_parameters"] == []
     assert collection["graphs"][0]["execution"]["param_forward_order"] == [each["name"] for each in packed]
+    # Leaves say what they give: what __setstate__ packed is what forward finds.
+    assert collection["graphs"][0]["nodes"][-1]["meta"]["shape"] == list(model(X).shape)
+    assert "unsized" not in collection["summary"]["cost"]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids="_".join)

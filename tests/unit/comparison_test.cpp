@@ -838,6 +838,26 @@ TEST_CASE("what differs is drawn apart from its equals, and nothing else is mark
   CHECK(has(changed, "~ relu") == 0);
 }
 
+TEST_CASE("a row of equals in a box that was removed is marked as the box is") {
+  std::string nodes = "%x = placeholder[x]()\n%first = call_function[aten.cos.default](%x)  # h: pkg.Stack\n";
+  std::vector<ModuleRecord> modules{module("h", "pkg.Stack")};
+  std::string last = "first";
+  for (const char* name : {"0", "1", "2", "3"}) {
+    const std::string path = std::string("h.") + name, relu = std::string("relu_") + name;
+    nodes += "%" + relu + " = call_function[aten.relu.default](%" + last + ")  # " + path + ": pkg.Block\n";
+    last = std::string("neg_") + name;
+    nodes += "%" + last + " = call_function[aten.neg.default](%" + relu + ")  # " + path + ": pkg.Block\n";
+    modules.push_back(module(path, "pkg.Block"));
+  }
+  const auto a = collection(nodes + "%output = output[output](%" + last + ")", modules);
+  const auto b = collection("%x = placeholder[x]()\n%output = output[output](%x)");
+  const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
+  std::ostringstream dot;
+  write_dot(merge(a, b, comparison, DifferenceKinds::usual()), dot, PictureOptions{});
+  CHECK(dot.str().find("<B>\u2212 h</B>") != std::string::npos);
+  CHECK(dot.str().find("<B>\u2212 1 \u2026 3</B>") != std::string::npos);
+}
+
 TEST_CASE("a difference never reads as if both sides were the same") {
   const auto a = collection(R"(
       %x = placeholder[x]()
@@ -936,4 +956,19 @@ TEST_CASE("compare tells weights by the checksums of records", "[comparison]") {
   leave_out(left, DifferenceKind::kWeights);
   CHECK(left.modules.empty());
   CHECK_FALSE(left.is_equal());
+}
+
+TEST_CASE("a leaf is marked where something in it differs") {
+  const auto net = [](const std::string& type) {
+    return collection(
+        "%x = placeholder[x]()\n%enc = call_module[enc](%x)  # enc: pkg.Encoder\n%output = output[output](%enc)",
+        {module("enc", "pkg.Encoder", ModuleStatus::kLeaf), module("enc.l", type, ModuleStatus::kUnvisited)});
+  };
+  const auto a = net("pkg.A"), b = net("pkg.B");
+  const ModelComparison comparison = compare(a, b, {DifferenceKinds::all()});
+  const MergedCollection merged = merge(a, b, comparison, DifferenceKinds::usual());
+  CHECK(merged.modules.at("enc") == Change::kChanged);
+  std::ostringstream dot;
+  write_dot(merged, dot, PictureOptions{});
+  CHECK(dot.str().find("<B>~ enc</B>") != std::string::npos);
 }

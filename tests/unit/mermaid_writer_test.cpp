@@ -123,6 +123,22 @@ TEST_CASE("a collection as Mermaid", "[mermaid_writer]") {
   CHECK(mermaid_of(sample_collection()) == diagram);
 }
 
+TEST_CASE("a long title has two lines in Mermaid", "[mermaid_writer]") {
+  GraphCollection collection;
+  collection.model = {"a_file_with_a_long_name.pt", "torchscript", "pkg.Net", "forward", ""};
+  collection.modules = {{"", "pkg.Net", ModuleStatus::kTraced, {}, {}, 1, {}}};
+  collection.graphs = {module_graph("", "pkg.Net", R"(
+      %x = placeholder[x]()
+      %l = call_module[first.second.third.fourth](%x)  # first.second.third.fourth: L
+      %output = output[output](%l))")};
+  PictureOptions options;
+  options.max_label = 14;
+  const std::string diagram = mermaid_of(collection, options);
+  check_lines(diagram);
+  CHECK(contains(diagram, "<div><b>first.second.</b></div><div><b>third.fourth</b>"));
+  CHECK(contains(diagram, "title: \"Net, a_file_with_a_long_na"));
+}
+
 TEST_CASE("options of pictures in Mermaid", "[mermaid_writer]") {
   PictureOptions options;
   options.parameters = true;

@@ -410,6 +410,8 @@ TEST_CASE("costs: what does no multiply-accumulate", "[costs]") {
       {"mse_loss(float32[n], float32[n])", "0"},
       {"dropout(float32[n], 0.5, True)", "0"},
       {"_foreach_add_.List([float32[n]], [float32[n]])", "0"},
+      {"quantized_decomposed::dequantize_per_tensor(uint8[n,4], 0.5, 1, 0, 255, float32)", "0"},
+      {"torchao::quantize_affine(float32[n,4])", "0"},
       {"torchvision::nms(float32[n,4], float32[n], 0.5)", "0"},
       {"torchvision::roi_align(float32[n,3,8,8], float32[m,5], 1.0, 7, 7, 2, False)", "0"},
       {"prim::TupleUnpack(?)", "0"},

@@ -340,7 +340,7 @@ TEST_CASE("pictures: other weights are no repetition of calls of one module", "[
              ContainsSubstring("  *relu.1, call 2 … 3 | relu (as relu.1, call 1, × 2)\n"));
   // Two of them in turn, and each twice in a row.
   CHECK_THAT(text({"relu.0", "relu.1", "relu.0", "relu.1"}),
-             ContainsSubstring("  *repetitions of the above (× 1)\n"));
+             ContainsSubstring("  *repetition of the above ()\n"));
   CHECK_THAT(text({"relu.0", "relu.0", "relu.1", "relu.1", "relu.2", "relu.2"}),
              ContainsSubstring("    *relu.0, call 2 | relu (as relu.0, call 1)\n"
                                "  *repetitions of the above (× 2)\n"));
@@ -570,6 +570,49 @@ TEST_CASE("pictures: modules say the dtype of quantized weights", "[pictures]") 
                            "  c | Linear | 4 → 8, int8\n", "  d | Linear | 4 → 8\n"}) {
     CHECK_THAT(text, ContainsSubstring(line));
   }
+}
+
+TEST_CASE("pictures: no body of an if repeats the other", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %gt = call_function[aten.gt.Scalar](%x, 0)
+      %cond = call_function[higher_order.cond](%gt, graph("true_graph_0"), graph("false_graph_0"), [%x])
+      %output = output[output](%cond))");
+  for (const char* name : {"true_graph_0", "false_graph_0"}) {
+    const std::string called = name[0] == 't' ? "a" : "b";
+    collection.graphs[0].subgraphs.add({name, module_graph("", "", R"(
+      %y = placeholder[y]()
+      %l = call_module[)" + called + R"(](%y)  # )" + called + R"(: L
+      %output = output[output](%l))")});
+  }
+  CHECK_THAT(text_of(collection), ContainsSubstring(R"(    +true_graph_0
+      a | L
+      output
+    +false_graph_0
+      b | L
+      output
+)"));
+}
+
+TEST_CASE("pictures: a part of a parameter stands where it is used", "[pictures]") {
+  auto collection = model(R"(
+      %x = placeholder[x]()
+      %w = get_attr[w]()
+      %data = call_function[export.access_subclass_inner_tensor.default](%w, "qdata")
+      %scale = call_function[export.access_subclass_inner_tensor.default](%w, "scale")
+      %mm = call_function[aten.mm.default](%x, %data)
+      %mul = call_function[aten.mul.Tensor](%mm, %scale)
+      %output = output[output](%mul))");
+  collection.parameters.push_back({"w", ParameterKind::kParameter, {4, 8}, "int8", {}, {}});
+  CHECK(text_of(collection) == R"(+(root) | N
+  x
+  mm | w.qdata
+  mul | w.scale
+  output
+x -> mm
+mm -> mul
+mul -> output
+)");
 }
 
 TEST_CASE("pictures: regions in another mode are drawn inline", "[pictures]") {
