@@ -147,12 +147,12 @@ void Messages::say(std::string_view line) {
   write_all(text + "\n");
 }
 
-std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages) {
+std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch) {
   using Clock = std::chrono::steady_clock;
   using std::chrono::milliseconds;
   // The kernel tells when the child ends (since Linux 5.3); else it is asked again and again.
   const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  constexpr milliseconds kPause(10);
+  constexpr milliseconds kPause(10), kWatchPause(200);
   const auto end = Clock::now() + std::chrono::seconds(std::min<std::uint64_t>(seconds, INT32_MAX));
   bool has_messages = messages != nullptr;
   for (;;) {
@@ -160,6 +160,7 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messag
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
     if (ended == child) {
+      if (watch != nullptr) watch->progress.clear();
       if (messages != nullptr) messages->end();
       return status;
     }
@@ -171,13 +172,20 @@ std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messag
       return std::nullopt;
     }
     if (!handle && (pause < milliseconds(0) || pause > kPause)) pause = kPause;
+    if (watch != nullptr && watch->progress.shows()) {
+      watch->progress.tell(watch->bytes());
+      if (pause < milliseconds(0) || pause > kWatchPause) pause = kWatchPause;
+    }
     std::array<pollfd, 2> waiting{pollfd{handle ? handle.number() : -1, POLLIN, 0},
                                   pollfd{has_messages ? messages->number() : -1, POLLIN, 0}};
     const auto limit = static_cast<int>(std::min<std::int64_t>(pause.count(), INT32_MAX));
     if (::poll(waiting.data(), waiting.size(), limit) < 0 && errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "poll");
     }
-    if (has_messages && waiting[1].revents != 0) has_messages = messages->copy();
+    if (has_messages && waiting[1].revents != 0) {
+      if (watch != nullptr) watch->progress.clear();
+      has_messages = messages->copy();
+    }
   }
 }
 

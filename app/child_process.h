@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "app/byte_progress.h"
 #include "support/descriptor.h"
 
 namespace fxtrace::cli {
@@ -41,8 +43,14 @@ class Messages {
   std::size_t said_ = 0;
 };
 
+// Asked again and again while a child works.
+struct Watch {
+  ByteProgress progress;
+  std::function<std::uint64_t()> bytes;
+};
+
 // Waits for the child and returns its status.  After `seconds` of wall-clock time (0: no limit), kills the
-// child and returns nothing.  `messages` may be null.
-std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages);
+// child and returns nothing.  `messages` and `watch` may be null.
+std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch = nullptr);
 
 }  // namespace fxtrace::cli

@@ -2,14 +2,12 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -20,7 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "support/columns.h"
+#include "app/byte_progress.h"
 #include "support/descriptor.h"
 #include "support/json_document.h"
 
@@ -53,30 +51,6 @@ StreamLimit limit_of(std::string_view head) {
           "give the file by its name to be told what it is"};
 }
 
-// How much has come: a line on a terminal that is written over, from the first second on.
-class SpoolProgress {
- public:
-  ~SpoolProgress() {
-    if (is_told_) std::cerr << "\r\033[K" << std::flush;
-  }
-  void tell(std::uint64_t bytes) {
-    const auto now = Clock::now();
-    if (!shows_ || now - told_ < (is_told_ ? kPause : kFirst)) return;
-    told_ = now;
-    is_told_ = true;
-    std::cerr << "\r\033[Kreading stdin: " << bytes_text(static_cast<std::int64_t>(bytes)) << std::flush;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr auto kFirst = std::chrono::milliseconds(1'000);
-  static constexpr auto kPause = std::chrono::milliseconds(200);
-
-  bool shows_ = ::isatty(STDERR_FILENO) == 1;
-  bool is_told_ = false;
-  Clock::time_point told_ = Clock::now();
-};
-
 // A temporary file without a name, which holds all that comes from `in`.
 ModelFile spool(std::istream& in) {
   const char* folder = std::getenv("TMPDIR");
@@ -91,7 +65,7 @@ ModelFile spool(std::istream& in) {
   std::array<char, 1 << 16> buffer;
   std::optional<StreamLimit> limit;
   std::uint64_t total = 0;
-  SpoolProgress progress;
+  ByteProgress progress("reading stdin");
   errno = 0;
   while (in) {
     in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <CLI/CLI.hpp>
 
@@ -33,6 +34,15 @@ Error with_file(const Error& error, std::size_t file, const std::vector<const In
   return Error(error).at(joined(files, &InputFile::display, " and "));
 }
 
+std::uint64_t bytes_in(const std::vector<int>& descriptors) {
+  std::uint64_t bytes = 0;
+  for (const int descriptor : descriptors) {
+    struct stat status{};
+    if (::fstat(descriptor, &status) == 0) bytes += static_cast<std::uint64_t>(status.st_size);
+  }
+  return bytes;
+}
+
 int isolate(const IsolationArguments& arguments, const InputFile& input,
             const std::vector<const InputFile*>& others, Output& output, Console& console, const Work& work) {
   std::vector<const InputFile*> files{&input};
@@ -60,7 +70,8 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
     return process.run(std::move(kept), work, [&] { return output.is_written(); });
   }
   messages.begin();
-  const auto status = wait_for(process.id(), arguments.seconds_by_the_clock(), &messages);
+  Watch watch{ByteProgress("writing " + output.display()), [&] { return bytes_in(products); }};
+  const auto status = wait_for(process.id(), arguments.seconds_by_the_clock(), &messages, &watch);
   if (!status) throw with_file(process.took_too_long(), process.file(), files);
   if (const auto failure = process.failure(*status)) throw with_file(*failure, process.file(), files);
   if (process.has_product()) output.commit();

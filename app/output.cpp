@@ -217,8 +217,7 @@ Error Output::cannot_write(int code) const {
   std::vector<std::string> hints;
   if (code == EFBIG) hints = {"a larger `ulimit -f` allows more"};
   if (code == EMFILE) hints = {"a larger `ulimit -n` allows more"};
-  return input_error("cannot write the file: " + std::generic_category().message(code), hints)
-      .at(name_ == "-" ? "stdout" : name_);
+  return input_error("cannot write the file: " + std::generic_category().message(code), hints).at(display());
 }
 
 std::unique_ptr<Output::Aside> Output::make_aside() const {

@@ -34,6 +34,8 @@ class Output {
   Output(std::string name, const InputFile& model, Console& console);
   ~Output();
 
+  std::string display() const { return name_ == "-" ? "stdout" : name_; }  // for messages
+
   // Throws Error(kUsage) when FILE is this model as well, for commands that read several.
   void check_not(const InputFile& model) const;
 
