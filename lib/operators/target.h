@@ -41,10 +41,13 @@ class Target {
   Target(const char* text) : Target(std::string(text)) {}
 
   const std::string& text() const { return text_; }
-  TargetParts parts() const { return parse_target(text_); }
+  // Views into this target.
+  TargetParts parts() const& { return parse_target(text_); }
+  TargetParts parts() const&& = delete;
   const Operator* find_operator() const { return operator_; }  // null when unknown
-  // Returns the name of an ATen operator: "add_"; empty for others.
-  std::string_view aten_name() const;
+  // The name of an ATen operator, "add_"; empty for others.
+  std::string_view aten_name() const&;
+  std::string_view aten_name() const&& = delete;
 
   friend bool operator==(const Target& target, std::string_view text) { return target.text_ == text; }
 

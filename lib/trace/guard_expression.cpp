@@ -233,9 +233,9 @@ class Builder {
 
   // Of reshape(x, [a, b, -1]) three.
   static std::optional<std::int64_t> written_rank(const Node& node) {
-    const std::string_view name = Target(node.target).aten_name();
-    if ((name != "reshape" && name != "view" && name != "expand") || node.args.size() < 2)
-      return std::nullopt;
+    const TargetParts target = target_parts(node);
+    const bool takes_sizes = target.name == "reshape" || target.name == "view" || target.name == "expand";
+    if (target.space != "aten" || !takes_sizes || node.args.size() < 2) return std::nullopt;
     const auto* sizes = node.args[1].get_if<Argument::List>();
     return sizes == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(sizes->items.size()));
   }

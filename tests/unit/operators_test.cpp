@@ -127,8 +127,9 @@ TEST_CASE("targets and rows name each other", "[operators]") {
   CHECK(overloads("aten::rel").empty());
   CHECK(Target("aten.add.Tensor").find_operator() == &row("aten.add.Tensor"));
   CHECK(Target("pkg.add.default").find_operator() == nullptr);
-  CHECK(Target("aten.add.Tensor").aten_name() == "add");
-  CHECK(Target("pkg.add.default").aten_name().empty());
+  const Target add("aten.add.Tensor"), other("pkg.add.default");
+  CHECK(add.aten_name() == "add");
+  CHECK(other.aten_name().empty());
 }
 
 TEST_CASE("schemas are read whole", "[operators]") {
