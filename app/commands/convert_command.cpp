@@ -233,10 +233,11 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
       model = traced.program.get();
     }
   }
-  const WeightFile weights(conversion.programs);
-  if (arguments.external_weights)
-    conversion.refusals.insert(conversion.refusals.end(), weights.refusals().begin(),
-                               weights.refusals().end());
+  std::optional<WeightFile> weights;
+  if (arguments.external_weights) {
+    weights.emplace(conversion.programs);
+    std::ranges::copy(weights->refusals(), std::back_inserter(conversion.refusals));
+  }
   if (!conversion.refusals.empty()) {
     report(conversion.refusals, input, console);
     return kModuleFailed;
@@ -245,7 +246,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
   // The program last: without it nothing is committed.
   if (Output* beside = output->beside()) {
     beside->write(
-        [&](std::ostream& out) { with_input(input, [&] { weights.write(*model, input.file(), out); }); });
+        [&](std::ostream& out) { with_input(input, [&] { weights->write(*model, input.file(), out); }); });
   }
   output->write([&](std::ostream& out) {
     with_input(input, [&] {

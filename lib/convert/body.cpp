@@ -223,11 +223,6 @@ bool Body::change_attribute(const Argument& argument, const Operand& value) {
   return true;
 }
 
-void Body::add_schema(const std::string& target, std::string_view signature) {
-  if (!state_.program.schemas.contains(target))
-    state_.program.schemas.emplace(target, parse_schema(signature));
-}
-
 std::optional<Argument> Body::stored_number(const Argument& tensor) const {
   const auto* id = tensor.get_if<NodeId>();
   if (id == nullptr || !state_.element_of) return std::nullopt;
@@ -431,16 +426,13 @@ void Body::call_operator(const LoweredCall& call) {
   Operation operation = operation_of(node, *node.target);
   operation.args = call.args;
   operation.kwargs = call.kwargs;
-  const Operator* op = operation.target.find_operator();
   if (const auto declared = state_.declared.find(*node.target);
-      op == nullptr && declared != state_.declared.end())
-    add_schema(*node.target, declared->second);
-  const auto own = state_.program.schemas.find(*node.target);
-  if (op == nullptr && own == state_.program.schemas.end())
-    return refuse(node, "its schema is not known", "--op-schema '...'");
-  const Schema schema = own == state_.program.schemas.end() ? op->schema() : own->second;
+      declared != state_.declared.end() && operation.target.find_operator() == nullptr)
+    state_.program.schemas.emplace(declared->first, parse_schema(declared->second));
+  const auto schema = state_.program.schema_of(operation.target);
+  if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
   Operand result;
-  if (!add_results(call, schema.results, operation, result)) return;
+  if (!add_results(call, schema->results, operation, result)) return;
   set(node.id, std::move(result));
   append(std::move(operation));
 }

@@ -96,8 +96,6 @@ class Body {
   // Adds the call as it is, on integers; results that are quantized are so as the given one.  Returns
   // nothing after refusing it.
   std::optional<Operand> call_on_integers(const LoweredCall& call, const Quantization& given);
-  // A schema of an operator that torch itself does not have.
-  void add_schema(const std::string& target, std::string_view signature);
   // Returns the only element of a tensor of the file that nobody but such questions reads.
   std::optional<Argument> stored_number(const Argument& tensor) const;
   // Whether f() holds for all targets of the node's users.

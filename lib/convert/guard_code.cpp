@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -85,10 +86,22 @@ class GuardCode {
         return guard.name() == "==";
     }
     // One that was left at its default is no input of the program.
-    const auto& entries =
-        source_.signature ? source_.signature->inputs : std::vector<GraphSignature::Entry>();
+    if (!source_.signature) return false;
+    const auto& entries = source_.signature->inputs;
     const bool is_input = std::ranges::find(entries, name, &GraphSignature::Entry::name) != entries.end();
     return is_input && std::ranges::find(program.arguments, name) == program.arguments.end();
+  }
+
+  // x["a"][0]
+  static Expression item_at(Expression holder, std::span<const Argument> path) {
+    for (const Argument& step : path) {
+      const auto* key = step.get_if<std::string>();
+      const auto* position = step.get_if<std::int64_t>();
+      if (key == nullptr && position == nullptr) break;
+      holder = Expression::item(std::move(holder),
+                                key == nullptr ? Expression(*position) : Expression::text_literal(*key));
+    }
+    return holder;
   }
 
   // The inputs as torch writes them, L['x'][0], by the names that guards have for them.
@@ -108,17 +121,8 @@ class GuardCode {
         if (first != nullptr && std::ranges::find(program.arguments, name + "_" + std::to_string(*first)) !=
                                     program.arguments.end())
           continue;
-        Expression in_guard = Expression::variable(name);
-        Expression in_torch = Expression::item(Expression::variable("L"), Expression::text_literal(name));
-        for (const Argument& step : path) {
-          const auto* key = step.get_if<std::string>();
-          const auto* position = step.get_if<std::int64_t>();
-          if (key == nullptr && position == nullptr) break;
-          const Expression index = key == nullptr ? Expression(*position) : Expression::text_literal(*key);
-          in_guard = Expression::item(std::move(in_guard), index);
-          in_torch = Expression::item(std::move(in_torch), index);
-        }
-        places_.emplace(in_guard.text(), std::move(in_torch));
+        const Expression whole = Expression::item(Expression::variable("L"), Expression::text_literal(name));
+        places_.emplace(item_at(Expression::variable(name), path).text(), item_at(whole, path));
       }
     };
     const TreeSpec &positional = spec.children[0], &named = spec.children[1];
@@ -133,15 +137,8 @@ class GuardCode {
       if (!entry.node.valid() || entry.path.empty()) continue;
       const auto* root = entry.path.front().get_if<std::string>();
       if (root == nullptr) continue;
-      Expression in_guard = Expression::variable(*root);
-      for (std::size_t i = 1; i < entry.path.size(); ++i) {
-        const auto* key = entry.path[i].get_if<std::string>();
-        const auto* position = entry.path[i].get_if<std::int64_t>();
-        if (key == nullptr && position == nullptr) break;
-        in_guard = Expression::item(std::move(in_guard),
-                                    key == nullptr ? Expression(*position) : Expression::text_literal(*key));
-      }
-      if (const auto place = places_.find(in_guard.text()); place != places_.end())
+      const Expression part = item_at(Expression::variable(*root), std::span(entry.path).subspan(1));
+      if (const auto place = places_.find(part.text()); place != places_.end())
         places_.emplace(*source_.graph.node(entry.node).target, place->second);
     }
   }

@@ -779,11 +779,17 @@ class Lowering {
     result_.program.graph = body_.finish(std::move(leaves));
   }
 
+  static bool calls_quantized(const ProgramGraph& graph) {
+    return std::ranges::any_of(graph.operations, [](const Operation& operation) {
+      return operation.target.text().starts_with("quantized_decomposed.") ||
+             std::ranges::any_of(operation.subgraphs, [](const ProgramSubgraph& subgraph) {
+               return calls_quantized(subgraph.graph);
+             });
+    });
+  }
+
   void note_quantized() {
-    const auto is_quantized = [](const auto& schema) {
-      return schema.first.starts_with("quantized_decomposed.");
-    };
-    if (std::ranges::none_of(result_.program.schemas, is_quantized)) return;
+    if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph)) return;
     result_.notes.emplace_back(
         "quantized tensors are their integers, and results those of torch.jit.load within one step of their "
         "scale; its operators are there after import torch.ao.quantization.fx._decomposed, which has to come "

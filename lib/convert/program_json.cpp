@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -333,18 +334,8 @@ class ProgramWriter {
     return "torch.ops." + target.text();
   }
 
-  const Schema* schema_of(const Operation& operation, Schema& own) const {
-    const auto given = program_.schemas.find(operation.target.text());
-    if (given != program_.schemas.end()) return &given->second;
-    const Operator* op = operation.target.find_operator();
-    if (op == nullptr) return nullptr;
-    own = op->schema();
-    return &own;
-  }
-
   void operation(const Operation& operation, const ProgramGraph& graph) {
-    Schema own;
-    const Schema* schema = schema_of(operation, own);
+    const std::optional<Schema> schema = program_.schema_of(operation.target);
     const bool is_higher_order = operation.target.parts().kind == TargetKind::kHigherOrder;
     json_.field("target", full_target(operation.target));
     json_.key("inputs");
@@ -360,14 +351,13 @@ class ProgramWriter {
       });
     };
     for (std::size_t i = 0; i < operation.args.size(); ++i) {
-      const SchemaArgument* formal =
-          schema != nullptr && i < schema->arguments.size() ? &schema->arguments[i] : nullptr;
+      const SchemaArgument* formal = schema && i < schema->arguments.size() ? &schema->arguments[i] : nullptr;
       const std::string name = is_higher_order ? "" : formal != nullptr ? formal->name : i == 0 ? "a" : "b";
       input(name, operation.args[i], formal == nullptr ? nullptr : &formal->type, kPositional);
     }
     for (const auto& [name, given] : operation.kwargs) {
       const SchemaArgument* formal = nullptr;
-      if (schema != nullptr) {
+      if (schema) {
         const auto found = std::ranges::find(schema->arguments, name, &SchemaArgument::name);
         if (found != schema->arguments.end()) formal = &*found;
       }

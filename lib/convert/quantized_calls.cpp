@@ -29,35 +29,7 @@ std::optional<Bounds> bounds_of(std::string_view dtype) {
 
 // --- quantize and dequantize ---
 
-constexpr std::array<std::array<const char*, 2>, 7> kSchemas{{
-    {"dequantize_per_tensor.default",
-     "(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
-     "ScalarType? out_dtype=None) -> Tensor"},
-    {"dequantize_per_tensor.tensor",
-     "(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, "
-     "ScalarType? out_dtype=None) -> Tensor"},
-    {"dequantize_per_channel.default",
-     "(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType "
-     "dtype, *, ScalarType? out_dtype=None) -> Tensor"},
-    {"quantize_per_tensor.default",
-     "(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor"},
-    {"quantize_per_tensor.tensor",
-     "(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> "
-     "Tensor"},
-    {"quantize_per_channel.default",
-     "(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType "
-     "dtype) -> Tensor"},
-    {"choose_qparams.tensor",
-     "(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)"},
-}};
-
-std::string decomposed(Body& body, const std::string& name) {
-  std::string target = "quantized_decomposed." + name;
-  for (const auto& [of, schema] : kSchemas) {
-    if (of == name) body.add_schema(target, schema);
-  }
-  return target;
-}
+std::string decomposed(const std::string& name) { return "quantized_decomposed." + name; }
 
 std::string form_of(const Quantization& quantization) {
   if (quantization.axis) return "_per_channel.default";
@@ -81,7 +53,7 @@ Meta in_dtype(Meta meta, std::string dtype) {
 }
 
 // The numbers that a quantized tensor stands for; of a list those of each; others as they are.
-Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand) {
+Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand, std::string_view name = {}) {
   if (const auto* items = items_of(operand)) {
     Operand::List list;
     for (const Operand& item : *items) list.items.push_back(dequantized(call, body, item));
@@ -90,8 +62,9 @@ Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand)
   const Quantization* found = body.quantization(operand);
   if (found == nullptr) return operand;
   const Quantization quantization = *found;
-  return body.emit(call.node, decomposed(body, "dequantize" + form_of(quantization)),
-                   with_quantization(operand, quantization), {}, in_dtype(body.meta_of(operand), "float32"));
+  return body.emit(call.node, decomposed("dequantize" + form_of(quantization)),
+                   with_quantization(operand, quantization), {}, in_dtype(body.meta_of(operand), "float32"),
+                   name);
 }
 
 // The result of the call: these numbers, quantized.
@@ -100,7 +73,7 @@ Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Qu
     body.refuse(call.node, "a program has no integers for elements of " + quantization.dtype);
     return {};
   }
-  const std::string target = decomposed(body, "quantize" + form_of(quantization));
+  const std::string target = decomposed("quantize" + form_of(quantization));
   Operand result =
       body.emit(call.node, target, with_quantization(numbers, quantization), {},
                 in_dtype(body.meta_of(numbers), dtype_of_integers(quantization.dtype)), call.node.name);
@@ -206,7 +179,7 @@ Quantization chosen(const LoweredCall& call, Body& body, const Operand& tensor, 
   scale.dtype = "float64";
   zero_point.dtype = "int64";
   const Operands numbers = body.emit_all(
-      call.node, decomposed(body, "choose_qparams.tensor"),
+      call.node, decomposed("choose_qparams.tensor"),
       {tensor, std::int64_t{0}, std::int64_t{reduced ? 127 : 255}, kEpsilon, Operand::Dtype{"uint8"}},
       {scale, zero_point});
   return {"quint8", numbers[0], numbers[1]};
@@ -226,20 +199,14 @@ Result quantize_by_data(const LoweredCall& call, Body& body) {
 Operand rounded_by_data(const LoweredCall& call, Body& body, const Operand& tensor, bool reduced) {
   const Quantization quantization = chosen(call, body, tensor, reduced);
   const Operand integers =
-      body.emit(call.node, decomposed(body, "quantize_per_tensor.tensor"),
-                with_quantization(tensor, quantization), {}, in_dtype(body.meta_of(tensor), "uint8"));
-  return body.emit(call.node, decomposed(body, "dequantize_per_tensor.tensor"),
+      body.emit(call.node, decomposed("quantize_per_tensor.tensor"), with_quantization(tensor, quantization),
+                {}, in_dtype(body.meta_of(tensor), "uint8"));
+  return body.emit(call.node, decomposed("dequantize_per_tensor.tensor"),
                    with_quantization(integers, quantization), {}, in_dtype(body.meta_of(tensor), "float32"));
 }
 
 Result dequantize(const LoweredCall& call, Body& body) {
-  const Operand tensor = call.argument(0);
-  const Quantization* found = body.quantization(tensor);
-  if (found == nullptr) return dequantized(call, body, tensor);
-  const Quantization quantization = *found;
-  return body.emit(call.node, decomposed(body, "dequantize" + form_of(quantization)),
-                   with_quantization(tensor, quantization), {}, in_dtype(body.meta_of(tensor), "float32"),
-                   call.node.name);
+  return dequantized(call, body, call.argument(0), call.node.name);
 }
 
 Result integers(const LoweredCall& call, Body& body) {

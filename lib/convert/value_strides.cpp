@@ -482,14 +482,15 @@ struct StridesRow {
 
 // By the operator's name without its overload.
 constexpr StridesRow kStridesRows[] = {
-    {"aten", "alias detach view_as_complex lift_fresh", same_strides},
+    {"aten", "alias detach view_as_complex lift_fresh chunk split split_with_sizes tensor_split",
+     same_strides},
     {"aten", "transpose swapaxes swapdims t mT adjoint", transposed},
     {"aten", "numpy_T", reversed},
     {"aten", "permute", permuted},
     {"aten", "movedim moveaxis", moved_dims},
     {"aten", "expand expand_as broadcast_to", expanded},
     {"aten", "slice narrow", sliced},
-    {"aten", "select", selected},
+    {"aten", "select unbind", selected},
     {"aten", "unsqueeze", unsqueezed},
     {"aten", "squeeze", squeezed},
     {"aten", "view view_as reshape reshape_as flatten unflatten ravel _unsafe_view", viewed},
@@ -512,23 +513,6 @@ constexpr StridesRow kStridesRows[] = {
      "quantize_per_tensor dequantize_per_tensor quantize_per_channel dequantize_per_channel", copied},
 };
 
-// Places of dimensions among the arguments of what gives several tensors: split(x, sizes, dim).
-OptionalStrides of_piece(const Rules& rules, const Tensor& base, std::string_view name) {
-  const std::size_t rank = base.sizes.size();
-  if (name != "aten.unbind") return base.strides;
-  const auto dim = rules.dim(1, "dim", rank, 0);
-  if (!dim) return {};
-  Sizes strides = base.strides;
-  erase_at(strides, *dim);
-  return strides;
-}
-
-bool is_pieces(std::string_view name) {
-  constexpr std::string_view kPieces[] = {"aten.chunk", "aten.split", "aten.split_with_sizes",
-                                          "aten.tensor_split", "aten.unbind"};
-  return std::ranges::find(kPieces, name) != std::end(kPieces);
-}
-
 OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
                          const std::vector<std::int64_t>& path, const Sizes& sizes) {
   static const NameTable<StridesRow> rows(kStridesRows);
@@ -541,7 +525,6 @@ OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
     const bool is_first = path == std::vector<std::int64_t>{0};
     return base && is_first ? recurrent_output(rules, *base, sizes) : OptionalStrides();
   }
-  if (is_pieces(name)) return base ? of_piece(rules, *base, name) : OptionalStrides();
   if (name == "aten.cat") return joined(rules, Tensor(), sizes);
   if (const StridesRow* row = rows.find(name))
     return base ? row->rule(rules, *base, sizes) : OptionalStrides();

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "operators/operators.h"
+#include "operators/schema.h"
 
 namespace fxtrace {
 namespace {
@@ -87,13 +87,8 @@ class WriteRemoval {
   }
 
   void refuse_writes(const Operation& operation) {
-    Schema schema;
-    const auto own = program_.schemas.find(operation.target.text());
-    if (own != program_.schemas.end())
-      schema = own->second;
-    else if (const Operator* op = operation.target.find_operator())
-      schema = op->schema();
-    if (std::ranges::any_of(schema.arguments, &SchemaArgument::is_written))
+    const auto schema = program_.schema_of(operation.target);
+    if (schema && std::ranges::any_of(schema->arguments, &SchemaArgument::is_written))
       refusals_.push_back({.what = operation.target.text(),
                            .why = "it writes to an argument, and no pass could remove that",
                            .help = "--dialect training"});

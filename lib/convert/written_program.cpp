@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operators/operators.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -30,6 +31,12 @@ std::int64_t WrittenTensor::span() const {
     add_saturated(result, reach);
   }
   return result;
+}
+
+std::optional<Schema> WrittenProgram::schema_of(const Target& target) const {
+  if (const auto own = schemas.find(target.text()); own != schemas.end()) return own->second;
+  const Operator* known = target.find_operator();
+  return known == nullptr ? std::nullopt : std::optional(known->schema());
 }
 
 }  // namespace fxtrace

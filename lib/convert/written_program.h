@@ -56,8 +56,10 @@ struct WrittenProgram {
   std::map<std::string, WrittenSymbol> symbols;
   std::vector<std::string> guards;  // Python over L['x'].size()[0]
   std::vector<WrittenTensor> weights, constants;
-  std::map<std::string, Schema> schemas;  // of operators that torch does not have, by target
+  std::map<std::string, Schema> schemas;  // of operators that fxtrace does not know, by target
   bool is_functional = false;             // no operation writes to its arguments
+
+  std::optional<Schema> schema_of(const Target& target) const;  // nothing where it is not known
 };
 
 }  // namespace fxtrace
