@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "torchscript/convert.h"
+#include "torchscript/packed_tensors.h"
 #include "torchscript/symbolic_value.h"
 
 namespace fxtrace::torchscript {
@@ -16,9 +17,7 @@ struct TooMany {};
 
 // Of packed parameters what they were packed from, as the shape rules of their operators take it
 // (lib/families/quantized.cpp); unknown of others.  Those of a linear layer are saved as (weight, bias),
-// those of a table as (1, [weight], [], []), those of a convolution as ("2", [numbers, weight], [bias]),
-// where the numbers are the count of dimensions, for each of them stride, padding, dilation and output
-// padding, then groups, and whether it is transposed.
+// those of a table as (1, [weight], [], []), those of a convolution as convolution_of_state() has it.
 AbstractValue packed_from(const Value& state) {
   const auto tensor = [](const Value& value) -> AbstractValue {
     if (!value.is_tensor()) return {};
@@ -31,24 +30,19 @@ AbstractValue packed_from(const Value& state) {
   const bool is_table = items.size() == 4 && items[0].is_int() && items[1].is_list() &&
                         items[1].to_list().items.size() == 1 && items[1].to_list().items[0].is_tensor();
   if (is_table) return {AbstractValue::Sequence{tensor(items[1].to_list().items[0])}};
-  if (items.size() != 3 || !items[0].is_string() || items[0].to_string() != "2" || !items[1].is_list())
-    return {};
+  const auto convolution = convolution_of_state(state);
+  if (!convolution) return {};
   const auto& tensors = items[1].to_list().items;
-  if (tensors.size() != 2 || !tensors[0].is_tensor()) return {};
-  const TensorValue& numbers = tensors[0].to_tensor();
-  if (!numbers.elements || numbers.dtype != ScalarType::kInt16 || numbers.dim() != 1 || numbers.numel() < 7)
-    return {};
-  const std::int64_t dims = numbers.element(0).integer;
-  if (dims < 1 || dims > 3 || numbers.numel() != 3 + 4 * dims) return {};
-  const auto sizes = [&](std::int64_t begin, std::int64_t count) {
+  if (tensors.size() != 2) return {};
+  const auto sizes = [](const std::vector<std::int64_t>& numbers) {
     AbstractValue::Sequence result;
-    for (std::int64_t i = 0; i < count; ++i) result.push_back({SymInt(numbers.element(begin + i).integer)});
+    for (const std::int64_t number : numbers) result.push_back({SymInt(number)});
     return AbstractValue{std::move(result)};
   };
-  const bool is_transposed = numbers.element(2 + 4 * dims).integer != 0;
-  return {AbstractValue::Sequence{tensor(tensors[1]), sizes(1, dims), sizes(1 + dims, dims),
-                                  sizes(1 + 2 * dims, dims), sizes(1 + 4 * dims, 1),
-                                  is_transposed ? sizes(1 + 3 * dims, dims) : sizes(0, 0)}};
+  const auto& of = *convolution;
+  return {AbstractValue::Sequence{tensor(tensors[1]), sizes(of.stride), sizes(of.padding), sizes(of.dilation),
+                                  sizes({of.groups}),
+                                  of.is_transposed ? sizes(of.output_padding) : sizes({})}};
 }
 
 // With literals the value is an argument of a call.  Without, it is what the interpreter remembers of values

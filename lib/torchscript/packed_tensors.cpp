@@ -167,41 +167,36 @@ std::optional<PackedParameters::Convolution> convolution_of_call(const Values& a
 
 }  // namespace
 
-std::optional<PackedParameters::Convolution> packed_convolution(
-    const Value& object, const MadeObjects& made,
-    const std::function<std::optional<std::vector<Argument>>(const TensorValue&)>& elements) {
-  if (const Values* arguments = made.find(object)) return convolution_of_call(*arguments);
-  if (!object.is_object()) return std::nullopt;
-  // ("2", [numbers, weight], [bias]): the count of dimensions, for each of them stride, padding, dilation and
-  // output padding, then groups, and whether it is transposed.
-  const Value& state = object.to_object().state;
+std::optional<PackedParameters::Convolution> convolution_of_state(const Value& state) {
   const bool has_numbers = state.is_tuple() && state.items().size() == 3 && state.items()[0].is_string() &&
                            state.items()[0].to_string() == "2" && state.items()[1].is_list();
   if (!has_numbers) return std::nullopt;
   const auto& tensors = state.items()[1].to_list().items;
   if (tensors.empty() || !tensors[0].is_tensor()) return std::nullopt;
-  const auto found = elements(tensors[0].to_tensor());
-  std::vector<std::int64_t> numbers;
-  for (const Argument& element : found.value_or(std::vector<Argument>())) {
-    const auto* number = element.get_if<std::int64_t>();
-    if (number == nullptr) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  if (numbers.empty() || numbers[0] < 1 || numbers[0] > 3) return std::nullopt;
-  const auto dims = static_cast<std::size_t>(numbers[0]);
-  if (numbers.size() != 3 + 4 * dims) return std::nullopt;
-  const auto part = [&](std::size_t place) {
-    const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(1 + place * dims);
-    return std::vector<std::int64_t>(begin, begin + static_cast<std::ptrdiff_t>(dims));
+  const TensorValue& numbers = tensors[0].to_tensor();
+  if (!numbers.elements || numbers.dtype != ScalarType::kInt16 || numbers.dim() != 1 || numbers.numel() < 7)
+    return std::nullopt;
+  const std::int64_t dims = numbers.element(0).integer;
+  if (dims < 1 || dims > 3 || numbers.numel() != 3 + 4 * dims) return std::nullopt;
+  const auto part = [&](std::int64_t place) {
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < dims; ++i) result.push_back(numbers.element(1 + place * dims + i).integer);
+    return result;
   };
   PackedParameters::Convolution result;
   result.stride = part(0);
   result.padding = part(1);
   result.dilation = part(2);
   result.output_padding = part(3);
-  result.groups = numbers[1 + 4 * dims];
-  result.is_transposed = numbers[2 + 4 * dims] != 0;
+  result.groups = numbers.element(1 + 4 * dims).integer;
+  result.is_transposed = numbers.element(2 + 4 * dims).integer != 0;
   return result;
+}
+
+std::optional<PackedParameters::Convolution> packed_convolution(const Value& object,
+                                                                const MadeObjects& made) {
+  if (const Values* arguments = made.find(object)) return convolution_of_call(*arguments);
+  return object.is_object() ? convolution_of_state(object.to_object().state) : std::nullopt;
 }
 
 std::optional<PackedPart::Quantization> quantization_of(

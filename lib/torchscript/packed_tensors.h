@@ -40,11 +40,12 @@ bool is_script_object(const Type& type);
 // Returns the tensors that the object was saved with, or made of, the weight first; each once.
 std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made);
 
-// Returns the numbers of a convolution that the object was saved with, or made of; nothing for others.
-// `elements` gives those of a tensor.
-std::optional<PackedParameters::Convolution> packed_convolution(
-    const Value& object, const MadeObjects& made,
-    const std::function<std::optional<std::vector<Argument>>(const TensorValue&)>& elements);
+// Returns the numbers of a convolution from what its packed parameters are saved as, ("2", [numbers, weight],
+// [bias]): the count of dimensions, for each of them stride, padding, dilation and output padding, then
+// groups, and whether it is transposed.  Nothing for others.
+std::optional<PackedParameters::Convolution> convolution_of_state(const Value& state);
+// Returns those that the object was saved with, or made of; nothing for others.
+std::optional<PackedParameters::Convolution> packed_convolution(const Value& object, const MadeObjects& made);
 
 // Returns how the integers of a quantized tensor stand for numbers; nothing for others.  `constant` makes the
 // constants of its scales and zero points.

@@ -404,9 +404,7 @@ std::optional<PackedParameters> TorchScriptProgram::find_packed(const std::strin
   if (type == nullptr || !is_script_object(*type)) return std::nullopt;
   result.type = type_name(*type);
   for (const auto& [part, tensor] : packed_tensors(*value, made_)) add(part, *tensor);
-  constexpr std::int64_t kMaxNumbers = 16;
-  result.convolution = packed_convolution(
-      *value, made_, [&](const TensorValue& tensor) { return archive_->elements(tensor, kMaxNumbers); });
+  result.convolution = packed_convolution(*value, made_);
   return result;
 }
 
