@@ -183,6 +183,7 @@ def test_results_are_within_a_step(program, tmp_path, name, way):
 
 def test_bags_of_four_bits(program, tmp_path):
     """torch.jit.load cannot read their archives, whose storages are half as long as it asks for: the model itself tells."""
+    torch.manual_seed(0)
     model, path = Bags().eval(), str(tmp_path / "four.pt")
     model.bag.qconfig = quantization.float_qparams_weight_only_qconfig_4bit
     model = quantization.convert(quantization.prepare(model))
@@ -190,7 +191,8 @@ def test_bags_of_four_bits(program, tmp_path):
     run = program.run("convert", path, "-o", path + "2", "--input", "x=int64[8]", "--input", "offsets=int64[3]")
     assert run.returncode == 0, run.stderr.decode()
     result, expected = torch.export.load(path + "2").module()(*BAGS), model(*BAGS)
-    assert result.shape == expected.shape and torch.allclose(result, expected, rtol=1e-3, atol=1e-2)  # packed, scales are halves
+    # Packed, scales and offsets are halves; rows of up to 5 are taken up to 25 times, and a step of theirs is 0.3.
+    assert result.shape == expected.shape and torch.allclose(result, expected, rtol=0, atol=0.1)
 
 
 def test_weights_are_integers(program, tmp_path):
