@@ -9,6 +9,7 @@
 #include "app/commands/commands.h"
 #include "app/help.h"
 #include "app/output.h"
+#include "app/version.h"
 #include "support/nearest.h"
 
 namespace fxtrace::cli {
@@ -64,7 +65,7 @@ void check_command(const std::vector<std::string>& args) {
 void read_as_options(std::vector<std::string>& args) {
   std::error_code ignored;
   if (args.empty() || std::filesystem::exists(args.front(), ignored)) return;
-  if (args.front() == "version" && args.size() == 1) args.front() = "--version";
+  if (args.front() == "version" && (args.size() == 1 || args[1] == "--json")) args.front() = "--version";
   if (args.front() != "help" || args.size() > 2) return;
   args.erase(args.begin());
   args.emplace_back("--help");
@@ -81,7 +82,8 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
-  app_.set_version_flag("-V,--version", std::string("fxtrace ") + FXTRACE_VERSION, "show the version");
+  app_.set_version_flag("-V,--version", std::string("fxtrace ") + FXTRACE_VERSION,
+                        "show the version; with --json what was built, how, and which walls hold here");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
     if (!only.empty() && only != row.name) continue;
@@ -92,6 +94,10 @@ CommandLine::CommandLine(std::string_view only)
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {
   read_as_options(args);
+  if (args.size() == 2 && (args[0] == "--version" || args[0] == "-V") && args[1] == "--json") {
+    write_stdout(console, write_version_json);
+    return kDone;
+  }
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
   check_command(args);
   return CommandLine(is_command(args.front()) ? args.front() : "").parse_and_run(args, console);

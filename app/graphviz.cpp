@@ -26,6 +26,7 @@
 #include "support/descriptor.h"
 #include "support/error.h"
 #include "support/printable.h"
+#include "support/signal_name.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -170,7 +171,7 @@ std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isol
                       {"--max-memory MB allows more"});
   }
   if (WIFSIGNALED(status)) {
-    throw input_error(std::string("Graphviz crashed (SIG") + ::sigabbrev_np(WTERMSIG(status)) + ")",
+    throw input_error("Graphviz crashed (" + signal_name(WTERMSIG(status)) + ")",
                       {"-f html and -f mermaid need no Graphviz"});
   }
   std::string said = first_line(messages.number());

@@ -20,6 +20,7 @@
 #include "app/limits.h"
 #include "app/lockdown.h"
 #include "support/descriptor.h"
+#include "support/signal_name.h"
 
 namespace fxtrace::cli {
 
@@ -184,7 +185,7 @@ Error ended_by(int signal, const IsolationArguments& arguments, std::uint64_t co
     return input_error("its output is larger than " + memory_text(arguments.memory() + copied),
                        {"--max-memory MB allows more"});
   }
-  const std::string name = std::string("SIG") + ::sigabbrev_np(signal);
+  const std::string name = signal_name(signal);
   if (signal == SIGKILL) {
     return input_error("the process that read it was killed (" + name +
                        "); the machine may be out of memory");

@@ -16,3 +16,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/ DESTINATION ${CMAKE_INSTALL_INCLUDE
         FILES_MATCHING PATTERN "*.h" PATTERN fxtrace EXCLUDE PATTERN torchscript EXCLUDE PATTERN execute EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/lib/fxtrace/fxtrace.h ${PROJECT_SOURCE_DIR}/lib/fxtrace/plugin_folder.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development)
+
+# Licences of what is in the program; a release has those of its libraries and the plugins that it was made with besides.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace COMPONENT Runtime)
+if(FXTRACE_LICENCES)
+  install(DIRECTORY ${FXTRACE_LICENCES}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences COMPONENT Runtime)
+endif()
+if(FXTRACE_PLUGINS)
+  install(DIRECTORY ${FXTRACE_PLUGINS}/ DESTINATION ${FXTRACE_INSTALL_PLUGINDIR} COMPONENT Runtime USE_SOURCE_PERMISSIONS)
+endif()

@@ -1,6 +1,16 @@
 # fxtrace_web_page(OUTPUT): a C++ file that has the HTML picture's page: web/ bundled by esbuild, the layout library with
 # its licence, and the page's content security policy.  The packages are those of web/package-lock.json;
-# scripts/setup puts them into build/web.
+# scripts/setup puts them into build/web.  Sources of a release have that file in web/, as scripts/release has made it.
+set(FXTRACE_BUILT_PAGE ${PROJECT_SOURCE_DIR}/web/html_page.cpp)
+set(FXTRACE_PAGE_LICENCE ${PROJECT_SOURCE_DIR}/web/elkjs-EPL-2.0.md)
+if(EXISTS ${FXTRACE_BUILT_PAGE})
+  install(FILES ${FXTRACE_PAGE_LICENCE} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace COMPONENT Runtime)
+  function(fxtrace_web_page output)
+    configure_file(${FXTRACE_BUILT_PAGE} ${output} COPYONLY)
+  endfunction()
+  return()
+endif()
+
 set(FXTRACE_WEB_PACKAGES ${PROJECT_SOURCE_DIR}/build/web/node_modules
     CACHE PATH "The folder node_modules that `npm ci` has made of web/package-lock.json")
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
 #include "support/shell_word.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -22,7 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr char kLibrary[] = "libtorch_cpu.so";
 constexpr char kVariable[] = "FXTRACE_LIBTORCH";
-constexpr std::string_view kSeries = FXTRACE_TORCH_SERIES;  // "2.13"
 
 // A LibTorch that could be opened.
 struct Candidate {
@@ -30,10 +31,10 @@ struct Candidate {
   std::string where;    // for messages: "the torch beside the program"
   std::string version;  // "2.13.0+cpu"; empty where nothing says it
 
-  bool fits() const {
-    if (version.empty()) return true;
-    const std::string_view rest = std::string_view(version).substr(std::min(kSeries.size(), version.size()));
-    return version.starts_with(kSeries) && (rest.empty() || rest.front() < '0' || rest.front() > '9');
+  // "2.13"
+  std::string series() const {
+    const std::size_t end = version.find_first_not_of("0123456789", version.find('.') + 1);
+    return version.substr(0, end);
   }
   // A lib folder's package is the folder above.
   fs::path package() const { return folder.filename() == "lib" ? folder.parent_path() : folder; }
@@ -86,11 +87,10 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
-// Of the Pythons beside the program.
-std::vector<fs::path> package_folders() {
+// Of the Pythons below a prefix.
+std::vector<fs::path> package_folders(const fs::path& prefix) {
   std::vector<fs::path> folders;
   // local: Debian's pip puts what root installs for /usr/bin/python3 into /usr/local.
-  const fs::path prefix = own_folder().parent_path();
   for (const char* lib : {"lib", "lib64", "local/lib"}) {
     for (const fs::path& python : sorted_entries(prefix / lib)) {
       if (!python.filename().string().starts_with("python3")) continue;
@@ -98,6 +98,21 @@ std::vector<fs::path> package_folders() {
     }
   }
   return folders;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// The first python3 that a shell would run; none of it is run here.
+fs::path python_of_path() {
+  const std::string folders = variable("PATH");
+  std::istringstream rest(folders);
+  for (std::string folder; std::getline(rest, folder, ':');) {
+    if (const fs::path python = fs::path(folder) / "python3"; fs::path(folder).is_absolute() && is_there(python)) return python;
+  }
+  return {};
 }
 
 // In the order in which they are asked.
@@ -110,30 +125,48 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   std::ifstream file(plugin_folder / kLibTorchFolderFile);
   if (std::getline(file, built_with) && !built_with.empty())
     look_in(built_with, "the torch that it was built with");
-  for (const fs::path& packages : package_folders()) look_in(packages / "torch", "the torch beside it");
+  const auto look_below = [&](const fs::path& prefix, const std::string& where) {
+    if (prefix.empty()) return;
+    for (const fs::path& packages : package_folders(prefix)) look_in(packages / "torch", where);
+  };
+  look_below(own_folder().parent_path(), "the torch beside it");
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) look_below(variable(name), "the torch of " + std::string(name));
+  const fs::path python = python_of_path();
+  look_below(python.parent_path().parent_path(), "the torch of " + python.string());
+  if (const fs::path home = variable("HOME"); !home.empty()) look_below(home / ".local", "the torch of the user");
   return found;
 }
 
-Error wrong_version(const Candidate& candidate, std::string_view user) {
-  return input_error(std::string(user) + " needs torch " + std::string(kSeries) + ", and " + candidate.where +
-                         ", " + candidate.package().string() + ", is " + candidate.version,
-                     {"pip install 'torch==" + std::string(kSeries) + ".*', or let " + kVariable +
-                      " name the folder of such a torch package"});
+// Who needs LibTorch, and of which series there are plugins.
+struct Need {
+  std::string_view user;
+  const std::vector<std::string>& series;
+  std::string pip = "'torch==" + series.back() + ".*'";
+
+  bool fits(const Candidate& candidate) const {
+    if (candidate.version.empty()) return series.size() == 1;
+    return std::ranges::find(series, candidate.series()) != series.end();
+  }
+  std::string text() const { return std::string(user) + " needs torch " + listed(series, " or "); }
+};
+
+Error wrong_version(const Candidate& candidate, const Need& need) {
+  const std::string version = candidate.version.empty() ? "of a version that nothing there tells" : candidate.version;
+  return input_error(need.text() + ", and " + candidate.where + ", " + candidate.package().string() + ", is " + version,
+                     {"pip install " + need.pip + ", or let " + kVariable + " name the folder of such a torch package"});
 }
 
 // By the way in which the program was installed.
-std::string way_to_libtorch() {
-  const std::string torch = "'torch==" + std::string(kSeries) + ".*'";
+std::string way_to_libtorch(const Need& need) {
   const std::string other = "; " + std::string(kVariable) + " names the folder of another torch package";
   const fs::path folder = own_folder();
   if (is_there(folder.parent_path() / "CMakeCache.txt"))
     return "scripts/setup --libtorch gets it, and fxtrace finds it when it is built again" + other;
-  for (const fs::path& packages : package_folders()) {
+  for (const fs::path& packages : package_folders(folder.parent_path())) {
     if (!is_there(packages / "fxtrace")) continue;
-    return shell_word((folder / "python3").string()) + " -m pip install " + torch +
-           " puts it beside fxtrace" + other;
+    return shell_word((folder / "python3").string()) + " -m pip install " + need.pip + " puts it beside fxtrace" + other;
   }
-  return "pip install --target DIR " + torch + " gets it, and " + kVariable + "=DIR/torch names it";
+  return "pip install --target DIR " + need.pip + " gets it, and " + kVariable + "=DIR/torch names it";
 }
 
 void say(const Candidate& candidate, const Listener& listener) {
@@ -149,38 +182,50 @@ void open(const Candidate& candidate, const Listener& listener, std::string_view
 }
 
 // What the loader has opened.
-Candidate opened(void* library, const std::string& where, std::string_view user) {
+Candidate opened(void* library, const std::string& where, const Need& need) {
   Candidate candidate{file_of_library(library).parent_path(), where, {}};
   candidate.version = version_of(candidate);
-  if (!candidate.fits()) throw wrong_version(candidate, user);
+  if (!need.fits(candidate)) throw wrong_version(candidate, need);
   return candidate;
 }
 
-}  // namespace
-
-void open_libtorch(const fs::path& plugin_folder, const Listener& listener, std::string_view user) {
+Candidate find_and_open(const Need& need, const fs::path& plugin_folder, const Listener& listener) {
   if (void* library = ::dlopen(kLibrary, RTLD_NOW | RTLD_NOLOAD)) {
-    return say(opened(library, "the torch that this process has loaded", user), listener);
+    Candidate candidate = opened(library, "the torch that this process has loaded", need);
+    say(candidate, listener);
+    return candidate;
   }
-  if (const char* given = std::getenv(kVariable); given != nullptr && *given != '\0') {
-    const auto candidate = find_in(fs::absolute(given), kVariable);
+  if (const std::string given = variable(kVariable); !given.empty()) {
+    auto candidate = find_in(fs::absolute(given), kVariable);
     if (!candidate) {
       throw input_error(std::string(kVariable) + " is " + given + ", where there is no " + kLibrary,
                         {"it names the folder of a torch package, or its lib folder"});
     }
-    if (!candidate->fits()) throw wrong_version(*candidate, user);
-    return open(*candidate, listener, user);
+    if (!need.fits(*candidate)) throw wrong_version(*candidate, need);
+    open(*candidate, listener, need.user);
+    return *candidate;
   }
   const auto all = candidates(plugin_folder);
-  const auto fitting = std::ranges::find_if(all, [](const Candidate& candidate) { return candidate.fits(); });
-  if (fitting != all.end()) return open(*fitting, listener, user);
-  if (void* library = open_shared_library(kLibrary, user)) {
-    return say(opened(library, "the torch that the system's loader finds", user), listener);
+  const auto fitting = std::ranges::find_if(all, [&](const Candidate& candidate) { return need.fits(candidate); });
+  if (fitting != all.end()) {
+    open(*fitting, listener, need.user);
+    return *fitting;
   }
-  if (!all.empty()) throw wrong_version(all.front(), user);
-  throw input_error(std::string(user) + " needs torch " + std::string(kSeries) +
-                        ", and there is none where fxtrace looks for it",
-                    {way_to_libtorch()});
+  if (void* library = open_shared_library(kLibrary, need.user)) {
+    Candidate candidate = opened(library, "the torch that the system's loader finds", need);
+    say(candidate, listener);
+    return candidate;
+  }
+  if (!all.empty()) throw wrong_version(all.front(), need);
+  throw input_error(need.text() + ", and there is none where fxtrace looks for it", {way_to_libtorch(need)});
+}
+
+}  // namespace
+
+std::string open_libtorch(const std::vector<std::string>& series, const fs::path& plugin_folder,
+                          const Listener& listener, std::string_view user) {
+  const Candidate candidate = find_and_open(Need{user, series}, plugin_folder, listener);
+  return candidate.version.empty() ? series.back() : candidate.series();
 }
 
 }  // namespace fxtrace

@@ -1,7 +1,9 @@
 #include "fxtrace/operator_libraries.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -17,7 +19,9 @@
 namespace fxtrace {
 namespace {
 
-constexpr char kPlugin[] = "libfxtrace_execute.so";
+// libfxtrace_execute-2.13.so: the plugin for torch of the series 2.13.
+constexpr std::string_view kPluginBegin = "libfxtrace_execute-";
+constexpr std::string_view kPluginEnd = ".so";
 // Who needs it.
 constexpr char kOpLibrary[] = "--op-library";
 constexpr char kVerify[] = "fxtrace verify";
@@ -38,23 +42,47 @@ std::vector<std::filesystem::path> plugin_folders() {
   return folders;
 }
 
-void* open_plugin(const Listener& listener, const std::string& user) {
-  if (std::string(FXTRACE_TORCH_SERIES).empty()) {
-    std::vector<std::string> hints{
-        "in the clone, scripts/setup --libtorch gets it; then scripts/demo, pip install . or the commands of "
-        "docs/installing.md build fxtrace with it"};
-    if (user == kOpLibrary) hints.emplace_back("--op-schema declares operators without it");
-    throw input_error("this fxtrace was built without LibTorch, which " + user + " needs", std::move(hints));
+// "2.9" is before "2.10".
+bool is_older(const std::string& a, const std::string& b) {
+  return std::pair(a.size(), a) < std::pair(b.size(), b);
+}
+
+// The series of torch that a folder has plugins for, the newest last.
+std::vector<std::string> series_in(const std::filesystem::path& folder) {
+  std::vector<std::string> series;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kPluginBegin) || !name.ends_with(kPluginEnd)) continue;
+    series.push_back(name.substr(kPluginBegin.size(), name.size() - kPluginBegin.size() - kPluginEnd.size()));
   }
+  std::ranges::sort(series, is_older);
+  return series;
+}
+
+// The first folder that has any.
+struct Plugins {
+  std::filesystem::path folder;
+  std::vector<std::string> series;
+};
+
+Plugins find_plugins() {
   for (const auto& folder : plugin_folders()) {
-    std::error_code failed;
-    if (!std::filesystem::exists(folder / kPlugin, failed)) continue;
-    open_libtorch(folder, listener, user);
-    return open_shared_library(folder / kPlugin, user);
+    if (auto series = series_in(folder); !series.empty()) return {folder, std::move(series)};
   }
-  throw input_error(
-      user + " needs " + kPlugin + ", which is neither beside the program nor in its library folder",
-      {"install fxtrace with cmake --install, or again"});
+  return {};
+}
+
+void* open_plugin(const Listener& listener, const std::string& user) {
+  if (const auto [folder, series] = find_plugins(); !series.empty()) {
+    const std::string fitting = open_libtorch(series, folder, listener, user);
+    return open_shared_library(folder / (std::string(kPluginBegin) + fitting + std::string(kPluginEnd)), user);
+  }
+  std::vector<std::string> hints{
+      "wheels and Debian packages of a release have it; a build has it that finds LibTorch, which in the clone "
+      "scripts/setup --libtorch gets"};
+  if (user == kOpLibrary) hints.emplace_back("--op-schema declares operators without it");
+  throw input_error("this fxtrace has no plugin for LibTorch, which " + user + " needs", std::move(hints));
 }
 
 void* plugin(const Listener& listener, const std::string& user) {
@@ -64,7 +92,7 @@ void* plugin(const Listener& listener, const std::string& user) {
 }
 
 Error other_build() {
-  return input_error(std::string(kPlugin) + " does not belong to this build of fxtrace",
+  return input_error("the plugin for LibTorch does not belong to this build of fxtrace",
                      {"install both from the same build"});
 }
 
@@ -78,6 +106,8 @@ Function function_of_plugin(const Listener& listener, const char* name, const ch
 }  // namespace
 
 void set_plugin_folder(const std::filesystem::path& folder) { given_folder() = folder; }
+
+std::vector<std::string> plugin_series() { return find_plugins().series; }
 
 void open_execute_plugin(const Listener& listener, const std::string& user) { plugin(listener, user); }
 

@@ -10,6 +10,9 @@
 
 namespace fxtrace {
 
+// The series of torch ("2.13") that there are plugins for, the newest last.
+std::vector<std::string> plugin_series();
+
 // Opens LibTorch (fxtrace/libtorch.h) and the plugin, for `user` ("--op-library", for messages).  Both stay
 // open, and so do the libraries of load_operators().  The plugin is beside the program, as in the build tree,
 // or in `fxtrace` in the library folder of its installation.  Throws Error(kInput) when one of them is

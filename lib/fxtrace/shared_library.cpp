@@ -44,8 +44,7 @@ std::string advice(const std::string& reason) {
   if (const std::size_t end = reason.find(kNotFound); end != std::string::npos && !is_of_libtorch) {
     return "LibTorch needs " + reason.substr(0, end) + ": install the package that has it";
   }
-  return "install torch " FXTRACE_TORCH_SERIES
-         " again, or let FXTRACE_LIBTORCH name the folder of another torch package";
+  return "install torch again, or let FXTRACE_LIBTORCH name the folder of another torch package";
 }
 
 }  // namespace

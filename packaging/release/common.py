@@ -1,0 +1,61 @@
+"""What the parts of a release share: the folders, what is pinned, and how commands are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "build" / "release-files"  # what may be thrown away
+TOOLS = WORK / "tools"  # the Python that has the compiler and what packs wheels
+PINNED = json.loads((Path(__file__).parent / "pinned.json").read_text())
+
+
+class Failure(Exception):
+    """The release cannot be made: says what is wrong and what to do."""
+
+
+def say(text: str) -> None:
+    print(f"release: {text}", file=sys.stderr, flush=True)
+
+
+class Step:
+    """Says how long something took."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        self.since = time.monotonic()
+
+    def __exit__(self, failed, *_) -> None:
+        if not failed:
+            say(f"{self.what}: {time.monotonic() - self.since:.0f} s")
+
+
+def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None, log: str = "release.log") -> str:
+    """Runs a command, whose output goes to a file of WORK as well; returns what it writes to stdout."""
+    words = [str(word) for word in command]
+    WORK.mkdir(parents=True, exist_ok=True)
+    with (WORK / log).open("a") as file:
+        file.write(f"$ {shlex.join(words)}\n")
+        file.flush()
+        done = subprocess.run(words, cwd=cwd, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=file, text=True, check=False)
+        file.write(done.stdout)
+    if done.returncode != 0:
+        last = "\n".join((WORK / log).read_text(errors="replace").splitlines()[-15:])
+        raise Failure(f"{words[0]} failed ({done.returncode}); {WORK / log} ends:\n{last}")
+    return done.stdout
+
+
+def in_parallel(jobs: list) -> None:
+    """Runs functions side by side, as many as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for done in [pool.submit(job) for job in jobs]:
+            done.result()

@@ -1,0 +1,35 @@
+"""Makes what stands under Unreleased in the changelog a version."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import datetime, timezone
+
+from common import ROOT, Failure, run, say
+
+
+def cut(version: str) -> None:
+    """Sets the version of CMakeLists.txt and of the changelog, and commits both with the version's tag."""
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise Failure(f"{version} is no version: MAJOR.MINOR.PATCH")
+    if run("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT).strip():
+        raise Failure("some files differ from what is committed: commit them first")
+    changelog, cmake = ROOT / "CHANGELOG.md", ROOT / "CMakeLists.txt"
+    text = changelog.read_text()
+    if f"## [{version}]" in text:
+        raise Failure(f"CHANGELOG.md has {version} already")
+    unreleased = re.search(r"(?ms)^## \[Unreleased\]\n(.*?)(?=^## \[|\Z)", text)
+    if not unreleased or not unreleased[1].strip():
+        raise Failure("nothing stands under [Unreleased] in CHANGELOG.md: there is nothing to release")
+    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or datetime.now(timezone.utc).timestamp())
+    date = datetime.fromtimestamp(seconds, timezone.utc).date()
+    changelog.write_text(text.replace("## [Unreleased]\n", f"## [Unreleased]\n\n## [{version}] - {date}\n", 1))
+    before = cmake.read_text()
+    after, count = re.subn(r"(project\(fxtrace VERSION )[\d.]+", rf"\g<1>{version}", before)
+    if count != 1:
+        raise Failure("CMakeLists.txt does not say its version where project() does")
+    cmake.write_text(after)
+    run("git", "commit", "-q", "-a", "-m", f"Release {version}", cwd=ROOT)
+    run("git", "tag", "-a", f"v{version}", "-m", f"fxtrace {version}", cwd=ROOT)
+    say(f"{version} is committed and tagged; scripts/release makes its files")
