@@ -29,6 +29,7 @@ function(fxtrace_settings target)
   # Files of strangers are read: a mistake that they find ends the process (which app/ reports), and writes nothing.
   target_compile_options(${target} PRIVATE
     -fstack-protector-strong -D_GLIBCXX_ASSERTIONS
+    $<$<CXX_COMPILER_ID:Clang>:-U_LIBCPP_HARDENING_MODE>
     $<$<CXX_COMPILER_ID:Clang>:-D_LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST>
     $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE>
     $<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-D_FORTIFY_SOURCE=2>)

@@ -1,5 +1,6 @@
 """What `cmake --install` leaves, moved to another folder: the program, and the package for programs in C++."""
 
+import fnmatch
 import json
 import os
 import pathlib
@@ -17,10 +18,11 @@ EXPORTED = os.path.join(harness.SAMPLES, "attention_exported.pt2")
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
-    if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH")
+    if name not in ("FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 }
+ENVIRONMENT.update({"HOME": "/nowhere", "PATH": "/usr/bin:/bin"})  # no torch is found
 WITH_TORCH = {**ENVIRONMENT, "FXTRACE_LIBTORCH": os.path.dirname(torch.__file__)}
-PLUGIN = "libfxtrace_execute.so"
+PLUGIN = "libfxtrace_execute-*.so"
 LIBRARY = "libm.so.6"  # for --op-library; it registers nothing
 
 
@@ -76,7 +78,7 @@ def test_the_runtime_stands_alone(program, tmp_path):
     prefix = install(program, tmp_path, "Runtime")
     found = sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file())
     assert "bin/fxtrace" in found
-    assert any(re.fullmatch(f"lib.*/fxtrace/{PLUGIN}", name) for name in found), found
+    assert any(fnmatch.fnmatch(name, f"lib*/fxtrace/{PLUGIN}") for name in found), found
     assert not [name for name in found if not name.startswith(("bin/fxtrace", "lib", "share/"))], found
     # Nothing of it is of this machine: neither where it was built nor its LibTorch.
     for name in found:
@@ -148,7 +150,7 @@ def test_libraries_of_operators_in_cpp(program_with_library, package, tmp_path):
     package.rename(away)
     try:
         copy = tmp_path / "bin" / "count_operators"
-        assert f"--op-library needs {PLUGIN}" in run(copy, SCRIPTED, env=WITH_TORCH).stderr
+        assert "no plugin for LibTorch, which --op-library needs" in run(copy, SCRIPTED, env=WITH_TORCH).stderr
         (tmp_path / "lib").mkdir()
         shutil.copytree(next(away.glob(f"lib*/**/fxtrace/{PLUGIN}")).parent, tmp_path / "lib" / "fxtrace")
         assert succeed(copy, SCRIPTED, env=WITH_TORCH).startswith("nets.nested.Net\n")
