@@ -32,7 +32,7 @@ if(FXTRACE_TORCH_CONFIG AND NOT SKBUILD)  # wheels for other Pythons are made in
 endif()
 
 if(NOT FXTRACE_TORCH_CONFIG AND FXTRACE_EXECUTE STREQUAL "AUTO")
-  message(STATUS "LibTorch is not there, so fxtrace is built without --op-library")
+  message(STATUS "LibTorch is not there, so fxtrace is built without verify and --op-library")
   return()
 endif()
 if(NOT FXTRACE_TORCH_CONFIG)
@@ -46,9 +46,13 @@ include(${FXTRACE_TORCH_ROOT}/share/cmake/Torch/TorchConfigVersion.cmake)  # set
 set(FXTRACE_TORCH_VERSION ${PACKAGE_VERSION})
 unset(PACKAGE_VERSION)
 message(STATUS "LibTorch ${FXTRACE_TORCH_VERSION}: ${FXTRACE_TORCH_ROOT}")
-if(NOT FXTRACE_TORCH_VERSION MATCHES "^2\\.1[34]\\.")
-  message(WARNING "fxtrace is tested with LibTorch 2.13 and 2.14, and this is ${FXTRACE_TORCH_VERSION}; FXTRACE_EXECUTE=OFF "
-                  "leaves it out")
+if(NOT FXTRACE_TORCH_VERSION MATCHES "^2\\.1[0-5]\\.")
+  set(_tested "fxtrace is tested with LibTorch 2.10 to 2.15, and this is ${FXTRACE_TORCH_VERSION}")
+  if(FXTRACE_EXECUTE STREQUAL "AUTO")
+    message(STATUS "${_tested}: fxtrace is built without the plugin; FXTRACE_EXECUTE=ON tries")
+    return()
+  endif()
+  message(WARNING "${_tested}; FXTRACE_EXECUTE=OFF leaves it out")
 endif()
 
 foreach(_library c10 torch_cpu)

@@ -164,7 +164,7 @@ def build_sqlite(work: Path, prefix: Path, env: dict[str, str], log: str) -> Non
     run("./configure", "--disable-tcl", cwd=work, log=log, env={"CFLAGS": "-O0"})  # for this machine, on which it is put together
     run("make", "sqlite3.c", cwd=work, log=log)
     options = ["-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-DSQLITE_DQS=0", "-DSQLITE_DEFAULT_MEMSTATUS=0"]
-    run(env["CC"], *flags().split(), *options, "-c", "sqlite3.c", "-o", "sqlite3.o", cwd=work, env=env, log=log)
+    run(env["CC"], *flags().split(), "-Os", *options, "-c", "sqlite3.c", "-o", "sqlite3.o", cwd=work, env=env, log=log)
     run(env["AR"], "rcs", prefix / "lib" / "libsqlite3.a", "sqlite3.o", cwd=work, env=env, log=log)
     shutil.copy(work / "sqlite3.h", prefix / "include")
     version = (work / "VERSION").read_text().strip()
