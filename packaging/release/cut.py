@@ -5,12 +5,30 @@ from __future__ import annotations
 import os
 import re
 from datetime import datetime, timezone
+from pathlib import Path
 
 from common import ROOT, Failure, run, say
 
 
+# Where the version is said besides, in examples and in what tests compare with; what was measured keeps the version that it was
+# measured with.
+SAY_IT = ["README.md", "docs", ":!docs/benchmarks.md", "examples", "tests/golden", "tests/golden_documents"]
+
+
+def replace_everywhere(old: str, new: str) -> None:
+    for name in run("git", "ls-files", "--", *SAY_IT, cwd=ROOT).split():
+        if Path(name).suffix not in (".md", ".txt", ".1", ".json"):
+            continue
+        text = (ROOT / name).read_text()
+        series = [".".join(version.split(".")[:2]) for version in (old, new)]
+        after = re.sub(rf"(?<![\d.]){re.escape(old)}(?![\d.])", new, text)
+        after = after.replace(f"find_package(fxtrace {series[0]} ", f"find_package(fxtrace {series[1]} ")
+        if after != text:
+            (ROOT / name).write_text(after)
+
+
 def cut(version: str) -> None:
-    """Sets the version of CMakeLists.txt and of the changelog, and commits both with the version's tag."""
+    """Sets the version of CMakeLists.txt, of the changelog and wherever it is said, and commits that with the version's tag."""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise Failure(f"{version} is no version: MAJOR.MINOR.PATCH")
     if run("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT).strip():
@@ -30,6 +48,7 @@ def cut(version: str) -> None:
     if count != 1:
         raise Failure("CMakeLists.txt does not say its version where project() does")
     cmake.write_text(after)
+    replace_everywhere(re.search(r"project\(fxtrace VERSION ([\d.]+)", before)[1], version)
     run("git", "commit", "-q", "-a", "-m", f"Release {version}", cwd=ROOT)
     run("git", "tag", "-a", f"v{version}", "-m", f"fxtrace {version}", cwd=ROOT)
     say(f"{version} is committed and tagged; scripts/release makes its files")

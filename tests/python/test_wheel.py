@@ -16,9 +16,10 @@ import torch
 
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 EXPORTED = os.path.join(harness.SAMPLES, "nested_exported.pt2")
-UNWANTED = ("CMAKE_PREFIX_PATH", "FXTRACE", "FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+UNWANTED = ("CMAKE_PREFIX_PATH", "FXTRACE", "FXTRACE_LIBTORCH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in UNWANTED}
 ENVIRONMENT.setdefault("CXX", "c++")  # as CMake has it: ccache asks for the compiler's name
+NOWHERE = {"PATH": "/nowhere", "HOME": "/nowhere"}  # where the torch of another Python could be found
 LIBRARY = ("--op-library", "libm.so.6")  # which registers nothing
 NO_TORCH = "--op-library needs torch 2.13, and "
 
@@ -32,7 +33,8 @@ print(collection.model.kind)
 
 
 def run(*command) -> subprocess.CompletedProcess:
-    return subprocess.run(command, capture_output=True, text=True, timeout=1800, env=ENVIRONMENT, cwd="/")
+    environment = ENVIRONMENT if command[0] == sys.executable else {**ENVIRONMENT, **NOWHERE}
+    return subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment, cwd="/")
 
 
 def succeed(*command) -> str:
@@ -106,7 +108,7 @@ def check_content(wheel: str, has_plugin: bool) -> None:
         names = archive.namelist()
     assert "fxtrace/py.typed" in names and "fxtrace/__init__.py" in names
     assert any(name.endswith(".data/scripts/fxtrace") for name in names)
-    assert any(name.endswith(".data/data/lib/fxtrace/libfxtrace_execute.so") for name in names) == has_plugin
+    assert any(".data/data/lib/fxtrace/libfxtrace_execute-" in name for name in names) == has_plugin
     assert not [name for name in names if "torch_cpu" in name or name.endswith((".h", ".a", "libtorch_folder.txt"))]
     assert wheel.endswith(".whl") and "-py3-none-linux_" in wheel
 
@@ -121,13 +123,13 @@ def test_built_without_torch(wheel_without_torch, tmp_path):
     python = environment(wheel_without_torch, tmp_path / "environment")
     assert succeed(python, "-c", f"import fxtrace; print(fxtrace.trace({SCRIPTED!r}).model.kind)").strip() == "torchscript"
     done = run(python.parent / "fxtrace", "trace", SCRIPTED, *LIBRARY)
-    assert done.returncode == 3 and "this fxtrace was built without LibTorch" in done.stderr, done.stderr
+    assert done.returncode == 3 and "this fxtrace has no plugin for LibTorch" in done.stderr, done.stderr
 
 
 @pytest.mark.volume
 def test_program_needs_no_library_of_the_system(bare):
     """But those of C and C++, and its own."""
-    listed = succeed("ldd", bare.parent / "fxtrace").splitlines()
+    listed = succeed("/usr/bin/ldd", bare.parent / "fxtrace").splitlines()
     outside = {line.split()[0] for line in listed if "=>" in line and str(bare.parents[1]) not in line}
     assert {name.partition(".so")[0] for name in outside} <= {"libc", "libm", "libstdc++", "libgcc_s"}
 
