@@ -71,6 +71,13 @@ void read_as_options(std::vector<std::string>& args) {
   args.emplace_back("--help");
 }
 
+// `fxtrace --version --json`; no command follows, so the two are no options of one.
+bool asks_for_build(const std::vector<std::string>& args) {
+  const auto is_version = [](const std::string& word) { return word == "--version" || word == "-V"; };
+  return args.size() == 2 && std::ranges::count_if(args, is_version) == 1 &&
+         std::ranges::count(args, "--json") == 1;
+}
+
 }  // namespace
 
 CommandLine::CommandLine(std::string_view only)
@@ -94,7 +101,7 @@ CommandLine::CommandLine(std::string_view only)
 
 int CommandLine::run(std::vector<std::string> args, Console& console) {
   read_as_options(args);
-  if (args.size() == 2 && (args[0] == "--version" || args[0] == "-V") && args[1] == "--json") {
+  if (asks_for_build(args)) {
     write_stdout(console, write_version_json);
     return kDone;
   }

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 
+import jsonschema_rs
 import pytest
 
 import hostile
@@ -368,6 +369,17 @@ def test_kernels_that_have_less(program, tmp_path, missing, code, text):
     assert done.returncode == code, done.stderr
     assert text in done.stderr and done.stderr.count("\n") == (0 if not text else 1 if code == 0 else 2)
     assert ("--no-isolation" in done.stderr) == (code == 3)
+
+
+@pytest.mark.parametrize("missing", [[], ["landlock_create_ruleset"], ["seccomp"]])
+def test_version_tells_the_walls(program, tmp_path, missing):
+    inject = [part for name in missing for part in ("-e", f"inject={name}:error=ENOSYS")]
+    tell = ["strace", "-f", "-o", tmp_path / "calls", *inject, program.path, "--version", "--json"]
+    said = json.loads(subprocess.run(tell, capture_output=True, text=True, timeout=60, check=True).stdout)
+    jsonschema_rs.Draft202012Validator(json.loads((ROOT / "schemas" / "version.schema.json").read_text())).validate(said)
+    assert said["walls"] == {"landlock": missing != ["landlock_create_ruleset"], "seccomp": missing != ["seccomp"]}
+    assert run(program, "--version").stdout == f"fxtrace {said['version']}\n"
+    assert json.loads(run(program, "--json", "-V").stdout)["plugins"] == said["plugins"]
 
 
 def test_nothing_is_read_before_the_last_lock(program, tmp_path):
