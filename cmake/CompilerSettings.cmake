@@ -17,6 +17,10 @@ endif()
 
 function(fxtrace_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${FXTRACE_WERROR}>:-Werror>)
+  string(REPLACE "fxtrace_" "" _name ${target})
+  if(_name IN_LIST FXTRACE_SMALL)
+    target_compile_options(${target} PRIVATE -Os)
+  endif()
   if(NOT CMAKE_UNITY_BUILD)  # where names of other files are seen as well
     target_compile_options(${target} PRIVATE -Wshadow)
   endif()

@@ -226,7 +226,7 @@ def try_pythons(table: Table) -> None:
 
 def try_torch(table: Table, number: str) -> None:
     """verify with the torch that stands beside it, and, by the Debian package's program, with that of the active environment."""
-    model = ROOT / "sample_models/nested_scripted.pt"
+    model = ROOT / "sample_models/attention_exported.pt2"
 
     def use() -> str:
         folder = make_venv(f"torch{number}", sys.executable, wheel("x86_64-linux-gnu"), f"torch=={number}", index=True)
@@ -237,9 +237,32 @@ def try_torch(table: Table, number: str) -> None:
         run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_amd64.deb", where)
         active = subprocess.run([where / "usr/bin/fxtrace", "verify", "-v", model], capture_output=True, text=True, env={**plain, "VIRTUAL_ENV": str(folder)})
         assert active.returncode == 0 and "VIRTUAL_ENV" in active.stderr, active.stderr[-400:]
+        library = ["--op-library", "libm.so.6"]  # which registers nothing
+        succeed([folder / "bin/fxtrace", "trace", ROOT / "sample_models/nested_scripted.pt", *library], plain)
         return re.search(r"LibTorch \S+", beside.stderr)[0]
 
     table.add("wheel and Debian package, verify", f"torch {number}", use)
+
+
+def try_sbom() -> str:
+    tools = make_venv("spdx", sys.executable, "spdx-tools", index=True)
+    succeed([tools / "bin/pyspdxtools", "--infile", DIST / f"fxtrace-{version()}.spdx.json"])
+    return "valid SPDX 2.3"
+
+
+def try_sdist(table: Table) -> None:
+    """Without npm and the packages of the page: as far as that its build is set up."""
+
+    def configure() -> str:
+        where = WORK / "tried" / "sdist"
+        where.mkdir(parents=True)
+        run("tar", "-xf", DIST / f"fxtrace-{version()}.tar.gz", "-C", where, "--strip-components=1")
+        environment = {**os.environ, "PATH": "/usr/bin:/bin", "FXTRACE_WEB_PACKAGES": "/nowhere"}
+        succeed(["cmake", "-S", where, "-B", where / "build", "-DFXTRACE_TESTS=OFF", "-DFXTRACE_EXECUTE=OFF", "-DCMAKE_UNITY_BUILD=ON"], environment)
+        succeed(["cmake", "--build", where / "build", "--target", "fxtrace_writers", "--parallel", str(os.cpu_count() or 1)], environment)
+        return "configured, and the library that has the page built"
+
+    table.add("sources", "no npm", configure)
 
 
 def try_tools(table: Table) -> None:
@@ -332,6 +355,8 @@ def main() -> None:
     try_arm(table, traces)
     try_pythons(table)
     try_tools(table)
+    try_sdist(table)
+    table.add("SBOM", "spdx-tools", try_sbom)
     for number in ("2.13.0", PINNED["torch"][-1]):
         try_torch(table, number)
     print(table.markdown())
