@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
@@ -52,6 +53,21 @@ def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | Non
         last = "\n".join((WORK / log).read_text(errors="replace").splitlines()[-15:])
         raise Failure(f"{words[0]} failed ({done.returncode}); {WORK / log} ends:\n{last}")
     return done.stdout
+
+
+class Made:
+    """A mark that something was made of a recipe, so that it is made again when that changes."""
+
+    def __init__(self, name: str, *recipe: object) -> None:
+        self.file = WORK / "made" / name
+        self.text = hashlib.sha256(repr(recipe).encode()).hexdigest()
+
+    def __bool__(self) -> bool:
+        return self.file.exists() and self.file.read_text() == self.text
+
+    def mark(self) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(self.text)
 
 
 def in_parallel(jobs: list) -> None:

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from common import PINNED, TOOLS, WORK, Failure, run
+from common import PINNED, TOOLS, WORK, Failure, Made, run
 
 SOURCES = WORK / "sources"
 
@@ -131,8 +131,9 @@ def build(target: str) -> None:
     prefix, env = prefix_of(target), environment(target)
     jobs = str(os.cpu_count() or 1)
     for name in PINNED["libraries"]:
-        built = prefix / "built" / source_of(name).name
-        if built.exists():
+        made = Made(f"{target}-{name}", PINNED["libraries"][name], PINNED["python"]["ziglang"], PINNED["targets"][target], flags(),
+                    CMAKE_OPTIONS.get(name), CONFIGURE_OPTIONS.get(name))
+        if made:
             continue
         work = WORK / "objects" / target / name
         shutil.rmtree(work, ignore_errors=True)
@@ -155,8 +156,7 @@ def build(target: str) -> None:
                 wanted = {"jemalloc": ["build_lib_static"], "zlib": ["libz.a"]}.get(name, ["-C", "src"])
                 run("make", "-j", jobs, *wanted, cwd=work, env=env, log=log)
                 install(name, work, prefix, env, log)
-        built.parent.mkdir(exist_ok=True)
-        built.touch()
+        made.mark()
 
 
 def build_sqlite(work: Path, prefix: Path, env: dict[str, str], log: str) -> None:

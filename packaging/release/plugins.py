@@ -11,7 +11,7 @@ from pathlib import Path
 
 import libraries
 import torch_headers
-from common import PINNED, ROOT, WORK, Failure, run
+from common import PINNED, ROOT, WORK, Failure, Made, run
 
 # What a plugin is loaded into; of these the system of the oldest glibc that wheels of torch run on has the last two.
 LIBRARIES = ["libtorch_cpu.so", "libc10.so", "libstdc++.so.6", "libgcc_s.so.1"]
@@ -60,13 +60,18 @@ def stubs(target: str) -> Path:
 
 
 def build(target: str, version: str) -> Path:
-    torch = torch_headers.fetch(version) / "torch" / "include"
     series = ".".join(version.split(".")[:2])
     out = folder_of(target) / f"libfxtrace_execute-{series}.so"
+    here = Path(__file__).parent
+    own = [path.read_text() for path in (*sorted((ROOT / "lib/execute").iterdir()), here / "older_libstdcxx.cpp", here / "libraries.py", here / "plugins.py")]
+    made = Made(f"{target}-plugin-{series}", version, own, PINNED["python"]["ziglang"], PINNED["targets"][target])
+    if made and out.exists():
+        return out
+    torch = torch_headers.fetch(version) / "torch" / "include"
     out.parent.mkdir(parents=True, exist_ok=True)
-    source = WORK / "plugins" / "execute.cpp"
+    source = WORK / "plugins" / f"{target}-{series}.cpp"
     source.write_text("".join(f'#include "execute/{file.name}"\n' for file in sorted((ROOT / "lib/execute").glob("*.cpp"))) +
-                      f'#include "{Path(__file__).parent / "older_libstdcxx.cpp"}"\n')
+                      f'#include "{here / "older_libstdcxx.cpp"}"\n')
     env = libraries.environment(target)
     includes = ["-x", "c++", *(f"-I{path}" for path in (*headers_of_gnu(target), torch, torch / "torch/csrc/api/include",
                                                        libraries.prefix_of(target) / "include")),
@@ -75,6 +80,7 @@ def build(target: str, version: str) -> Path:
     run(env["CC"], *libraries.flags().split(), f"-ffile-prefix-map={ROOT}=.", "-std=c++20", "-DNDEBUG", "-fvisibility=hidden", "-fvisibility-inlines-hidden",
         "-fstack-protector-strong", "-w", *includes, "-shared", "-s", source, "-x", "none", *links, "-o", out, env=env, log=f"{target}-plugins.log")
     check(out)
+    made.mark()
     return out
 
 
