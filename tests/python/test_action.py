@@ -1,4 +1,5 @@
-"""The GitHub Action, step by step as GitHub runs it, against a folder that looks like a release; and the pre-commit hook."""
+"""The GitHub Action, step by step as GitHub runs it, against a folder that looks like a release; this repository's own jobs; the
+pre-commit hook."""
 
 import hashlib
 import io
@@ -6,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -313,11 +315,65 @@ def test_compare_with_a_base_that_is_not_in_the_clone(models):
     assert "no repository" in models.refused("compare", BASE="main", MODELS="*")
 
 
-def test_shell(tmp_path):
+# --- this repository's own jobs ---
+
+
+def test_workflows_call_scripts():
+    """Everything that they do is a call of a script in the tree, with no right that it does not need."""
+    rights = {}
+    for path in sorted((ROOT / ".github" / "workflows").iterdir()):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {"contents": "read"}
+        for name, job in workflow["jobs"].items():
+            rights[f"{path.stem} {name}"] = job.get("permissions")
+            assert job["timeout-minutes"]
+            for step in job["steps"]:
+                if "uses" in step:
+                    assert re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", step["uses"])
+                    assert "checkout" not in step["uses"] or step["with"]["persist-credentials"] is False
+                else:
+                    command = shlex.split(step["run"])
+                    assert os.access(ROOT / command[0], os.X_OK) and "\n" not in step["run"].strip()
+                    assert "${{" not in step["run"] and set(step.get("env", {"": "${{ github.token }}"}).values()) == {"${{ github.token }}"}
+    assert rights == {"ci tests": None, "release make": None, "release publish": {"contents": "write"}}
+
+
+def test_publish(tmp_path):
+    """What is in dist/ goes to GitHub as it was made, under the tag of its version."""
+    tree, fake = tmp_path / "tree", tmp_path / "bin" / "gh"
+    for folder in (tree / "packaging" / "release", tree / "dist", fake.parent):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "packaging" / "release" / "publish", tree / "packaging" / "release")
+    shutil.copy(ROOT / "CMakeLists.txt", tree)
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    fake.chmod(0o755)
+
+    def publish(tag: str, code: int) -> str:
+        environment = {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"}
+        done = subprocess.run([tree / "packaging" / "release" / "publish", tag], env=environment, capture_output=True, text=True)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    assert "dist/ holds no release" in publish(f"v{VERSION}", 1)
+    for name in ("a.whl", "release-notes.md"):
+        (tree / "dist" / name).write_text(name)
+    sums = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("a.whl", "release-notes.md"))
+    (tree / "dist" / "SHA256SUMS").write_text(sums)
+    assert "this is version" in publish("v9.9.9", 1)
+    words = publish(f"v{VERSION}", 0).splitlines()
+    assert words[:3] == ["release", "create", f"v{VERSION}"] and words[-2:] == ["dist/SHA256SUMS", "dist/a.whl"]
+    (tree / "dist" / "b.whl").write_text("b")
+    assert "dist/b.whl is not in SHA256SUMS" in publish(f"v{VERSION}", 1)
+    (tree / "dist" / "b.whl").unlink()
+    (tree / "dist" / "a.whl").write_text("b")
+    assert "not what its checksums say" in publish(f"v{VERSION}", 1)
+
+
+def test_shell():
     shellcheck = shutil.which("shellcheck") or shutil.which("shellcheck", path=os.path.dirname(sys.executable))
     if shellcheck is None:
         pytest.skip("needs shellcheck")
-    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, *SCRIPTS.iterdir()], capture_output=True, text=True)
+    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, ROOT / "packaging/release/publish", *SCRIPTS.iterdir()], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
