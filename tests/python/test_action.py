@@ -262,6 +262,12 @@ def test_compare(models):
     assert re.search(r"#### `models/more/failing one.pt`\n\ncannot be compared: `new/models/more/failing one.pt:.*`\n", text)
     assert re.search("#### `models/pointer.pt2`\n\nthe one before is a pointer of Git LFS", text)
     assert "`models/gone.pt2` was removed" in text and "`models/a?<img>?@all.pt` was added" in text and "notes" not in text
+    # With git-lfs, whose files may be there or not.
+    lfs = models.folder / "bin" / "git-lfs"
+    for content, told in ((SAMPLES / "nested_exported.pt2", "- Modules: `12"), ("/dev/stdin", "whose file could not be fetched")):
+        lfs.write_text(f'#!/bin/sh\n[ "$1" = version ] || exec cat "{content}"\n')
+        lfs.chmod(0o755)
+        assert told in compared(models, base).split("#### `models/pointer.pt2`")[1]
     # Without Graphviz the picture is a page.
     for tool in ("git", "bash", *"awk basename cat cp cut dirname grep head mkdir mktemp mv rm sed tail tr env".split()):
         found = shutil.which(tool)

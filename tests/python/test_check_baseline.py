@@ -188,8 +188,6 @@ def test_nothing_is_overwritten(program, folder):
 
 
 def test_findings_about_the_file(program, folder):
-    """What has no subject is known by its message, so that another finding in the same record is new."""
-
     class Runs:
         def __reduce__(self):
             return (os.system, ("true",))
