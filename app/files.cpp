@@ -132,6 +132,12 @@ Error InputFile::with_display(const Error& error) const {
 }
 
 std::string read_small_file(const std::string& path, Console& console) {
+  std::string text = read_small_file(path);
+  console.has_read(path);
+  return text;
+}
+
+std::string read_small_file(const std::string& path) {
   const auto failed = [&](const std::string& what) { return usage_error(what).at(path); };
   struct stat status{};
   // Looked at before it is opened, which does things to some devices.
@@ -146,7 +152,6 @@ std::string read_small_file(const std::string& path, Console& console) {
   if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
     throw failed("this is not a regular file");
   if (is_pipe) ::fcntl(file.number(), F_SETFL, O_RDONLY);
-  console.has_read(path);
   std::string text(kMaxSmallFile + 1, '\0');
   std::size_t have = 0;
   while (have < text.size()) {

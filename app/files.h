@@ -39,6 +39,8 @@ class InputFile {
 // shell); the console takes it down.  What else there is could be without an end.  Throws Error(kUsage, at
 // the file).
 std::string read_small_file(const std::string& path, Console& console);
+// Likewise a file that this run may replace: the console does not take it down.
+std::string read_small_file(const std::string& path);
 
 // Runs f; errors get the input's name as place.
 template <class F>

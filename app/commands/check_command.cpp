@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,15 +26,18 @@
 #include "app/trace_options.h"
 #include "exported/program_verifier.h"
 #include "exported/tensor_sizes.h"
+#include "rules/baseline.h"
 #include "rules/check.h"
 #include "rules/report_reader.h"
 #include "rules/rule.h"
 #include "rules/rule_file.h"
 #include "security/security_scan.h"
 #include "support/amount.h"
+#include "support/log.h"
 #include "support/shell_word.h"
 #include "support/words.h"
 #include "symbolic/shape_env.h"
+#include "writers/check_words.h"
 #include "writers/check_writers.h"
 
 namespace fxtrace::cli {
@@ -53,6 +57,7 @@ struct CheckArguments : ModelArguments {
   std::vector<std::string> models;
   std::vector<Rule> rules;  // of the command line, as they are parsed
   std::vector<std::string> rule_files, ops_files;
+  std::string baseline, written_baseline;
   bool program = false, security = false, programs_only = false;
   AnswerArguments answer{kCheckFormats};
 };
@@ -264,9 +269,97 @@ void refuse_unknown_names(const CheckReports& reports) {
   }
 }
 
+// What is known, and what the user wants to be known.
+class KnownOffences {
+ public:
+  // Reads the file of --baseline, or that of --write-baseline if it is there already.  Throws Error(kUsage).
+  KnownOffences(const CheckArguments& arguments, const std::vector<Rule>& rules, Console& console)
+      : rules_(rules),
+        is_written_(!arguments.written_baseline.empty()),
+        file_(is_written_ ? arguments.written_baseline : arguments.baseline) {
+    std::error_code failed;
+    if (is_written_ && std::filesystem::is_regular_file(file_, failed)) {
+      try {
+        baseline_ = read_baseline(read_small_file(file_), file_);
+      } catch (const Error& error) {  // it may be something else, of which there is no other copy
+        throw Error(error.kind(), error.what(), {"without that file, --write-baseline writes a new one"})
+            .at(error.place());
+      }
+    } else if (!file_.empty() && !is_written_) {
+      baseline_ = read_baseline(read_small_file(file_, console), file_);
+      check_is_for(baseline_, rules_, file_);
+    }
+  }
+
+  // Checks what can be checked before the work begins: throws as the constructor of Output.
+  void open(const InputFile& model, const CheckArguments& arguments, Console& console) {
+    if (!is_written_) return;
+    std::error_code failed;
+    const auto place = [&](const std::string& name) {
+      return std::filesystem::weakly_canonical(std::filesystem::absolute(name, failed), failed);
+    };
+    if (place(file_) == place(arguments.answer.output()))
+      throw usage_error("--write-baseline and -o name the same file: " + file_);
+    written_ = std::make_unique<Output>(file_, model, console);
+    written_->allow_any_size();
+  }
+  void check_not(const InputFile& model) const {
+    if (written_) written_->check_not(model);
+  }
+
+  // Marks what is known; if it is to be written, all that there is.  A baseline without the offences of a
+  // model that could not be read would be none, so it is not written.
+  void apply(CheckReports& reports, Console& console) {
+    if (file_.empty()) return;
+    if (is_written_ && !reports.unread.empty()) {
+      console.remark("note", file_ + " is not written, as not all models could be read");
+      written_.reset();
+      return;
+    }
+    if (is_written_) {
+      baseline_ = baseline_of(reports.models, baseline_, rules_, file_, [](const std::string& model) {
+        std::error_code failed;
+        return std::filesystem::exists(model, failed);
+      });
+    }
+    for (CheckReport& report : reports.models) apply_baseline(baseline_, report);
+    if (!is_written_) tell_gone(reports, console);
+  }
+
+  // After prepare() of that output.
+  void write(Output& output) {
+    if (!written_) return;
+    written_->prepare();
+    written_->write([&](std::ostream& out) { write_check_baseline(baseline_, out); });
+    output.add_beside(std::move(written_));
+  }
+
+ private:
+  // Says what the baseline has that these models have not.
+  void tell_gone(const CheckReports& reports, Console& console) const {
+    std::vector<std::string> others = models_of(baseline_);
+    for (const CheckReports::Unread& unread : reports.unread) std::erase(others, path_from_here(unread.path));
+    for (const CheckReport& report : reports.models) {
+      std::erase(others, path_from_here(report.path));
+      if (report.gone.empty()) continue;
+      console.remark("note", file_ + " has more than there is in " + report.path + ": " +
+                                 check_words::gone_rules(report) + "; --write-baseline takes it out");
+    }
+    // A hook is given the files that changed.
+    if (!others.empty()) log::info(file_ + " has offences of models that were not given: " + joined(others));
+  }
+
+  const std::vector<Rule>& rules_;
+  bool is_written_;
+  std::string file_;  // empty: nothing is known
+  Baseline baseline_;
+  std::unique_ptr<Output> written_;
+};
+
 int run_check(const CheckArguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments, console);
+  KnownOffences known(arguments, rules.rules, console);
   const pid_t own = ::getpid();
   const auto is_child = [&] { return ::getpid() != own; };  // which reads one model, and ends
   CheckReports reports;
@@ -291,21 +384,26 @@ int run_check(const CheckArguments& arguments, Console& console) {
     if (!output) {
       output.emplace(arguments.answer.output(), *input, console);
       output->allow_any_size();
+      known.open(*input, arguments, console);
     }
     output->check_not(*input);
+    known.check_not(*input);
     try {
       const int one = check_one(arguments, rules, *input, config, reports, console);
       if (is_child()) return one;
-      code = std::max(code, one);
+      if (one != kBroken) code = std::max(code, one);  // that is told when it is known what is known
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;
     }
   }
   refuse_unknown_names(reports);
   if (reports.models.empty()) return code;
+  known.apply(reports, console);
+  if (!std::ranges::all_of(reports.models, &CheckReport::holds)) code = std::max(code, kBroken);
   output->prepare();
   const auto& format = kCheckFormats[arguments.answer.format()];
   output->write([&](std::ostream& out) { format.write(reports, out, arguments.answer.layout(console)); });
+  known.write(*output);
   output->commit();
   return code;
 }
@@ -391,6 +489,22 @@ Command make_check_command(CLI::App& app) {
          "asked, and not an error: for hooks that take all files of a suffix")
       ->group(group);
   arguments->costs.add_to(app, group);
+  group = "Known offences";
+  const auto named = [](const std::string& file) -> std::string {
+    return file.empty() ? "expected a file name" : "";
+  };
+  CLI::Option* baseline =
+      add_last_value(
+          app, group, "--baseline", arguments->baseline, "FILE",
+          "what stands in FILE is known and breaks no rule: only what is new does, and more of the same in a "
+          "module")
+          ->check(named);
+  add_last_value(
+      app, group, "--write-baseline", arguments->written_baseline, "FILE",
+      "write all offences into FILE, to be committed: they are known then. Those of models that were not "
+      "given and still exist stay in it")
+      ->check(named)
+      ->excludes(baseline);
   arguments->answer.add_to(app);
   arguments->add_to(app);
   return [arguments](Console& console) { return run_check(*arguments, console); };

@@ -311,8 +311,8 @@ class Checker {
       report_.offences.push_back({rule_, is_undecided, std::move(message), std::move(subject), source, {}});
     report_.offences[entry->second].places.push_back(std::move(place));
   }
-  void add_whole(std::string message, bool is_undecided) {
-    report_.offences.push_back({rule_, is_undecided, std::move(message), "", {}, {}});
+  void add_whole(std::string message, bool is_undecided, std::int64_t amount = 1) {
+    report_.offences.push_back({rule_, is_undecided, std::move(message), "", {}, {}, amount});
   }
   std::optional<SourceLocation> source_of(Place place) const {
     return sources_[place] == nullptr ? std::nullopt : std::optional(*sources_[place]);
@@ -384,15 +384,17 @@ class Checker {
   void decide(const Rule& rule, const std::optional<SymInt>& size, const std::string& missing) {
     const std::string limit = ", the limit is " + size_text(rule.limit, rule.kind);
     const std::string what = std::string(quantity_of(rule.kind)) + ": ";
-    const auto undecided = [&](const std::string& why) { add_whole("cannot tell: " + why + limit, true); };
+    const auto undecided = [&](const std::string& why, std::int64_t amount = 1) {
+      add_whole("cannot tell: " + why + limit, true, amount);
+    };
     const std::string rest = missing.empty() ? "" : ", without " + missing;
     if (!size) return undecided(what + (missing.empty() ? "not known" : missing));
     if (size->is_number()) {
       if (*size->number() > rule.limit)
         return add_whole(
             what + (missing.empty() ? "" : "at least ") + size_text(*size->number(), rule.kind) + limit,
-            false);
-      if (!missing.empty()) undecided(what + size_text(*size->number(), rule.kind) + rest);
+            false, *size->number());
+      if (!missing.empty()) undecided(what + size_text(*size->number(), rule.kind) + rest, *size->number());
       return;
     }
     const std::string ranges = ranges_text(*size, model_.dimensions);
@@ -400,10 +402,11 @@ class Checker {
     const std::string text =
         what + readable_size(*size, is_bytes ? bytes_text : with_separators) + " (" + ranges + ")";
     const auto fits = model_.dimensions.decide(Relation::kLessEqual, *size, SymInt(rule.limit));
-    if (fits == false) return add_whole(text + ", which is more for all sizes" + limit, false);
     const Range bounds = model_.dimensions.bounds(*size);
+    const std::int64_t amount = bounds.high.value_or(1);
+    if (fits == false) return add_whole(text + ", which is more for all sizes" + limit, false, amount);
     if (fits != true && bounds.high && *bounds.high > rule.limit)
-      return add_whole(text + ", up to " + size_text(*bounds.high, rule.kind) + limit, false);
+      return add_whole(text + ", up to " + size_text(*bounds.high, rule.kind) + limit, false, amount);
     if (fits != true)
       return undecided(text + rest + " has no largest value (--dim gives a dimension a range)");
     if (!missing.empty()) undecided(text + rest);
@@ -537,7 +540,7 @@ class Checker {
     if (!is_most && count >= rule.count) return;
     const std::size_t before = report_.offences.size();
     add_hidden(rule.subject);  // which may hold what decides
-    if (!is_most && report_.offences.size() == before) add_whole(message, false);
+    if (!is_most && report_.offences.size() == before) add_whole(message, false, rule.count - count);
   }
 
   // --- neighbours ---
@@ -697,12 +700,23 @@ void add_guard(const Expression& guard, ShapeEnv& dimensions) {
 }  // namespace
 
 std::size_t CheckReport::count(std::size_t rule) const {
-  return static_cast<std::size_t>(std::ranges::count(offences, rule, &Offence::rule));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      offences, [&](const Offence& offence) { return offence.rule == rule && !offence.is_known; }));
+}
+
+std::size_t CheckReport::count_known(std::size_t rule) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      offences, [&](const Offence& offence) { return offence.rule == rule && offence.is_known; }));
+}
+
+std::size_t CheckReport::count_known() const {
+  return static_cast<std::size_t>(std::ranges::count(offences, true, &Offence::is_known));
 }
 
 std::size_t CheckReport::count(Severity severity) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      offences, [&](const Offence& offence) { return rules[offence.rule].severity == severity; }));
+  return static_cast<std::size_t>(std::ranges::count_if(offences, [&](const Offence& offence) {
+    return rules[offence.rule].severity == severity && !offence.is_known;
+  }));
 }
 
 std::size_t CheckReports::count(Severity severity) const {
@@ -710,6 +724,14 @@ std::size_t CheckReports::count(Severity severity) const {
   for (const CheckReport& report : models) count += report.count(severity);
   return count;
 }
+
+std::size_t CheckReports::count_known() const {
+  std::size_t count = 0;
+  for (const CheckReport& report : models) count += report.count_known();
+  return count;
+}
+
+bool CheckReports::has_baseline() const { return std::ranges::any_of(models, &CheckReport::has_baseline); }
 
 void add_guards(const GraphCollection& collection, ShapeEnv& dimensions) {
   constexpr std::size_t kMostGuards = 1'000;  // each makes the next ones dearer

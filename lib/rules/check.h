@@ -33,6 +33,16 @@ struct Offence {
       subject;  // the operator, the type, what a pickle calls; empty where it is about the whole model
   std::optional<SourceLocation> source;  // of all places
   std::vector<OffencePlace> places;      // empty where it is about the whole model
+  std::int64_t amount = 1;  // of one about the whole model: the cost that is too much, how many are missing
+  bool is_known = false;    // the baseline has it, so that it breaks nothing
+};
+
+// What the baseline has more of than the model.
+struct GoneOffence {
+  std::string rule, subject;
+  bool is_undecided = false;
+  std::optional<std::string> module, record;
+  std::int64_t known = 0, now = 0;
 };
 
 struct CheckReport {
@@ -49,9 +59,14 @@ struct CheckReport {
   };
   std::vector<Unknown> unknown;
 
-  // Offences of a rule; of all rules of that severity.
+  bool has_baseline = false;  // apply_baseline() was called
+  std::vector<GoneOffence> gone;
+
+  // Offences of a rule, and of all rules of that severity, without those that are known; those.
   std::size_t count(std::size_t rule) const;
   std::size_t count(Severity severity) const;
+  std::size_t count_known(std::size_t rule) const;
+  std::size_t count_known() const;
   bool holds() const { return count(Severity::kError) == 0; }
 };
 
@@ -65,6 +80,8 @@ struct CheckReports {
   std::vector<Unread> unread;
 
   std::size_t count(Severity severity) const;
+  std::size_t count_known() const;
+  bool has_baseline() const;
   bool holds() const { return count(Severity::kError) == 0 && unread.empty(); }
 };
 

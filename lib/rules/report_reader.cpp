@@ -79,6 +79,10 @@ CheckReport read_check_report(const std::string& text, const std::string& name) 
   for (const JsonValue rule : root.at("rules").items()) report.rules.push_back(read_rule(rule));
   for (const JsonValue offence : root.at("offences").items())
     report.offences.push_back(read_offence(offence, report.rules));
+  if (const auto amounts = root.find("amounts")) {
+    auto offence = report.offences.begin();
+    for (const JsonValue amount : amounts->items()) (offence++)->amount = amount.integer();
+  }
   if (const auto unknown = root.find("unknown")) {
     for (const JsonValue value : unknown->items()) {
       CheckReport::Unknown& added = report.unknown.emplace_back();

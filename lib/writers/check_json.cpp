@@ -14,6 +14,7 @@ void write_rule(JsonEmitter& json, const CheckReport& report, std::size_t index)
     json.field("message", rule.message);
     json.field("severity", to_string(rule.severity));
     json.field("offences", report.count(index));
+    if (report.has_baseline) json.field("known", report.count_known(index));
   });
 }
 
@@ -29,6 +30,7 @@ void write_offence(JsonEmitter& json, const CheckReport& report, const Offence& 
     json.field("rule", report.rules[offence.rule].name);
     json.field("severity", to_string(report.rules[offence.rule].severity));
     json.field("undecided", offence.is_undecided);
+    if (report.has_baseline) json.field("known", offence.is_known);
     json.field("message", offence.message);
     json.text_or_null("subject", offence.subject);
     write_source(json, offence.source);
@@ -37,16 +39,27 @@ void write_offence(JsonEmitter& json, const CheckReport& report, const Offence& 
   });
 }
 
-void write_counts(JsonEmitter& json, const auto& report) {
+void write_gone(JsonEmitter& json, const GoneOffence& gone) {
+  json.field("rule", gone.rule);
+  json.text_or_null("subject", gone.subject);
+  json.field("undecided", gone.is_undecided);
+  json.field("module", gone.module);
+  json.field("record", gone.record);
+  json.field("known", gone.known);
+  json.field("now", gone.now);
+}
+
+void write_counts(JsonEmitter& json, const auto& report, bool has_baseline) {
   json.field("holds", report.holds());
   json.field("errors", report.count(Severity::kError));
   json.field("warnings", report.count(Severity::kWarning));
+  if (has_baseline) json.field("known", report.count_known());
 }
 
 void write_fields(JsonEmitter& json, const CheckReport& report) {
   json.key("model").object([&] { write_model_fields(json, report.model); });
   json.field("path", check_words::path(report));
-  write_counts(json, report);
+  write_counts(json, report, report.has_baseline);
   json.key("rules");
   json.open_lines('[');
   for (std::size_t i = 0; i < report.rules.size(); ++i) {
@@ -57,6 +70,8 @@ void write_fields(JsonEmitter& json, const CheckReport& report) {
   json.key("offences").list_lines(report.offences, [&](const Offence& offence) {
     write_offence(json, report, offence);
   });
+  if (report.has_baseline)
+    json.key("gone").objects_lines(report.gone, [&](const GoneOffence& gone) { write_gone(json, gone); });
 }
 
 }  // namespace
@@ -67,7 +82,7 @@ void write_check_json(const CheckReports& reports, std::ostream& out) {
     write_format(json, "fxtrace.check", 1);
     if (reports.models.size() == 1 && reports.unread.empty())
       return write_fields(json, reports.models.front());
-    write_counts(json, reports);
+    write_counts(json, reports, reports.has_baseline());
     json.key("reports").list_lines(reports.models, [&](const CheckReport& report) {
       json.object_lines([&] { write_fields(json, report); });
     });
@@ -82,6 +97,7 @@ void write_check_report(const CheckReport& report, std::ostream& out) {
   JsonEmitter json(out);
   json.document([&] {
     write_fields(json, report);
+    json.key("amounts").list(report.offences, [&](const Offence& offence) { json.value(offence.amount); });
     json.key("unknown").objects_lines(report.unknown, [&](const CheckReport::Unknown& unknown) {
       json.field("rule", unknown.rule);
       json.field("name", unknown.name);

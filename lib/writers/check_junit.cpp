@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -40,33 +43,43 @@ std::string attribute(const char* name, std::string_view text) {
   return std::string(" ") + name + "=\"" + xml_text(text) + "\"";
 }
 
-// All offences of a rule from `at` on, a line each.
-void write_offences(const CheckReport& report, std::size_t at, std::ostream& out) {
+// All new offences of a rule from `at` on, a line each.
+void write_offences(const CheckReport& report, std::size_t at, std::size_t known, std::ostream& out) {
   for (const std::size_t rule = report.offences[at].rule;
        at < report.offences.size() && report.offences[at].rule == rule; ++at) {
     const Offence& offence = report.offences[at];
+    if (offence.is_known) continue;
     out << xml_text(short_line(offence.message));
     for (const std::string& more : {check_words::places(offence), check_words::source(offence)}) {
       if (!more.empty()) out << "; " << xml_text(more);
     }
     out << "\n";
   }
+  if (known > 0) out << check_words::known_offences(known) << "\n";
+}
+
+// What breaks the rule is known, and all of it.
+bool is_skipped(const CheckReport& report, std::size_t rule) {
+  return report.count(rule) == 0 && report.count_known(rule) > 0;
 }
 
 // Test suites and cases.
 struct Counts {
-  std::size_t tests = 0, failures = 0, errors = 0;
+  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
 
   std::string attributes() const {
     return attribute("tests", std::to_string(tests)) + attribute("failures", std::to_string(failures)) +
-           attribute("errors", std::to_string(errors));
+           attribute("errors", std::to_string(errors)) +
+           (skipped == 0 ? "" : attribute("skipped", std::to_string(skipped)));
   }
 };
 
 Counts counts_of(const CheckReport& report) {
   Counts counts{.tests = report.rules.size()};
-  for (std::size_t rule = 0; rule < report.rules.size(); ++rule)
+  for (std::size_t rule = 0; rule < report.rules.size(); ++rule) {
     counts.failures += report.rules[rule].severity == Severity::kError && report.count(rule) > 0 ? 1 : 0;
+    counts.skipped += is_skipped(report, rule) ? 1 : 0;
+  }
   return counts;
 }
 
@@ -77,22 +90,31 @@ void write_suite(const CheckReport& report, std::ostream& out) {
   for (std::size_t index = 0; index < report.rules.size(); ++index) {
     const Rule& rule = report.rules[index];
     out << "    <testcase" << attribute("classname", path) << attribute("name", rule.name);
-    const std::size_t count = report.count(index);
+    const std::size_t known = report.count_known(index);
+    const std::size_t count = report.count(index) + known;
     if (count == 0) {
       out << "/>\n";
       continue;
     }
     out << ">\n";
+    if (is_skipped(report, index)) {
+      out << "      <skipped" << attribute("message", check_words::known_offences(known))
+          << "/>\n    </testcase>\n";
+      at += count;
+      continue;
+    }
     const bool is_error = rule.severity == Severity::kError;
     if (is_error) {
       const std::string message = rule.message ? short_line(*rule.message) : check_words::rule(rule);
-      out << "      <failure" << attribute("type", report.offences[at].is_undecided ? "undecided" : "offence")
+      const auto first = std::find_if(report.offences.begin() + static_cast<std::ptrdiff_t>(at),
+                                      report.offences.end(), std::not_fn(std::mem_fn(&Offence::is_known)));
+      out << "      <failure" << attribute("type", first->is_undecided ? "undecided" : "offence")
           << attribute("message", message) << ">";
-      write_offences(report, at, out);
+      write_offences(report, at, known, out);
       out << "</failure>\n";
     } else {
       out << "      <system-out>";
-      write_offences(report, at, out);
+      write_offences(report, at, known, out);
       out << "</system-out>\n";
     }
     out << "    </testcase>\n";
@@ -116,6 +138,7 @@ void write_check_junit(const CheckReports& reports, std::ostream& out) {
     const Counts counts = counts_of(report);
     all.tests += counts.tests;
     all.failures += counts.failures;
+    all.skipped += counts.skipped;
   }
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites" << attribute("name", "fxtrace check")
       << all.attributes() << ">\n";

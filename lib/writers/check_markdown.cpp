@@ -13,9 +13,11 @@ constexpr std::size_t kMostOffences = 200;  // GitHub takes 65,536 characters in
 
 void write_section(const CheckReport& report, std::ostream& out) {
   out << "**" << markdown_sentence(check_words::headline(report)) << "**\n";
-  if (!report.offences.empty()) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
+  const std::size_t fresh = report.offences.size() - report.count_known();
+  if (fresh > 0) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
   std::size_t count = 0;
   for (const Offence& offence : report.offences) {
+    if (offence.is_known) continue;
     if (count++ == kMostOffences) break;
     const Rule& rule = report.rules[offence.rule];
     out << "| " << to_string(rule.severity) << " | " << markdown_code(short_line(rule.name)) << " | "
@@ -24,10 +26,13 @@ void write_section(const CheckReport& report, std::ostream& out) {
     out << " | " << markdown_code(check_words::places(offence)) << " | "
         << markdown_code(check_words::source(offence)) << " |\n";
   }
-  if (report.offences.size() > kMostOffences)
-    out << "\n... and " << report.offences.size() - kMostOffences << " more\n";
+  if (fresh > kMostOffences) out << "\n... and " << fresh - kMostOffences << " more\n";
+  const std::string known = check_words::known_rules(report);
+  if (!known.empty()) out << "\nKnown: " << markdown_code(known) << "\n";
   const std::string held = check_words::rules_that_hold(report);
   if (!held.empty()) out << "\nHolds: " << markdown_code(held) << "\n";
+  if (const std::string gone = check_words::gone_rules(report); !gone.empty())
+    out << "\nMore in the baseline than there is: " << markdown_code(gone) << "\n";
 }
 
 }  // namespace

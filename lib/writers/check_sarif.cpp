@@ -5,7 +5,6 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <vector>
 
@@ -36,12 +35,8 @@ std::string uri_of(std::string_view path) {
 // The path that was given, from the folder that the program runs in: where GitHub's jobs have the repository.
 // What is outside of it has no place there, and no folder of this machine is told.
 std::string uri_of_model(const std::string& given) {
-  std::filesystem::path path = std::filesystem::path(given).lexically_normal();
-  if (path.is_absolute()) {
-    std::error_code failed;
-    path = path.lexically_relative(std::filesystem::current_path(failed));
-  }
-  const bool is_outside = path.empty() || *path.begin() == "..";
+  const std::filesystem::path path = path_from_here(given);
+  const bool is_outside = path.empty() || path.is_absolute() || *path.begin() == "..";
   return uri_of(is_outside ? std::filesystem::path(given).filename().string() : path.string());
 }
 
@@ -145,6 +140,13 @@ void write_result(JsonEmitter& json, const CheckReport& report, const Offence& o
   json.key("partialFingerprints").object([&] {
     json.field("primaryLocationLineHash", fingerprint(report, offence));
   });
+  if (report.has_baseline) json.field("baselineState", offence.is_known ? "unchanged" : "new");
+  if (offence.is_known) {
+    json.key("suppressions").objects(std::array{"external"}, [&](const char* kind) {
+      json.field("kind", kind);
+      json.field("status", "accepted");
+    });
+  }
   json.key("properties").object([&] {
     json.field("model", report.model.file);
     json.field("undecided", offence.is_undecided);

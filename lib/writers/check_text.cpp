@@ -16,6 +16,7 @@ void write_text(const CheckReport& report, std::ostream& out, const TextLayout& 
     std::size_t count = 0;
     for (; at < report.offences.size() && report.offences[at].rule == rule; ++at) {
       const Offence& offence = report.offences[at];
+      if (offence.is_known) continue;
       if (count++ == 0) {
         const Rule& broken = report.rules[rule];
         out << "\n"
@@ -34,8 +35,10 @@ void write_text(const CheckReport& report, std::ostream& out, const TextLayout& 
     if (count > kMostTextOffences)
       out << "  ... and " << count - kMostTextOffences << " more (--json has all)\n";
   }
-  const std::string held = check_words::rules_that_hold(report);
-  if (!held.empty() && !report.offences.empty())
+  if (report.offences.empty()) return;
+  if (const std::string known = check_words::known_rules(report); !known.empty())
+    out << "\n" << layout.paint("known", kBold) << "  " << known << "\n";
+  if (const std::string held = check_words::rules_that_hold(report); !held.empty())
     out << "\n" << layout.paint("holds", kBold) << "  " << held << "\n";
 }
 

@@ -1,5 +1,6 @@
 #include "writers/check_words.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "graph/text_form.h"
@@ -33,11 +34,14 @@ std::string headline(const CheckReport& report) {
   const auto count = static_cast<std::int64_t>(report.rules.size());
   const std::string file = short_line(path(report)) + ": ";
   if (count == 0) return file + "held to no rule";
+  const std::size_t known = report.count_known();
+  const std::string known_text = known == 0 ? "" : ", " + known_offences(known);
+  if (broken == 0 && known > 0) return file + "nothing new" + known_text;
   if (broken == 0)
     return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
   const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");
   const std::string text =
-      file + with_separators(broken) + of + (broken == 1 ? " does not hold" : " do not hold");
+      file + with_separators(broken) + of + (broken == 1 ? " does not hold" : " do not hold") + known_text;
   return report.holds() ? text + ", warnings only" : text;
 }
 
@@ -89,7 +93,30 @@ std::string source_file(const SourceLocation& source) {
 std::string rules_that_hold(const CheckReport& report) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < report.rules.size(); ++i) {
-    if (report.count(i) == 0) names.push_back(short_line(report.rules[i].name));
+    if (report.count(i) + report.count_known(i) == 0) names.push_back(short_line(report.rules[i].name));
+  }
+  return joined(names);
+}
+
+std::string known_offences(std::size_t count) {
+  return with_separators(static_cast<std::int64_t>(count)) +
+         (count == 1 ? " known offence" : " known offences");
+}
+
+std::string known_rules(const CheckReport& report) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < report.rules.size(); ++i) {
+    if (const std::size_t known = report.count_known(i); known > 0)
+      names.push_back(short_line(report.rules[i].name) + " (" + std::to_string(known) + ")");
+  }
+  return joined(names);
+}
+
+std::string gone_rules(const CheckReport& report) {
+  std::vector<std::string> names;
+  for (const Rule& rule : report.rules) {
+    if (const auto gone = std::ranges::count(report.gone, rule.name, &GoneOffence::rule); gone > 0)
+      names.push_back(short_line(rule.name) + " (" + std::to_string(gone) + ")");
   }
   return joined(names);
 }

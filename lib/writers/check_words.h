@@ -22,5 +22,11 @@ std::string source(const Offence& offence);
 std::string source_file(const SourceLocation& source);
 // "no-failed, max-params": the rules that nothing breaks.
 std::string rules_that_hold(const CheckReport& report);
+// "2 known offences"
+std::string known_offences(std::size_t count);
+// "deny aten.item.* (2)": the rules with known offences, and how many.
+std::string known_rules(const CheckReport& report);
+// The rules with offences that the baseline has more of than the model.
+std::string gone_rules(const CheckReport& report);
 
 }  // namespace fxtrace::check_words

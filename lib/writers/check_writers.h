@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "rules/baseline.h"
 #include "rules/check.h"
 #include "writers/text_layout.h"
 
@@ -21,5 +22,7 @@ void write_check_junit(const CheckReports& reports, std::ostream& out);
 void write_check_sarif(const CheckReports& reports, std::ostream& out);
 // GitHub's Markdown.
 void write_check_markdown(const CheckReports& reports, std::ostream& out);
+// What read_baseline() reads, an offence a line; schemas/check_baseline.schema.json describes it.
+void write_check_baseline(const Baseline& baseline, std::ostream& out);
 
 }  // namespace fxtrace

@@ -50,7 +50,7 @@ from ._values import Device, Dtype, FunctionRef, GraphRef, Layout, MemoryFormat,
 
 if TYPE_CHECKING:
     from ._catalog import catalog
-    from ._check import CheckedRule, CheckReport, Offence, OffencePlace, check
+    from ._check import CheckedRule, CheckReport, GoneOffence, Offence, OffencePlace, check
     from ._convert import CannotConvert, convert
     from ._diff import ComparedModel, Comparison, Difference, ModuleDifferences, diff
     from ._extract import extract
@@ -105,6 +105,7 @@ __all__ = [
     "Fsdp2",
     "FunctionRef",
     "FxtraceWarning",
+    "GoneOffence",
     "Graph",
     "GraphRef",
     "GraphSignature",
@@ -170,7 +171,7 @@ __all__ = [
 
 _LATER = {  # imported when one of them is asked for: data classes take time to make
     "_catalog": ("catalog",),
-    "_check": ("CheckedRule", "CheckReport", "Offence", "OffencePlace", "check"),
+    "_check": ("CheckedRule", "CheckReport", "GoneOffence", "Offence", "OffencePlace", "check"),
     "_convert": ("CannotConvert", "convert"),
     "_diff": ("ComparedModel", "Comparison", "Difference", "ModuleDifferences", "diff"),
     "_extract": ("extract",),

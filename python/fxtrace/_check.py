@@ -24,6 +24,7 @@ class CheckedRule:
     message: str | None
     severity: str  # "error" or "warning"
     offences: int
+    known: int = 0  # more, which the baseline has
 
     @property
     def holds(self) -> bool:
@@ -49,11 +50,25 @@ class Offence:
     subject: str | None
     source: Source | None
     places: tuple[OffencePlace, ...]
+    known: bool = False  # the baseline has it
+
+
+@dataclass(frozen=True)
+class GoneOffence:
+    """What the baseline has and there is less of now."""
+
+    rule: str
+    subject: str | None
+    undecided: bool
+    module: str | None
+    record: str | None
+    known: int
+    now: int
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """True where no rule of severity "error" is broken."""
+    """True where no rule of severity "error" is broken by an offence that is not known."""
 
     file: str
     path: str  # as it was given
@@ -63,6 +78,8 @@ class CheckReport:
     rules: tuple[CheckedRule, ...]
     offences: tuple[Offence, ...]
     messages: tuple[Message, ...]
+    known: int = 0  # offences that the baseline has
+    gone: tuple[GoneOffence, ...] = ()
 
     def __bool__(self) -> bool:
         return self.holds
@@ -87,6 +104,7 @@ def check(
     program: bool = False,
     security: bool = False,
     programs_only: bool = False,
+    baseline: Path | None = None,
     **options: Any,
 ) -> CheckReport:
     """Which rules a model or collection breaks, as `fxtrace check` tells it; without a rule no_failed and security.
@@ -101,6 +119,7 @@ def check(
     - rules: those of schemas/check_rules.schema.json, or a file of them;
     - program: an exported program's file is right, as far as that can be told without running it;
     - security: nothing in the file that would harm its reader; programs_only: a file without a program is held to that alone;
+    - baseline: a file of `fxtrace check --write-baseline`: what is in it is known and breaks no rule;
     - options: the keywords of trace(), for models. TorchScript has no shapes without `input`.
 
     Returns a CheckReport, which is true if no rule of severity "error" is broken, and iterates over the offences.
@@ -118,6 +137,8 @@ def check(
         words += [f"--deny={text}" for text in _texts(deny)]
         words += [f"--require={text}" for text in _texts(require)]
         words += at_words(at)
+        if baseline is not None:
+            words.append("--baseline=" + os.fspath(baseline))
         if ops is not None:
             words.append("--ops=" + _ops_file(ops, folder))
         if rules is not None:
@@ -164,4 +185,6 @@ def _report(data: Mapping[str, Any], messages: Sequence[Message]) -> CheckReport
         rules=tuple(CheckedRule(**rule) for rule in data["rules"]),
         offences=tuple(map(_offence, data["offences"])),
         messages=tuple(messages),
+        known=data.get("known", 0),
+        gone=tuple(GoneOffence(**gone) for gone in data.get("gone", ())),
     )

@@ -1,4 +1,4 @@
-"""fxtrace check: every rule on samples, files that would harm a reader, the formats, the GitHub Action and the pre-commit hook."""
+"""fxtrace check: every rule on samples, files that would harm a reader, the formats, several models."""
 
 import io
 import json
@@ -8,7 +8,6 @@ import resource
 import shutil
 import struct
 import subprocess
-import sys
 import time
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
@@ -21,7 +20,6 @@ import hostile_collections
 import large_collections
 import pytest
 import torch
-import yaml
 
 ROOT = pathlib.Path(harness.ROOT)
 SAMPLES = ROOT / "sample_models"
@@ -458,124 +456,17 @@ def test_package(program, monkeypatch):
         fxtrace.check(NESTED, require="a b c")
 
 
-# --- CI ---
+# --- several models ---
 
 
 @pytest.fixture
-def workspace(program, tmp_path, monkeypatch) -> pathlib.Path:
-    """A folder with models as a checkout has them, and fxtrace on PATH."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "fxtrace").symlink_to(program.path)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+def workspace(tmp_path) -> pathlib.Path:
+    """A folder with models as a checkout has them."""
     folder = tmp_path / "checkout"
     (folder / "models" / "more").mkdir(parents=True)
     shutil.copy(NESTED, folder / "models" / "nested.pt2")
     shutil.copy(SAMPLES / "failing_nested.pt", folder / "models" / "more" / "failing one.pt")
     return folder
-
-
-def run_action(folder: pathlib.Path, **inputs: str) -> tuple[int, str, str]:
-    """Runs the steps of action.yml as GitHub does; returns exit code, summary and outputs."""
-    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    assert action["runs"]["using"] == "composite"
-    given = {name: inputs.pop(name, declared.get("default")) for name, declared in action["inputs"].items()}
-    assert not inputs and None not in given.values()
-    files = {name: folder.parent / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
-    for file in files.values():
-        file.write_text("")
-    context = {f"inputs.{name}": value for name, value in given.items()} | {"github.action_path": str(ROOT)}
-    for step in action["runs"]["steps"]:
-        environment = {}
-        for name, value in step.get("env", {}).items():
-            expression = value.removeprefix("${{").removesuffix("}}").strip()
-            environment[name] = context[expression]
-        assert "${{" not in step["run"]  # nothing of an input becomes code
-        assert step["shell"] == "bash"
-        script = folder.parent / "step.sh"
-        script.write_text(step["run"])
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)],
-            cwd=folder,
-            env={**os.environ, **environment, **{name: str(file) for name, file in files.items()}},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            return done.returncode, files["GITHUB_STEP_SUMMARY"].read_text(), done.stdout + done.stderr
-    return 0, files["GITHUB_STEP_SUMMARY"].read_text(), files["GITHUB_OUTPUT"].read_text()
-
-
-def test_action(workspace):
-    code, summary, outputs = run_action(workspace, models="models/**/*.pt2", arguments="--no-failed --deny 'aten.item.*'")
-    assert code == 0 and outputs == "sarif=fxtrace-sarif\n"
-    assert "**models/nested.pt2: all 2 rules hold**" in summary
-    check_sarif(json.loads((workspace / "fxtrace-sarif" / "fxtrace.sarif").read_text()))
-
-    code, summary, log = run_action(workspace, models="models/*.pt2", arguments="--require 'torch.nn.Linear at-most 1'", sarif="out")
-    assert code == 1 and "nested.pt2: 1 of 1 rule does not hold" in summary and "there are 4 torch.nn.Linear" in log
-    (result,) = json.loads((workspace / "out" / "fxtrace.sarif").read_text())["runs"][0]["results"][:1]
-    assert result["level"] == "error"
-
-    code, summary, _ = run_action(workspace, models="models/*.pt2 models/**/*.pt", arguments="--no-failed")
-    assert code == 1 and "failing one.pt: 1 of 1 rule does not hold" in summary and "nested.pt2: the rule holds" in summary
-    sarif = (workspace / "fxtrace-sarif" / "fxtrace.sarif").read_text()
-    assert "models/more/failing%20one.pt" in sarif and "file:" not in sarif
-
-    assert run_action(workspace, models="models/none-*.pt2")[0] == 2
-    assert run_action(workspace, models="models/nested.pt2", arguments="--no-such-option")[0] == 2
-    # An input is a word and no code.
-    run_action(workspace, models="$(touch a) `touch b`; touch c", arguments="$(touch d); touch e")
-    assert not [name for name in "abcde" if (workspace / name).exists()]
-
-
-def hook() -> dict:
-    (found,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    return found
-
-
-def test_pre_commit_entry(workspace):
-    """What pre-commit runs: the entry, the arguments, the names of the files."""
-    files = ["models/more/failing one.pt", "models/nested.pt2"]
-    command = [*hook()["entry"].split(), "--no-failed", *files]
-    done = subprocess.run(command, cwd=workspace, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "failing one.pt: 1 of 1 rule does not hold" in done.stdout and "nested.pt2: the rule holds" in done.stdout
-    assert subprocess.run([*command[:-2], files[1]], cwd=workspace, capture_output=True).returncode == 0
-
-
-@pytest.mark.volume
-def test_pre_commit(workspace, tmp_path):
-    pre_commit = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", pre_commit], check=True)
-    installed = subprocess.run([pre_commit / "bin" / "pip", "install", "-q", "pre-commit"], capture_output=True, text=True)
-    if installed.returncode != 0:
-        pytest.skip("pip cannot install pre-commit: " + installed.stderr[-200:])
-
-    def git(*words, cwd):
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=cwd, check=True, capture_output=True)
-
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
-    shutil.copy(ROOT / ".pre-commit-hooks.yaml", hooks)
-    for folder in (hooks, workspace):
-        git("init", "-q", cwd=folder)
-        git("add", "-A", cwd=folder)
-        git("commit", "-q", "-m", "files", cwd=folder)
-    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=hooks, capture_output=True, text=True, check=True).stdout.strip()
-    config = {"repos": [{"repo": str(hooks), "rev": revision, "hooks": [{"id": "fxtrace-check", "args": ["--no-failed"]}]}]}
-    (workspace / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
-    git("add", "-A", cwd=workspace)
-    done = subprocess.run(
-        [pre_commit / "bin" / "pre-commit", "run", "--all-files"],
-        cwd=workspace,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PRE_COMMIT_HOME": str(tmp_path / "cache")},
-    )
-    assert done.returncode == 1 and "failing one.pt: 1 of 1 rule does not hold" in done.stdout, done.stdout + done.stderr
-
-
-# --- several models ---
 
 
 def test_a_repository_of_three_models(program, workspace, monkeypatch):

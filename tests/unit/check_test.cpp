@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "rules/baseline.h"
 #include "rules/report_reader.h"
 #include "rules/rule_file.h"
 #include "sample_collection.h"
@@ -475,6 +476,73 @@ TEST_CASE("check: places of equal blocks are told as one", "[check]") {
         "    h.0 … h.11 (12 modules)\n"
         "\n"
         "holds  no-failed\n");
+}
+
+// A baseline as it is after a way through its file.
+Baseline read_back(const Baseline& baseline) {
+  std::ostringstream out;
+  write_check_baseline(baseline, out);
+  const std::string text = out.str();
+  Baseline read = read_baseline(text, "known.json");
+  CHECK(read.offences == baseline.offences);
+  CHECK(read.rules == baseline.rules);
+  return read;
+}
+
+Baseline baseline_of(CheckReport report) {
+  report.path = "m.pt";
+  return read_back(fxtrace::baseline_of({report}, {}, report.rules, "known.json",
+                                        [](const std::string&) { return false; }));
+}
+
+// The new ones.
+Lines told_beside(const Baseline& baseline, CheckReport report) {
+  report.path = "a/../m.pt";
+  apply_baseline(baseline, report);
+  std::erase_if(report.offences, [](const Offence& offence) { return offence.is_known; });
+  return told(report);
+}
+
+TEST_CASE("check: what a baseline has is known", "[check]") {
+  const auto findings_of = [](const std::string& record, const std::string& subject,
+                              const std::string& message) {
+    CheckedModel model;
+    model.findings = {{SecurityKind::kPickle, record, subject, message}};
+    return check(security_rules(), model);
+  };
+  const std::string bad = "<b>&\"'\x1b[31m\n\u202e\\";
+  const CheckReport pickle = findings_of(bad, bad, "its pickle calls " + bad);
+  const Baseline known = baseline_of(pickle);
+  CHECK(models_of(known) == Lines{"m.pt"});
+  CHECK(told_beside(known, pickle).empty());
+  CHECK(told_beside(known, findings_of(bad, "os.system", "its pickle calls os.system")).size() == 1);
+  CHECK(told_beside(known, findings_of("data.pkl", bad, "its pickle calls " + bad)).size() == 1);
+
+  // What names nothing goes by what is said of it, but for numbers.
+  const Baseline nameless = baseline_of(findings_of("data.pkl", "", "it ends at byte 12"));
+  CHECK(told_beside(nameless, findings_of("data.pkl", "", "it ends at byte 3456")).empty());
+  CHECK(told_beside(nameless, findings_of("data.pkl", "", "it has no end")).size() == 1);
+}
+
+TEST_CASE("check: a baseline is about quantities", "[check]") {
+  const auto costing = [](const std::string& macs) {
+    return report_of(with_cost(macs, {}), {limit_rule(RuleKind::kMaxMacs, 10)});
+  };
+  const Baseline known = baseline_of(costing("20"));
+  CHECK(told_beside(known, costing("19")).empty());
+  CHECK(told_beside(known, costing("20")).empty());
+  CHECK(told_beside(known, costing("21")).size() == 1);
+  CHECK(told_beside(known, costing("20*n")).size() == 1);  // it cannot be told
+
+  const auto needing = [](const std::string& count) {
+    Rule rule = require_rule("aten.relu at-least " + count);
+    rule.name = "relus";
+    return report_of(blocks(), {rule, deny_rule("aten.item")});
+  };
+  const Baseline missing = baseline_of(needing("3"));
+  CHECK_THROWS_AS(check_is_for(missing, needing("4").rules, "known.json"), Error);
+  CHECK_THROWS_AS(check_is_for(missing, {no_failed_rule()}, "known.json"), Error);
+  CHECK_NOTHROW(check_is_for(missing, needing("3").rules, "known.json"));
 }
 
 TEST_CASE("check: every format quotes what a file says", "[check]") {

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/baseline.h"
 #include "rules/rule_file.h"
 #include "tests/fuzz/targets.h"
 
@@ -11,6 +12,10 @@ void rules(std::string_view input) {
   std::vector<Rule> read;
   accepts([&] { read_rules(input, "rules.json", read_file, read); });
   for (const Rule& rule : read) require(!rule.name.empty(), "a rule has a name");
+  Baseline baseline;
+  accepts([&] { baseline = read_baseline(input, "known.json"); });
+  for (const auto& [offence, count] : baseline.offences)
+    require(baseline.rules.contains(offence.rule), "an offence has its rule");
 }
 
 }  // namespace fxtrace::fuzz
