@@ -181,12 +181,13 @@ def make_pre_commit(epoch: int) -> Path:
 
 
 def notes() -> str:
-    """What the changelog says of this version."""
+    """What the changelog says of this version, or of what comes after the last one."""
     text = (ROOT / "CHANGELOG.md").read_text()
-    found = re.search(rf"(?ms)^## \[{re.escape(version())}\].*?\n(.*?)(?=^## \[|\Z)", text)
-    if not found or not found[1].strip():
-        raise Failure(f"CHANGELOG.md has no section for {version()}: scripts/release --cut VERSION makes it of what stands under Unreleased")
-    return found[1].strip() + "\n"
+    for name in (version(), "Unreleased"):
+        found = re.search(rf"(?ms)^## \[{re.escape(name)}\].*?\n(.*?)(?=^## \[|\Z)", text)
+        if found and found[1].strip():
+            return found[1].strip() + "\n"
+    raise Failure(f"CHANGELOG.md has neither a section for {version()} nor one for what is unreleased")
 
 
 def make_sbom(epoch: int) -> Path:
