@@ -65,7 +65,8 @@ void write_version_json(std::ostream& out) {
     });
     json.field("plugins", plugins);
     json.key("walls").object([&] {
-      for (std::size_t i = 0; i < std::size(kWalls); ++i) json.field(kWalls[i].key, static_cast<bool>(hold[i]));
+      for (std::size_t i = 0; i < std::size(kWalls); ++i)
+        json.field(kWalls[i].key, static_cast<bool>(hold[i]));
     });
   });
 }

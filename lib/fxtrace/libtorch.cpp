@@ -110,7 +110,9 @@ fs::path python_of_path() {
   const std::string folders = variable("PATH");
   std::istringstream rest(folders);
   for (std::string folder; std::getline(rest, folder, ':');) {
-    if (const fs::path python = fs::path(folder) / "python3"; fs::path(folder).is_absolute() && is_there(python)) return python;
+    if (const fs::path python = fs::path(folder) / "python3";
+        fs::path(folder).is_absolute() && is_there(python))
+      return python;
   }
   return {};
 }
@@ -130,10 +132,12 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
     for (const fs::path& packages : package_folders(prefix)) look_in(packages / "torch", where);
   };
   look_below(own_folder().parent_path(), "the torch beside it");
-  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) look_below(variable(name), "the torch of " + std::string(name));
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    look_below(variable(name), "the torch of " + std::string(name));
   const fs::path python = python_of_path();
   look_below(python.parent_path().parent_path(), "the torch of " + python.string());
-  if (const fs::path home = variable("HOME"); !home.empty()) look_below(home / ".local", "the torch of the user");
+  if (const fs::path home = variable("HOME"); !home.empty())
+    look_below(home / ".local", "the torch of the user");
   return found;
 }
 
@@ -151,9 +155,11 @@ struct Need {
 };
 
 Error wrong_version(const Candidate& candidate, const Need& need) {
-  const std::string version = candidate.version.empty() ? "of a version that nothing there tells" : candidate.version;
-  return input_error(need.text() + ", and " + candidate.where + ", " + candidate.package().string() + ", is " + version,
-                     {"pip install " + need.pip + ", or let " + kVariable + " name the folder of such a torch package"});
+  const std::string version =
+      candidate.version.empty() ? "of a version that nothing there tells" : candidate.version;
+  return input_error(
+      need.text() + ", and " + candidate.where + ", " + candidate.package().string() + ", is " + version,
+      {"pip install " + need.pip + ", or let " + kVariable + " name the folder of such a torch package"});
 }
 
 // By the way in which the program was installed.
@@ -164,7 +170,8 @@ std::string way_to_libtorch(const Need& need) {
     return "scripts/setup --libtorch gets it, and fxtrace finds it when it is built again" + other;
   for (const fs::path& packages : package_folders(folder.parent_path())) {
     if (!is_there(packages / "fxtrace")) continue;
-    return shell_word((folder / "python3").string()) + " -m pip install " + need.pip + " puts it beside fxtrace" + other;
+    return shell_word((folder / "python3").string()) + " -m pip install " + need.pip +
+           " puts it beside fxtrace" + other;
   }
   return "pip install --target DIR " + need.pip + " gets it, and " + kVariable + "=DIR/torch names it";
 }
@@ -206,7 +213,8 @@ Candidate find_and_open(const Need& need, const fs::path& plugin_folder, const L
     return *candidate;
   }
   const auto all = candidates(plugin_folder);
-  const auto fitting = std::ranges::find_if(all, [&](const Candidate& candidate) { return need.fits(candidate); });
+  const auto fitting =
+      std::ranges::find_if(all, [&](const Candidate& candidate) { return need.fits(candidate); });
   if (fitting != all.end()) {
     open(*fitting, listener, need.user);
     return *fitting;

@@ -27,7 +27,8 @@ void open_execute_plugin(const Listener& /*listener*/, const std::string& user) 
 
 const FxtraceEngine& open_engine(const Listener& /*listener*/) { refuse("fxtrace verify"); }
 
-RegisteredOperators load_operators(const std::vector<std::string>& /*libraries*/, const Listener& /*listener*/) {
+RegisteredOperators load_operators(const std::vector<std::string>& /*libraries*/,
+                                   const Listener& /*listener*/) {
   refuse("--op-library");
 }
 

@@ -51,7 +51,8 @@ bool is_older(const std::string& a, const std::string& b) {
 std::vector<std::string> series_in(const std::filesystem::path& folder) {
   std::vector<std::string> series;
   std::error_code failed;
-  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed)) {
     const std::string name = it->path().filename().string();
     if (!name.starts_with(kPluginBegin) || !name.ends_with(kPluginEnd)) continue;
     series.push_back(name.substr(kPluginBegin.size(), name.size() - kPluginBegin.size() - kPluginEnd.size()));
@@ -76,7 +77,8 @@ Plugins find_plugins() {
 void* open_plugin(const Listener& listener, const std::string& user) {
   if (const auto [folder, series] = find_plugins(); !series.empty()) {
     const std::string fitting = open_libtorch(series, folder, listener, user);
-    return open_shared_library(folder / (std::string(kPluginBegin) + fitting + std::string(kPluginEnd)), user);
+    return open_shared_library(folder / (std::string(kPluginBegin) + fitting + std::string(kPluginEnd)),
+                               user);
   }
   std::vector<std::string> hints{
       "wheels and Debian packages of a release have it; a build has it that finds LibTorch, which in the clone "

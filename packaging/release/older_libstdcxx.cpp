@@ -1,5 +1,6 @@
-// Compiled into each plugin (plugins.py): what the headers of GNU's C++ library 12 take from the library itself, and that of
-// GCC 8, which torch runs with, does not have.  The templates are instantiated here and nowhere seen from outside.
+// Compiled into each plugin (plugins.py): what the headers of GNU's C++ library 12 take from the library
+// itself, and that of GCC 8, which torch runs with, does not have.  The templates are instantiated here and
+// nowhere seen from outside.
 #include <bits/functexcept.h>
 #include <sstream>
 
