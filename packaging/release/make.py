@@ -29,9 +29,8 @@ def build(targets: list[str]) -> None:
     with Step("Debian's sources"):
         libraries.fetch()
     artefacts.collect_licences()
-    for target in targets:
-        with Step(f"libraries for {target}"):
-            libraries.build(target)
+    with Step("libraries"):  # most of it is waiting for configure scripts
+        in_parallel([lambda target=target: libraries.build(target) for target in targets])
     for target in targets:
         if program.is_static(target):
             continue
