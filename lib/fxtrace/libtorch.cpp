@@ -135,7 +135,11 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     look_below(variable(name), "the torch of " + std::string(name));
   const fs::path python = python_of_path();
-  look_below(python.parent_path().parent_path(), "the torch of " + python.string());
+  std::error_code failed;
+  // A virtual environment's is a link to another, whose packages it may see too.
+  for (const fs::path& one : {python, fs::canonical(python, failed)}) {
+    look_below(one.parent_path().parent_path(), "the torch of " + python.string());
+  }
   if (const fs::path home = variable("HOME"); !home.empty())
     look_below(home / ".local", "the torch of the user");
   return found;

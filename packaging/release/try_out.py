@@ -21,7 +21,7 @@ from artefacts import DIST, version
 from common import PINNED, ROOT, WORK, Failure, Step, run, say
 
 SAMPLES = sorted(path for path in (ROOT / "sample_models").iterdir() if path.suffix in (".pt", ".pt2"))
-SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13"}
+SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian unstable"}
 BARE = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/nowhere", "LC_ALL": "C.UTF-8"}
 
 
@@ -204,10 +204,11 @@ def make_venv(name: str, python: str | Path, *packages: str | Path, index: bool 
 
 
 def pythons() -> dict[str, str]:
-    """Those of this machine that the wheel is for."""
+    """Those of this machine that the wheel is for; the bare systems have others."""
     found = {}
     for minor in range(10, 20):
-        python = shutil.which(f"python3.{minor}")
+        others = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3"))
+        python = shutil.which(f"python3.{minor}") or next(map(str, others), None)
         if python:
             found[f"3.{minor}"] = python
     return found
