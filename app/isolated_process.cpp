@@ -221,8 +221,7 @@ IsolatedProcess::~IsolatedProcess() { ::munmap(report_, sizeof(Report)); }
 
 bool IsolatedProcess::start() {
   parent_ = ::getpid();
-  // Not fork(): with one thread there is no lock of jemalloc's to take, and to make anew in both processes.
-  id_ = ::_Fork();
+  id_ = ::fork();
   if (id_ < 0) {
     throw input_error(std::string("cannot make a process to read the model in: ") + std::strerror(errno),
                       {"--no-isolation reads it in this one"});
