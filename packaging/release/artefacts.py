@@ -117,7 +117,7 @@ def audit(wheel: Path, target: str) -> None:
     shutil.rmtree(out, ignore_errors=True)
     tag = PINNED["targets"][target]["wheel"]
     run(TOOLS / "bin/auditwheel", "repair", "--only-plat", "--plat", tag, "--exclude", "libtorch_cpu.so", "--exclude", "libc10.so", "-w", out, wheel,
-        log="wheels.log")
+        env={"PATH": f"{TOOLS / 'bin'}:{os.environ['PATH']}"}, log="wheels.log")
     with zipfile.ZipFile(next(out.glob("*.whl"))) as repaired, zipfile.ZipFile(wheel) as own:
         grafted = {name for name in repaired.namelist() if ".libs/" in name}
         if grafted or own.namelist() == []:

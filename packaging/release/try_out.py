@@ -354,7 +354,8 @@ def main() -> None:
         try_bare(table, traces, suite, system)
     try_empty(table, traces)
     try_walls(table)
-    try_arm(table, traces)
+    if (DIST / f"fxtrace-{version()}-linux-arm64.tar.gz").exists():  # not after scripts/release --native
+        try_arm(table, traces)
     try_pythons(table)
     try_tools(table)
     try_sdist(table)
