@@ -166,7 +166,7 @@ def try_empty(table: Table, traces: Traces) -> None:
 
     table.add("static program", "verify", refuse)
     for tool in ("docker", "podman"):
-        if shutil.which(tool):
+        if shutil.which(tool) and subprocess.run([tool, "info"], capture_output=True).returncode == 0:
             table.add("container file", tool, lambda tool=tool: succeed([tool, "build", "-q", "-t", "fxtrace-tried", "-f", DIST / "Containerfile", DIST]) and
                       traces.compare([tool, "run", "--rm", "-v", f"{ROOT / 'sample_models'}:/samples:ro", "fxtrace-tried"], "/samples"))
             break
@@ -207,10 +207,10 @@ def pythons() -> dict[str, str]:
     """Those of this machine that the wheel is for; the bare systems have others."""
     found = {}
     for minor in range(10, 20):
-        others = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3"))
-        python = shutil.which(f"python3.{minor}") or next(map(str, others), None)
-        if python:
-            found[f"3.{minor}"] = python
+        of_pyenv = map(str, sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")))
+        for python in (*of_pyenv, shutil.which(f"python3.{minor}")):
+            if python and subprocess.run([python, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+                found[f"3.{minor}"] = python
     return found
 
 
@@ -253,16 +253,17 @@ def try_sbom() -> str:
 
 
 def try_sdist(table: Table) -> None:
-    """Without npm and the packages of the page: as far as that its build is set up."""
+    """Without npm and the packages of the page, which is in them."""
 
     def configure() -> str:
         where = WORK / "tried" / "sdist"
         where.mkdir(parents=True)
         run("tar", "-xf", DIST / f"fxtrace-{version()}.tar.gz", "-C", where, "--strip-components=1")
-        environment = {**os.environ, "PATH": "/usr/bin:/bin", "FXTRACE_WEB_PACKAGES": "/nowhere"}
-        succeed(["cmake", "-S", where, "-B", where / "build", "-DFXTRACE_TESTS=OFF", "-DFXTRACE_EXECUTE=OFF", "-DCMAKE_UNITY_BUILD=ON"], environment)
-        succeed(["cmake", "--build", where / "build", "--target", "fxtrace_writers", "--parallel", str(os.cpu_count() or 1)], environment)
-        return "configured, and the library that has the page built"
+        environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+        succeed(["cmake", "-G", "Ninja", "-S", where, "-B", where / "build", "-DFXTRACE_TESTS=OFF", "-DFXTRACE_EXECUTE=OFF"], environment)
+        page = Path("lib/writers/CMakeFiles/fxtrace_writers.dir/html_page.cpp.o")
+        succeed(["cmake", "--build", where / "build", "--target", page], environment)
+        return "configured, and the page compiled"
 
     table.add("sources", "no npm", configure)
 
@@ -323,18 +324,18 @@ def try_walls(table: Table) -> None:
     where = WORK / "tried" / "deb-amd64"
     run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_amd64.deb", where)
     no_landlock = "--inject=landlock_create_ruleset:error=ENOSYS"
-    no_seccomp = ["--inject=seccomp:error=EINVAL", "--inject=prctl:error=EINVAL:when=2+"]
+    no_seccomp = "--inject=seccomp:error=EINVAL"
 
     def without(program: Path, faults: list[str], code: int, says: str) -> str:
-        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=landlock_create_ruleset,seccomp,prctl", *faults, program, "trace", model]
+        command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=landlock_create_ruleset,seccomp", *faults, program, "trace", model]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
         assert done.returncode == code and says in done.stderr, f"exit {done.returncode}: {done.stderr[:300]}"
         return done.stderr.splitlines()[0].replace(model, "MODEL")
 
     for name, program in (("Debian package", where / "usr/bin/fxtrace"), ("static program", unpacked("amd64"))):
         table.add(name, "no Landlock", lambda program=program: without(program, [no_landlock], 0, "Landlock"))
-        table.add(name, "no seccomp", lambda program=program: without(program, no_seccomp, 0, "seccomp"))
-        table.add(name, "neither", lambda program=program: without(program, [no_landlock, *no_seccomp], 3, "neither seccomp nor Landlock"))
+        table.add(name, "no seccomp", lambda program=program: without(program, [no_seccomp], 0, "seccomp"))
+        table.add(name, "neither", lambda program=program: without(program, [no_landlock, no_seccomp], 3, "neither seccomp nor Landlock"))
         boxed = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-user", "--disable-userns", program, "trace", model]
         table.add(name, "a container without user namespaces", lambda boxed=boxed: succeed(boxed) and "")
 
