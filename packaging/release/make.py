@@ -28,7 +28,6 @@ def build_plugins(target: str) -> None:
 def build(targets: list[str]) -> None:
     with Step("Debian's sources"):
         libraries.fetch()
-    artefacts.collect_licences()
     with Step("libraries"):  # most of it is waiting for configure scripts
         in_parallel([lambda target=target: libraries.build(target) for target in targets])
     for target in targets:
@@ -36,7 +35,7 @@ def build(targets: list[str]) -> None:
             continue
         with Step(f"plugins for {target}"):
             build_plugins(target)
-    artefacts.collect_licences()  # of what plugins are compiled against, too
+    artefacts.collect_licences()
     for target in targets:
         with Step(f"program for {target}"):
             program.build(target)
