@@ -379,7 +379,7 @@ def test_shell():
     shellcheck = shutil.which("shellcheck") or shutil.which("shellcheck", path=os.path.dirname(sys.executable))
     if shellcheck is None:
         pytest.skip("needs shellcheck")
-    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, ROOT / "packaging/release/publish", ROOT / "scripts/release", *SCRIPTS.iterdir()], capture_output=True, text=True)
+    done = subprocess.run([shellcheck, "-x", "-P", SCRIPTS, ROOT / "packaging/release/publish", ROOT / "scripts/release", *SCRIPTS.iterdir()], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout
 
 
