@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
 import json
-import os
 import re
 import shutil
 import tarfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import libraries
@@ -38,6 +39,7 @@ def collect_licences() -> None:
         shutil.copy(gcc, LICENCES / "libstdc++.txt")
 
 
+@functools.cache  # for the wheel and for what is not one
 def staged(target: str) -> Path:
     """What `cmake --install` writes for the target, below usr/."""
     folder = WORK / "staged" / target
@@ -184,8 +186,6 @@ def notes() -> str:
 
 def make_sbom(epoch: int) -> Path:
     """SPDX 2.3: what each artefact holds, with where it comes from."""
-    from datetime import datetime, timezone
-
     def package(name: str, number: str, licence: str, place: str, purl: str | None = None) -> dict:
         entry = {"SPDXID": "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name), "name": name, "versionInfo": number, "licenseConcluded": licence,
                  "licenseDeclared": licence, "copyrightText": "NOASSERTION", "downloadLocation": place, "filesAnalyzed": False}

@@ -55,6 +55,13 @@ def run(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | Non
     return done.stdout
 
 
+def unpack_package(package: str, folder: Path) -> None:
+    """Debian's package, as apt has it, unpacked and not installed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package, cwd=folder)
+    run("dpkg-deb", "-x", next(folder.glob(f"{package}_*.deb")), folder)
+
+
 class Made:
     """A mark that something was made of a recipe, so that it is made again when that changes."""
 

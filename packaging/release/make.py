@@ -20,7 +20,7 @@ from common import PINNED, ROOT, WORK, Failure, Step, in_parallel, run, say
 
 
 def build_plugins(target: str) -> None:
-    plugins.headers_of_gnu(target)  # which all of them use
+    plugins.headers_of_gnu(target)  # made before several ask for them
     plugins.stubs(target)
     in_parallel([lambda version=version: plugins.build(target, version) for version in PINNED["torch"]])
 

@@ -6,33 +6,31 @@ the names of the libraries: what a plugin uses is found in those that the proces
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
 import libraries
 import torch_headers
-from common import PINNED, ROOT, WORK, Failure, Made, run
+from common import PINNED, ROOT, WORK, Failure, Made, run, unpack_package
 
 # What a plugin is loaded into; of these the system of the oldest glibc that wheels of torch run on has the last two.
 LIBRARIES = ["libtorch_cpu.so", "libc10.so", "libstdc++.so.6", "libgcc_s.so.1"]
+# What the library of GCC 8 has, which is the oldest beside glibc 2.28.
+NEWEST = {"GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11), "GLIBC": (2, 28)}
 
 
 def folder_of(target: str) -> Path:
     return WORK / "plugins" / target
 
 
-# What the library of GCC 8 has, which is the oldest beside glibc 2.28.
-NEWEST = {"GLIBCXX": (3, 4, 25), "CXXABI": (1, 3, 11), "GLIBC": (2, 28)}
-
-
+@functools.cache  # all plugins of a target use them, side by side
 def headers_of_gnu(target: str) -> list[Path]:
     """The folders of Debian's libstdc++, unpacked."""
     package = PINNED["libstdc++"][target.split("-")[0]]
     folder = WORK / "libstdc++" / target
     if not (folder / "usr").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package, cwd=folder)
-        run("dpkg-deb", "-x", next(folder.glob("*.deb")), folder)
+        unpack_package(package, folder)
     include = next(folder.glob("usr/**/include/c++/12"))
     # glibc has this header since 2.32 only; the C++ headers look whether it is there.
     older = folder / "older"
@@ -42,13 +40,14 @@ def headers_of_gnu(target: str) -> list[Path]:
     # Since 11, copies are counted in the header, by functions that older libraries do not have; they have the whole.
     text = (include / "bits/exception_ptr.h").read_text()
     text, count = re.subn(r"(?s) *_GLIBCXX_EH_PTR_USED\s+inline\s+exception_ptr::(~exception_ptr\(\)|exception_ptr\(const).*?\n    \}\n", "", text)
-    assert count == 2
+    if count != 2:
+        raise Failure(f"{include}/bits/exception_ptr.h is not as plugins.py knows it")
     (older / "bits/exception_ptr.h").write_text(text)
-    triple = target
-    machine = next(path for path in (include / triple, folder / "usr/include" / triple / "c++/12") if path.exists())
+    machine = next(path for path in (include / target, folder / "usr/include" / target / "c++/12") if path.exists())
     return [older, include, machine]
 
 
+@functools.cache
 def stubs(target: str) -> Path:
     folder = WORK / "stubs" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,15 +83,21 @@ def build(target: str, version: str) -> Path:
     return out
 
 
-def check(plugin: Path) -> None:
-    """That systems with the oldest libraries have all that it takes of them, as this machine's libraries tell since when they do."""
+@functools.cache
+def versions_of_symbols() -> dict[str, set[tuple[str, tuple[int, ...]]]]:
+    """Since when this machine's libraries have what: GLIBCXX 3.4.30, for example."""
     versions: dict[str, set[tuple[str, tuple[int, ...]]]] = {}
     for library in ("libstdc++.so.6", "libgcc_s.so.1"):
         found = run("gcc", f"-print-file-name={library}").strip()
         for name, version in re.findall(r" (\w+)@@?(\w+_[\d.]+)", run("readelf", "-W", "--dyn-syms", found).replace(" UND ", " UND_")):
             family, _, number = version.rpartition("_")
             versions.setdefault(name, set()).add((family, tuple(map(int, number.split(".")))))
+    return versions
+
+
+def check(plugin: Path) -> None:
+    """That systems with the oldest libraries have all that it takes of them."""
     for name in re.findall(r" UND (\w+)$", run("readelf", "-W", "--dyn-syms", plugin), re.MULTILINE):
-        known = versions.get(name)
+        known = versions_of_symbols().get(name)
         if known and all(number > NEWEST.get(family, number) for family, number in known):
             raise Failure(f"{plugin.name} takes {name}, which only newer systems have: {known}")

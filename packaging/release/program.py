@@ -1,4 +1,4 @@
-"""Builds the program for a target, and the plugins for versions of torch."""
+"""Builds the program for a target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import libraries
 import plugins
 from common import PINNED, ROOT, WORK, run
-
 
 # Compiled for size: what runs once for a command, or not where graphs are made.
 SMALL = ["app", "catalog", "compare", "convert", "costs", "families", "pictures", "rules", "security", "summaries", "verify"]

@@ -5,6 +5,7 @@ What is traced is held against a build for this machine, byte by byte.  Needs ro
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from artefacts import DIST, version
-from common import PINNED, ROOT, WORK, Failure, Step, run, say
+from common import PINNED, ROOT, WORK, Failure, Step, run, say, unpack_package
 
 SAMPLES = sorted(path for path in (ROOT / "sample_models").iterdir() if path.suffix in (".pt", ".pt2"))
 SUITES = {"bullseye": "Debian 11", "bookworm": "Debian 12", "trixie": "Debian 13", "sid": "Debian unstable"}
@@ -50,6 +51,15 @@ def wheel(target: str) -> Path:
     return DIST / f"fxtrace-{version()}-py3-none-{PINNED['targets'][target]['wheel']}.whl"
 
 
+@functools.cache
+def program_of_deb(processor: str) -> Path:
+    folder = WORK / "tried" / f"deb-{processor}"
+    run("mkdir", "-p", folder.parent)
+    run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_{processor}.deb", folder)
+    return folder / "usr/bin/fxtrace"
+
+
+@functools.cache
 def unpacked(processor: str) -> Path:
     """The static program."""
     folder = WORK / "tried" / f"static-{processor}"
@@ -178,17 +188,12 @@ def try_arm(table: Table, traces: Traces) -> None:
     emulator, open_door = ["qemu-aarch64-static"], ("--no-isolation",)
     table.add("static program, arm64", "qemu", lambda: traces.compare([*emulator, static], options=open_door))
 
-    def wheel_and_deb() -> str:
+    def deb() -> str:
         libc = WORK / "tried" / "libc-arm64"
-        libc.mkdir(parents=True, exist_ok=True)
-        for package in ("libc6-arm64-cross",):
-            run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package, cwd=libc)
-            run("dpkg-deb", "-x", next(libc.glob(f"{package}_*.deb")), libc)
-        where = WORK / "tried" / "deb-arm64"
-        run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_arm64.deb", where)
-        return traces.compare([*emulator, "-L", libc / "usr/aarch64-linux-gnu", where / "usr/bin/fxtrace"], options=open_door)
+        unpack_package("libc6-arm64-cross", libc)
+        return traces.compare([*emulator, "-L", libc / "usr/aarch64-linux-gnu", program_of_deb("arm64")], options=open_door)
 
-    table.add("Debian package, arm64", "qemu", wheel_and_deb)
+    table.add("Debian package, arm64", "qemu", deb)
 
 
 # --- Python, torch ---
@@ -235,9 +240,7 @@ def try_torch(table: Table, number: str) -> None:
         plain = {name: value for name, value in os.environ.items() if name not in ("FXTRACE_LIBTORCH", "VIRTUAL_ENV")}
         beside = subprocess.run([folder / "bin/fxtrace", "verify", "-v", model], capture_output=True, text=True, env=plain)
         assert beside.returncode == 0 and "the torch beside it" in beside.stderr, beside.stderr[-400:]
-        where = WORK / "tried" / "deb-amd64"
-        run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_amd64.deb", where)
-        active = subprocess.run([where / "usr/bin/fxtrace", "verify", "-v", model], capture_output=True, text=True, env={**plain, "VIRTUAL_ENV": str(folder)})
+        active = subprocess.run([program_of_deb("amd64"), "verify", "-v", model], capture_output=True, text=True, env={**plain, "VIRTUAL_ENV": str(folder)})
         assert active.returncode == 0 and "VIRTUAL_ENV" in active.stderr, active.stderr[-400:]
         library = ["--op-library", "libm.so.6"]  # which registers nothing
         succeed([folder / "bin/fxtrace", "trace", ROOT / "sample_models/nested_scripted.pt", *library], plain)
@@ -321,8 +324,6 @@ def try_tools(table: Table) -> None:
 def try_walls(table: Table) -> None:
     """Kernels that lack a wall: a warning where one is missing, a refusal where both are."""
     model = str(ROOT / "sample_models/nested_scripted.pt")
-    where = WORK / "tried" / "deb-amd64"
-    run("dpkg-deb", "-x", DIST / f"fxtrace_{version()}_amd64.deb", where)
     no_landlock = "--inject=landlock_create_ruleset:error=ENOSYS"
     no_seccomp = "--inject=seccomp:error=EINVAL"
 
@@ -332,7 +333,7 @@ def try_walls(table: Table) -> None:
         assert done.returncode == code and says in done.stderr, f"exit {done.returncode}: {done.stderr[:300]}"
         return done.stderr.splitlines()[0].replace(model, "MODEL")
 
-    for name, program in (("Debian package", where / "usr/bin/fxtrace"), ("static program", unpacked("amd64"))):
+    for name, program in (("Debian package", program_of_deb("amd64")), ("static program", unpacked("amd64"))):
         table.add(name, "no Landlock", lambda program=program: without(program, [no_landlock], 0, "Landlock"))
         table.add(name, "no seccomp", lambda program=program: without(program, [no_seccomp], 0, "seccomp"))
         table.add(name, "neither", lambda program=program: without(program, [no_landlock, no_seccomp], 3, "neither seccomp nor Landlock"))

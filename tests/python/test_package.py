@@ -50,8 +50,13 @@ def test_importing_it_is_light():
         code = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
         return float(run_python("-c", code).stdout)
 
-    pairs = [(seconds("fxtrace"), seconds("dataclasses, json")) for _ in range(10)]
-    assert min(ours for ours, _ in pairs) < 5 * min(theirs for _, theirs in pairs), pairs  # 3.4 where nothing else runs
+    pairs = []
+    for _ in range(30):  # as a rule ten do, where the machine is busy more
+        pairs.append((seconds("fxtrace"), seconds("dataclasses, json")))
+        is_light = min(ours for ours, _ in pairs) < 4 * min(theirs for _, theirs in pairs)
+        if len(pairs) >= 10 and is_light:
+            break
+    assert is_light, pairs
     heavy = ("torch", "numpy", "pandas", "networkx", "model_explorer")
     code = f"import fxtrace, sys; print([name for name in {heavy} if name in sys.modules])"
     assert run_python("-c", code).stdout == "[]\n"
