@@ -11,6 +11,7 @@
 #include "costs/custom_costs.h"
 #include "costs/graph_costs.h"
 #include "families/call.h"
+#include "families/operator_entry.h"
 #include "operators/target.h"
 #include "rules/check.h"
 #include "support/error.h"
@@ -54,7 +55,7 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     const TargetParts target = parse_target(*node.target);
     const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
     const std::optional<Schema> schema =
-        op == nullptr ? std::nullopt : std::optional(CalledOperator::of(*op).schema);
+        op == nullptr ? std::nullopt : std::optional(entry_of(*op).schema);
     std::vector<std::string> names;
     for (const auto& [name, value] : node.kwargs) names.push_back(name);
     if (schema) {

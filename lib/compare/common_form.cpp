@@ -108,12 +108,12 @@ class CommonForm {
       return is_device ? std::optional<Argument>(Argument::Device{meta.device.value_or("cpu")})
                        : std::nullopt;
     }
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     if (info == nullptr || !is_number(node.args[0])) return std::nullopt;
-    if (identity_rule(*info->op).when == When::kSameType) return converted(node, *info);
+    if (info->identity.when == When::kSameType) return converted(node, *info);
     if (!std::ranges::all_of(node.args, is_number)) return std::nullopt;
     const bool gives_first = known_number_of(node.target) == KnownNumber::kOfNumber ||
-                             identity_rule(*info->op).when == When::kAlways || gives_tensor_of_code(node);
+                             info->identity.when == When::kAlways || gives_tensor_of_code(node);
     if (gives_first) return node.args.front();
     if (!node.kwargs.empty()) return std::nullopt;
     const TargetParts parts = target_parts(node);
@@ -121,7 +121,7 @@ class CommonForm {
   }
 
   // A number that torch.jit.trace gives its dtype by `to`, as it is in the tensor that torch.export has.
-  static std::optional<Argument> converted(const Node& node, const OperatorInfo& info) {
+  static std::optional<Argument> converted(const Node& node, const OperatorEntry& info) {
     const Argument* given = find_argument(node, info.schema, "dtype");
     const auto* dtype = given == nullptr ? nullptr : given->get_if<Argument::Dtype>();
     return dtype == nullptr ? std::nullopt : as_dtype(node.args[0], dtype->name);
@@ -191,9 +191,9 @@ class CommonForm {
     if (node.target == "builtins.list" || is_copy_of_itself(node)) return first;
     if (node.args.size() == 1 && (node.target == "aten.contiguous.default" || gives_tensor_of_code(node)))
       return first;
-    const OperatorInfo* info = node.model_function ? nullptr : semantics_.find_operator(node.target);
+    const OperatorEntry* info = node.model_function ? nullptr : semantics_.find_operator(node.target);
     if (info == nullptr || !fxtrace::gives_input(graph_.graph, node, *info)) return std::nullopt;
-    const IdentityRule rule = identity_rule(*info->op);
+    const IdentityRule rule = info->identity;
     if (rule.copies || rule.gives >= node.args.size()) return std::nullopt;
     const auto* input = node.args[rule.gives].get_if<NodeId>();
     return input == nullptr ? std::nullopt : std::optional(*input);
@@ -229,7 +229,7 @@ class CommonForm {
       const std::vector<NodeId> input{*node.args.front().get_if<NodeId>()};
       return !effects.is_unknown && effects.written == input && effects.shared == input;
     }
-    const OperatorInfo* info =
+    const OperatorEntry* info =
         node.op == Opcode::kCallFunction ? semantics_.find_operator(node.target) : nullptr;
     if (info == nullptr || info->schema.results.size() != 1) return false;
     const auto& alias = info->schema.results.front().alias;
@@ -256,7 +256,7 @@ class CommonForm {
       if (first.target != second.target || first.kwargs != second.kwargs || first.args.empty() ||
           !std::ranges::equal(first.args | std::views::drop(1), second.args | std::views::drop(1)))
         return false;
-      const OperatorInfo* info =
+      const OperatorEntry* info =
           first.op == Opcode::kCallFunction ? semantics_.find_operator(first.target) : nullptr;
       const auto* x = first.args.front().get_if<NodeId>();
       const auto* y = second.args.front().get_if<NodeId>();
@@ -285,7 +285,7 @@ class CommonForm {
   bool put_difference(const Node& node, Graph::NodeSpec& spec) {
     const bool is_sum = node.target->starts_with("aten.add.");
     if ((!is_sum && !node.target->starts_with("aten.rsub.")) || node.args.size() < 2) return false;
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     const Argument* alpha = info == nullptr ? nullptr : find_argument(node, info->schema, "alpha");
     if (info == nullptr || (alpha != nullptr && *alpha != Argument(std::int64_t{1}))) return false;
     Argument subtracted = node.args[0];
@@ -391,10 +391,10 @@ class CommonForm {
     if (kind == KnownNumber::kOfNumber || kind == KnownNumber::kFloat || node.target == "torch.sym_float")
       return first;
     const auto second = node.args.size() < 2 ? std::nullopt : known(node.args[1]);
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     const std::string_view function = node.target == "math.pow" ? "operator.pow"
                                       : info == nullptr         ? std::string_view(*node.target)
-                                                                : facts_of(info->op->base_name()).on_values;
+                                                                : facts_of(info->row->base_name()).on_values;
     const std::string_view symbol = python_symbol(function);
     constexpr std::size_t kLongest = 200;
     if (!second || symbol.empty() || node.args.size() > 2) return std::nullopt;
@@ -419,16 +419,16 @@ class CommonForm {
     const auto [entry, is_new] = item_counts_.try_emplace(list.id.index);
     if (!is_new) return entry->second;
     const bool is_call = list.op == Opcode::kCallFunction && !list.model_function;
-    const OperatorInfo* info = is_call ? semantics_.find_operator(list.target) : nullptr;
+    const OperatorEntry* info = is_call ? semantics_.find_operator(list.target) : nullptr;
     if (info == nullptr) return std::nullopt;
     std::deque<AbstractValue> values;
     const auto value_of = [&](NodeId id) -> const AbstractValue& {
       return values.emplace_back(known_value(*graph_.graph.node(id).meta));
     };
-    const CostedOperator& op = costed_operator(*info->op);
+    const OperatorEntry& op = *info;
     const KnownArguments<Node, NodeId, decltype(value_of)> args(op, list, value_of);
     ShapeEnv dimensions;
-    const Results results = infer_shapes(RuleArguments(op.called, args, dimensions)).results;
+    const Results results = infer_shapes(RuleArguments(op, args, dimensions)).results;
     if (results.size() == 1 && results[0].sequence() != nullptr)
       entry->second = static_cast<std::int64_t>(results[0].sequence()->size());
     return entry->second;
@@ -446,7 +446,7 @@ class CommonForm {
         graph_.graph.set_args(node.id, {*input, *index + *count}, Kwargs(node.kwargs));
       return;
     }
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     if (input == nullptr || info == nullptr) return;
     const auto& before = graph_.graph.node(*input).meta->shape;
     const auto& after = node.meta->shape;

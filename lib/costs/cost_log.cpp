@@ -79,39 +79,6 @@ class Largest {
   std::vector<TermSums::Sum> sums_;
 };
 
-// "1", "None", "[0, 0]", "True", "\"mean\"", "1e-05".
-AbstractValue default_value(const std::string& text) {
-  if (text.empty()) return {};
-  if (text == "None") return {NoneValue{}};
-  if (text == "True" || text == "False") return {text == "True"};
-  if (text.size() > 1 && text.front() == '"') return {text.substr(1, text.size() - 2)};
-  if (text.front() == '[') {
-    AbstractValue::Sequence items;
-    std::size_t from = 1;
-    while (from < text.size() && text[from] != ']') {
-      const std::size_t to = text.find_first_of(",]", from);
-      items.push_back(default_value(text.substr(from, to - from)));
-      from = text.find_first_not_of(", ", to);
-    }
-    return {std::move(items)};
-  }
-  if (const auto integer = number_in<std::int64_t>(text)) return {SymInt(*integer)};
-  if (const auto number = number_in<double>(text)) return {*number};
-  return {};
-}
-
-CostedOperator make_costed(const Operator& op) {
-  CostedOperator costed;
-  costed.called = CalledOperator::of(op);
-  costed.target = op.target();
-  costed.rule = find_cost_rule(op);
-  costed.aliases = aliases(op, costed.called.schema);
-  for (const SchemaArgument& argument : costed.called.schema.arguments) {
-    costed.defaults.push_back(default_value(argument.default_value.value_or("")));
-  }
-  return costed;
-}
-
 bool may_hold_tensor(const ValueType& type) {
   return type.kind == ValueType::Kind::kTensor || type.kind == ValueType::Kind::kAny;
 }
@@ -134,13 +101,6 @@ std::int64_t one_more(std::int64_t count) {
 bool is_tensor_type(const SchemaType& type) { return type.innermost().name == "Tensor"; }
 
 }  // namespace
-
-const CostedOperator& costed_operator(const Operator& op) {
-  thread_local std::unordered_map<const Operator*, CostedOperator> known;  // a library may trace in several
-  const auto [place, is_new] = known.try_emplace(&op);
-  if (is_new) place->second = make_costed(op);
-  return place->second;
-}
 
 std::optional<SymInt> bytes_of(const TensorInfo& info) try {
   if (!info.dtype) return std::nullopt;
@@ -301,9 +261,9 @@ void CostLog::place(AbstractValue& result, const AbstractValue* shared, bool alw
   }
 }
 
-void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vector<AbstractValue>& results) {
+void CostLog::call(const OperatorEntry& op, const CallArguments& args, std::vector<AbstractValue>& results) {
   begin_call();
-  const std::vector<SchemaArgument>& arguments = op.called.schema.arguments;
+  const std::vector<SchemaArgument>& arguments = op.schema.arguments;
   bool is_sized = true;
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (args.is_literal(i) || !may_hold_tensor(args.type(i))) continue;
@@ -313,13 +273,13 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
   }
   bool does_macs = true;
   const std::int64_t unsized = unsized_;
-  if (op.rule == nullptr) {
+  if (op.macs == nullptr) {
     add_unknown(op.target);
-  } else if (!is_sized && op.rule != no_macs) {
+  } else if (!is_sized && op.macs != no_macs) {
     unsized_ = one_more(unsized);
   } else {
     try {
-      SymInt macs = op.rule(RuleArguments(op.called, args, dimensions_), results);
+      SymInt macs = op.macs(RuleArguments(op, args, dimensions_), results);
       does_macs = !(macs == SymInt(0));
       if (does_macs) macs_.push_back(std::move(macs));
     } catch (const CannotTell&) {
@@ -331,7 +291,7 @@ void CostLog::call(const CostedOperator& op, const CallArguments& args, std::vec
       unsized_ = one_more(unsized);
     }
   }
-  const std::vector<SchemaType>& types = op.called.schema.results;
+  const std::vector<SchemaType>& types = op.schema.results;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto alias = std::ranges::find(op.aliases, i, &Alias::result);
     const bool is_view =

@@ -10,23 +10,10 @@
 #include <vector>
 
 #include "costs/term_sums.h"
-#include "families/aliases.h"
-#include "families/cost_rules.h"
-#include "families/shape_rules.h"
+#include "families/operator_entry.h"
 #include "graph/cost.h"
 
 namespace fxtrace {
-
-// The operator table's facts about an operator, computed once per thread.
-struct CostedOperator {
-  CalledOperator called;
-  std::string target;  // "aten.add.Tensor"
-  CostRule rule = nullptr;
-  std::vector<Alias> aliases;
-  std::vector<AbstractValue> defaults;  // by argument; unknown when there is none
-};
-// Returns the facts of a row; cached for the calling thread.
-const CostedOperator& costed_operator(const Operator& op);
 
 // Returns the size of the tensor's elements in bytes; absent when its dtype is unknown, or 64 bits are not
 // enough.
@@ -56,7 +43,7 @@ class CostLog {
   explicit CostLog(ShapeEnv& dimensions);
 
   // Adds a call of an operator, and sets MemoryId in `results`.
-  void call(const CostedOperator& op, const CallArguments& args, std::vector<AbstractValue>& results);
+  void call(const OperatorEntry& op, const CallArguments& args, std::vector<AbstractValue>& results);
   // Adds a call of a function or module with the total cost `inside`.  `args` are used by it; results without
   // new memory share that of the first argument.
   void call(const Cost& inside, const std::vector<const AbstractValue*>& args,

@@ -191,7 +191,7 @@ class GraphCosts {
     }
     if (const CustomCosts::Rule* rule = custom_.find(*node.target))
       return add_known(node, custom_cost(node, *rule));
-    if (const CostedOperator* op = find_operator_of(*node.target)) return add_operator(node, *op);
+    if (const OperatorEntry* op = find_operator_of(*node.target)) return add_operator(node, *op);
     const TargetParts target = parse_target(*node.target);
     if (target.kind == TargetKind::kHigherOrder) return add_known(node, higher_order_cost(node, target));
     if (*node.target == "operator.getitem") {
@@ -223,12 +223,12 @@ class GraphCosts {
   }
 
   // Targets are shared by the nodes that have them.
-  const CostedOperator* find_operator_of(const std::string& target) {
+  const OperatorEntry* find_operator_of(const std::string& target) {
     const auto [place, is_new] = operators_.try_emplace(&target, nullptr);
     if (is_new) {
       const TargetParts parts = parse_target(target);
       const Operator* row = parts.kind == TargetKind::kOperator ? find_operator(parts) : nullptr;
-      if (row != nullptr) place->second = &costed_operator(*row);
+      if (row != nullptr) place->second = &entry_of(*row);
     }
     return place->second;
   }
@@ -277,10 +277,10 @@ class GraphCosts {
     return items.empty() ? AbstractValue{} : AbstractValue{std::move(items)};
   }
 
-  void add_operator(const Node& node, const CostedOperator& op) {
+  void add_operator(const Node& node, const OperatorEntry& op) {
     const auto value_of = [this](NodeId id) -> const AbstractValue& { return known(id); };
     const KnownArguments<Node, NodeId, decltype(value_of)> args(op, node, value_of);
-    const std::vector<SchemaType>& types = op.called.schema.results;
+    const std::vector<SchemaType>& types = op.schema.results;
     std::vector<AbstractValue> results;
     if (types.size() == 1) {
       results.push_back(types[0].is_list() ? taken_items(node) : known_value(*node.meta));
@@ -387,7 +387,7 @@ class GraphCosts {
   std::unordered_map<std::string_view, Owned> constants_;
   OwnedBytes &read_, &all_;                                                  // by the node, by all of them
   std::vector<AbstractValue> known_;                                         // by node
-  std::unordered_map<const std::string*, const CostedOperator*> operators_;  // by target; null for others
+  std::unordered_map<const std::string*, const OperatorEntry*> operators_;  // by target; null for others
 };
 
 }  // namespace

@@ -53,10 +53,10 @@ AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueO
 template <class Call, class Reference, class ValueOf>
 class KnownArguments final : public CallArguments {
  public:
-  KnownArguments(const CostedOperator& op, const Call& call, const ValueOf& value_of)
+  KnownArguments(const OperatorEntry& op, const Call& call, const ValueOf& value_of)
       : op_(op), call_(call), value_of_(value_of) {}
 
-  std::size_t size() const override { return op_.called.schema.arguments.size(); }
+  std::size_t size() const override { return op_.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
     const auto* given = find(i);
@@ -70,7 +70,7 @@ class KnownArguments final : public CallArguments {
   using Tuple = typename Any::Tuple;
 
   const Any* find(std::size_t i) const {
-    const SchemaArgument& argument = op_.called.schema.arguments[i];
+    const SchemaArgument& argument = op_.schema.arguments[i];
     return find_argument(call_, argument.keyword_only ? SIZE_MAX : i, argument.name);
   }
   const AbstractValue& value(std::size_t i) const override {
@@ -84,7 +84,7 @@ class KnownArguments final : public CallArguments {
     return own_.front().second;
   }
 
-  const CostedOperator& op_;
+  const OperatorEntry& op_;
   const Call& call_;
   const ValueOf& value_of_;
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
@@ -93,18 +93,18 @@ class KnownArguments final : public CallArguments {
 // Returns what the user's rule says that the call costs.  known_of(argument) gives its value; `op` is null
 // for an operator that is not known.
 template <class Call, class KnownOf>
-Cost custom_cost(const CustomCosts::Rule& rule, const CostedOperator* op, const Call& call,
+Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const Call& call,
                  const KnownOf& known_of, std::vector<AbstractValue> results) {
   const auto argument = [&](std::size_t place) -> std::optional<AbstractValue> {
     if (place < call.args.size()) return known_of(call.args[place]);
     if (op == nullptr || place >= op->defaults.size()) return std::nullopt;
-    const auto* given = find_argument(call, SIZE_MAX, op->called.schema.arguments[place].name);
+    const auto* given = find_argument(call, SIZE_MAX, op->schema.arguments[place].name);
     return given != nullptr ? known_of(*given) : op->defaults[place];
   };
   const auto named = [&](const std::string& name) -> std::optional<AbstractValue> {
     if (const auto* given = find_argument(call, SIZE_MAX, name)) return known_of(*given);
     if (op == nullptr) return std::nullopt;
-    const auto& formals = op->called.schema.arguments;
+    const auto& formals = op->schema.arguments;
     const auto formal = std::ranges::find(formals, name, &SchemaArgument::name);
     return formal == formals.end() ? std::nullopt
                                    : argument(static_cast<std::size_t>(formal - formals.begin()));

@@ -9,6 +9,7 @@
 
 #include "costs/known_arguments.h"
 #include "families/infer.h"
+#include "families/operator_entry.h"
 #include "operators/operators.h"
 #include "support/utf8.h"
 
@@ -90,7 +91,7 @@ void CallCheck::check(const Operation& operation, const JsonValue& node, bool is
   if (operation.target.parts().kind == TargetKind::kHigherOrder) return bodies(operation, tell);
   const Operator* op = operation.target.find_operator();
   if (op == nullptr) return function(operation, tell);
-  const Schema& schema = costed_operator(*op).called.schema;
+  const Schema& schema = entry_of(*op).schema;
   // A call that is ordered by a token has that among its arguments and results.
   const bool fits_arguments = arguments(operation, schema, node, tell);
   const bool fits_results = operation.has_effect || results(schema, node, tell);
@@ -248,10 +249,10 @@ bool CallCheck::results(const Schema& schema, const JsonValue& node, const Tell&
 const AbstractValue& CallCheck::known(ValueId value) { return known_[value.index]; }
 
 void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tell) {
-  const CostedOperator& op = costed_operator(*operation.target.find_operator());
+  const OperatorEntry& op = entry_of(*operation.target.find_operator());
   const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
   const KnownArguments<Operation, ValueId, decltype(value_of)> values(op, operation, value_of);
-  const Inferred inferred = infer_shapes(RuleArguments(op.called, values, dimensions_));
+  const Inferred inferred = infer_shapes(RuleArguments(op, values, dimensions_));
   if (!inferred.error.empty() && is_cast) return;
   if (!inferred.error.empty())
     return tell(ProgramFaultKind::kCall, "torch refuses this call: " + inferred.error);

@@ -33,16 +33,16 @@ class OperationSum {
     const TargetParts target = operation.target.parts();
     const Operator* op = operation.target.find_operator();
     if (const CustomCosts::Rule* rule = all_.custom_.find(operation.target.text()))
-      return add_custom(operation, *rule, op == nullptr ? nullptr : &costed_operator(*op));
-    if (op != nullptr) return add_operator(operation, costed_operator(*op));
+      return add_custom(operation, *rule, op == nullptr ? nullptr : &entry_of(*op));
+    if (op != nullptr) return add_operator(operation, entry_of(*op));
     if (target.kind == TargetKind::kHigherOrder) return add_runs(operation, target);
     if (!is_plain_python(target)) log_.add_unknown(operation.target.text());
   }
 
-  void add_operator(const Operation& operation, const CostedOperator& op) {
+  void add_operator(const Operation& operation, const OperatorEntry& op) {
     const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
     const KnownArguments<Operation, ValueId, decltype(value_of)> args(op, operation, value_of);
-    std::vector<AbstractValue> results(op.called.schema.results.size(), AbstractValue{NoneValue{}});
+    std::vector<AbstractValue> results(op.schema.results.size(), AbstractValue{NoneValue{}});
     const std::size_t most = 2 * operation.outputs.size() + 16;
     for (const auto& [value, path] : operation.outputs) {
       if (!path.empty() && uses_[value.index] == 0) continue;  // gone at once
@@ -54,7 +54,7 @@ class OperationSum {
     }
   }
 
-  void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const CostedOperator* op) {
+  void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const OperatorEntry* op) {
     const auto known_of = [this](const Operand& operand) {
       return known_value(operand, [this](ValueId value) -> const AbstractValue& { return known(value); });
     };

@@ -7,7 +7,7 @@
 
 #include "exported/local_sizes.h"
 #include "exported/stack_trace.h"
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "operators/operators.h"
 #include "symbolic/affine.h"
 
@@ -23,7 +23,7 @@ bool writes_own(const Operation& operation,
     const auto maker = makers.find(argument.index);
     if (maker == makers.end()) return;
     const Operator* op = maker->second->target.find_operator();
-    is_own = (op != nullptr && aliases(*op).empty()) || writes_own(*maker->second, makers);
+    is_own = (op != nullptr && entry_of(*op).aliases.empty()) || writes_own(*maker->second, makers);
   });
   return is_own;
 }

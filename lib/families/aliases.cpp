@@ -41,10 +41,8 @@ bool is_container(const SchemaType& type) {
 
 }  // namespace
 
-std::vector<Alias> aliases(const Operator& op) { return aliases(op, op.schema()); }
-
-std::vector<Alias> aliases(const Operator& op, const Schema& schema) {
-  const Traits all = traits_of(&op);
+std::vector<Alias> find_aliases(const Operator& op, const Schema& schema) {
+  const Traits all = table_traits(op);
   std::vector<Alias> found;
   for (std::size_t result = 0; result < schema.results.size(); ++result) {
     const Names given = names_of(schema.results[result]);

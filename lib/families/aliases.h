@@ -17,8 +17,8 @@ struct Alias {
   bool may_be_same = false;  // the result may be the argument itself, or an item of the list
   bool of_elements = false;  // results are elements of a container argument, or vice versa
 };
-std::vector<Alias> aliases(const Operator& op);
-std::vector<Alias> aliases(const Operator& op, const Schema& schema);  // the parsed schema of `op`
+// Works out the aliases of an operator, of that parsed schema; for its entry (operator_entry.h).
+std::vector<Alias> find_aliases(const Operator& op, const Schema& schema);
 
 // The operator that computes a base's new value after a view of it was overwritten.
 struct ViewInverse {
@@ -38,6 +38,5 @@ struct ViewInverse {
   bool empty() const { return form == Form::kNone; }
 };
 using InverseForm = ViewInverse::Form;
-ViewInverse view_inverse(const Operator& op);
 
 }  // namespace fxtrace

@@ -6,6 +6,7 @@
 #include "families/aliases.h"
 #include "families/cost_helpers.h"
 #include "families/family.h"
+#include "families/operator_entry.h"
 #include "families/shape_helpers.h"
 #include "support/words.h"
 
@@ -209,7 +210,7 @@ std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Op
 }
 
 bool hands_on_elements(const Operator& op) {
-  const auto all = aliases(op);
+  const std::vector<Alias>& all = entry_of(op).aliases;
   const bool is_view =
       std::ranges::any_of(all, [](const Alias& alias) { return alias.result == 0 && alias.argument == 0; });
   constexpr std::string_view kCopies =

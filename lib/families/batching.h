@@ -69,9 +69,6 @@ struct BatchingRule {
 
 using BatchForm = BatchingRule::Form;
 
-// Returns the operator's rule; kBroadcast for a pointwise operator without a rule in its row.
-BatchingRule batching_rule(const Operator& op);
-
 // Returns whether the parameter names one or several dimensions: counted from 0, or from -1 at the end.
 bool names_dimensions(const SchemaArgument& argument);
 

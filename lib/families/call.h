@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "families/traits.h"
-#include "operators/operators.h"
 #include "shapes/abstract_value.h"
 
 namespace fxtrace {
@@ -25,16 +23,6 @@ struct Raises {
 // TorchScript's numbers for the layouts and memory formats that rules test.
 inline constexpr std::int64_t kStridedLayout = 0, kSparseLayout = 1, kContiguousFormat = 0,
                               kChannelsLastFormat = 2, kChannelsLast3dFormat = 3;
-
-struct CalledOperator {
-  std::string name;  // without overload: "aten::cat"
-  Schema schema;
-  Traits traits = 0;
-
-  static CalledOperator of(const Operator& op) {
-    return {std::string(op.base_name()), op.schema(), traits_of(&op)};
-  }
-};
 
 // The static type of a value, known even when nothing else is.
 struct ValueType {

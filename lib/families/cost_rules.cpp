@@ -37,7 +37,7 @@ bool takes_no_tensor(const Schema& schema) {
 
 bool is_view(const Operator& op, const Schema& schema) {
   if (schema.results.empty() || schema.writes()) return false;
-  const std::vector<Alias> known = aliases(op, schema);
+  const std::vector<Alias> known = find_aliases(op, schema);
   for (std::size_t i = 0; i < schema.results.size(); ++i) {
     if (std::ranges::find(known, i, &Alias::result) == known.end()) return false;
   }
@@ -48,7 +48,7 @@ bool computes_elementwise_or_less(const Operator& op) {
   using namespace traits;  // NOLINT(google-build-using-namespace)
   constexpr Traits kLittle =
       kPointwise | kReduction | kGivesSize | kAsserts | kPlain | kMovesElements | kMakesTensor;
-  if (has_trait(&op, kLittle)) return true;
+  if ((table_traits(op) & kLittle) != 0) return true;
   const Schema schema = op.schema();
   return takes_no_tensor(schema) || is_view(op, schema);
 }

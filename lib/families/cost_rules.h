@@ -22,8 +22,8 @@ namespace fxtrace {
 // CannotTell when a size that it needs is unknown, and SymbolicError.
 using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 
-// Returns the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
-// unknown.  Operators without MACs have a rule too.
+// Finds the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
+// unknown.  For its entry (operator_entry.h).  Operators without MACs have a rule too.
 CostRule find_cost_rule(const Operator& op);
 
 // Where an attention operator has its keys and values, which a decoder keeps for later steps; nothing for

@@ -16,6 +16,7 @@
 #include "families/identities.h"
 #include "families/shape_rules.h"
 #include "families/traits.h"
+#include "families/values/value_rules.h"
 #include "support/words.h"
 
 namespace fxtrace {
@@ -57,6 +58,7 @@ struct OperatorFacts {
   // argument.
   std::optional<std::pair<std::size_t, std::size_t>> hidden_alias = {};
   // ---- For one overload, if the row names one; else for all that do not write to `out` ----
+  ValueRule value = nullptr;  // what it gives for arguments that are known
   BatchingRule batch = {};
   IdentityRule identity = {};
   ViewInverse inverse = {};
@@ -126,5 +128,7 @@ void for_each_row(const Visit& visit) {
 
 // Returns the facts of "aten::add" for all overloads; empty facts when there is no row.
 const OperatorFacts& facts_of(std::string_view base_name);
+// Returns the facts in a row that names the overload; null when there is none.
+const OperatorFacts* facts_of_overload(const Operator& op);
 
 }  // namespace fxtrace

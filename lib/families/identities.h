@@ -33,6 +33,5 @@ struct IdentityRule {
 };
 
 using When = IdentityRule::When;
-IdentityRule identity_rule(const Operator& op);
 
 }  // namespace fxtrace

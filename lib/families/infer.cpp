@@ -5,6 +5,7 @@
 
 #include "families/checks.h"
 #include "families/family.h"
+#include "families/operator_entry.h"
 #include "families/shape_helpers.h"
 
 namespace fxtrace {
@@ -105,7 +106,7 @@ Results infer_out(const RuleArguments& args) {
   }
   const std::string& name = schema.arguments.back().name;
   if (!args.is_tensor(name) || is_sparse(args.value(name))) throw CannotTell{};
-  CalledOperator without{std::string(args.name()), schema, args.traits()};
+  OperatorEntry without = args.op();
   without.schema.arguments.pop_back();
   const Results results = infer(RuleArguments(without, args.values(), args.dimensions));
   const TensorInfo* result = results.size() == 1 ? results.front().tensor() : nullptr;

@@ -1,8 +1,13 @@
 #include "families/shape_rules.h"
 
+#include "families/operator_entry.h"
 #include "families/shape_helpers.h"
 
 namespace fxtrace {
+
+std::string_view RuleArguments::name() const { return op_.name; }
+const Schema& RuleArguments::schema() const { return op_.schema; }
+Traits RuleArguments::traits() const { return op_.traits; }
 
 std::size_t RuleArguments::find(std::string_view name) const {
   const std::vector<SchemaArgument>& arguments = op_.schema.arguments;
@@ -55,7 +60,9 @@ SymInt RuleArguments::size(std::string_view name) const {
   const AbstractValue& argument = value(name);
   if (const TensorInfo* info = argument.tensor()) {
     const TensorContent* content = info->find_content();
-    if (content != nullptr && content->elements.size() == 1) return content->elements[0];
+    const auto elements =
+        content != nullptr && content->array ? content->array->integers() : std::vector<SymInt>{};
+    if (elements.size() == 1) return elements[0];
   }
   if (argument.integer() == nullptr) throw CannotTell{};
   return *argument.integer();

@@ -6,16 +6,19 @@
 #include <vector>
 
 #include "families/call.h"
+#include "operators/operators.h"
 
 namespace fxtrace {
 
 using Results = std::vector<AbstractValue>;  // one for each result of the schema; possibly unknown
 
+struct OperatorEntry;  // operator_entry.h
+
 // The arguments of a call, by the parameter names of the operator's schema.  All functions but given() and
 // is_tensor() throw CannotTell for an argument that is absent, unknown, or of another type.
 class RuleArguments {
  public:
-  RuleArguments(const CalledOperator& op, const CallArguments& values, ShapeEnv& dims)
+  RuleArguments(const OperatorEntry& op, const CallArguments& values, ShapeEnv& dims)
       : dimensions(dims), op_(op), values_(values) {}
 
   // Returns the same call with another environment for facts about dimensions.
@@ -36,9 +39,10 @@ class RuleArguments {
   const AbstractValue& value(std::string_view name) const;
   ValueType type(std::string_view name) const;
 
-  std::string_view name() const { return op_.name; }  // "aten::cat"
-  const Schema& schema() const { return op_.schema; }
-  Traits traits() const { return op_.traits; }
+  const OperatorEntry& op() const { return op_; }
+  std::string_view name() const;  // "aten::cat"
+  const Schema& schema() const;
+  Traits traits() const;
   const CallArguments& values() const { return values_; }
 
   ShapeEnv& dimensions;
@@ -46,7 +50,7 @@ class RuleArguments {
  private:
   std::size_t find(std::string_view name) const;  // number of arguments when there is none
 
-  const CalledOperator& op_;
+  const OperatorEntry& op_;
   const CallArguments& values_;
 };
 

@@ -5,6 +5,8 @@
 
 namespace fxtrace {
 
+// Returns the traits of an operator, worked out anew: for whoever makes its entry (operator_entry.h).
+Traits table_traits(const Operator& op);
 // Returns the operator's traits; none for null.
 Traits traits_of(const Operator* op);
 inline bool has_trait(const Operator* op, Traits trait) { return (traits_of(op) & trait) != 0; }

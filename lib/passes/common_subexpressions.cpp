@@ -112,7 +112,7 @@ class Merge {
     is_view_ = false;
     if (!memory_.has_memory(id)) return true;
     if (memory_.changes_shape(id)) return false;
-    const OperatorInfo* info = semantics_.find_operator(graph_.graph.node(id).target);
+    const OperatorEntry* info = semantics_.find_operator(graph_.graph.node(id).target);
     is_view_ = info != nullptr && !info->aliases.empty() && !effects.shared.empty();
     if (is_view_) {
       for (const Alias& alias : info->aliases) is_view_ = is_view_ && alias.always;

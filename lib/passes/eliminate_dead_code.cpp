@@ -44,7 +44,7 @@ class DeadCode {
   }
 
   bool stands_in_guards(const Node& node) {
-    const OperatorInfo* info = context_.semantics.find_operator(node.target);
+    const OperatorEntry* info = context_.semantics.find_operator(node.target);
     if (info == nullptr || node.args.empty()) return false;
     const auto* id = node.args.front().get_if<NodeId>();
     if (id == nullptr) return node.args.front() == Argument(true);
@@ -59,7 +59,7 @@ class DeadCode {
   }
 
   // sym_constrain_range(size, min, max)
-  bool is_bounded(const Node& node, const OperatorInfo& info, const Expression& size) const {
+  bool is_bounded(const Node& node, const OperatorEntry& info, const Expression& size) const {
     const auto holds = [&](std::string_view name, Relation relation) {
       const Argument* bound = find_argument(node, info.schema, name);
       if (bound == nullptr || bound->is<Argument::None>()) return true;

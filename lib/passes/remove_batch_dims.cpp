@@ -230,7 +230,7 @@ class Region {
       return plan_.set(node,
                        plan_.emit(node, {node.target, {list.tensor, node.args[1]}}, list.levels, node.meta));
     }
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     if (info == nullptr) throw CannotBatch{"there is no rule for " + *node.target + " over a batch"};
     const auto& arguments = info->schema.arguments;
     if (!effects.written.empty() && std::ranges::none_of(arguments, &SchemaArgument::is_written)) {
@@ -254,10 +254,10 @@ class Region {
     }
   }
   bool depends_on_layout(const Node& node) const {
-    const OperatorInfo* info = semantics_.find_operator(node.target);
-    if (info == nullptr || may_write(info->op) || semantics_.effects(graph_, node).shared.empty())
+    const OperatorEntry* info = semantics_.find_operator(node.target);
+    if (info == nullptr || may_write(info->row) || semantics_.effects(graph_, node).shared.empty())
       return false;
-    const When when = identity_rule(*info->op).when;
+    const When when = info->identity.when;
     if (when == When::kSameType || when == When::kSameTypeAsOther || when == When::kEvaluation) return false;
     return std::ranges::any_of(info->aliases,
                                [](const Alias& alias) { return !alias.always || alias.may_be_same; });

@@ -44,12 +44,12 @@ class RemoveNoops {
   // Nothing where the node does something.
   std::optional<Identity> call_identity(const Node& node) {
     if (node.op != Opcode::kCallFunction) return std::nullopt;
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     if (info == nullptr) {
       const bool gives = (find_python_function(node.target).traits & function_traits::kIdentity) != 0;
       return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(Identity{}) : std::nullopt;
     }
-    const IdentityRule rule = identity_rule(*info->op);
+    const IdentityRule rule = info->identity;
     if (!gives_input(graph_.graph, node, *info)) return std::nullopt;
     return Identity{rule.gives, rule.copies, rule.writes};
   }

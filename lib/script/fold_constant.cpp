@@ -94,12 +94,11 @@ std::optional<Constant> fold(const IrNode& node) {
     if (!value) return std::nullopt;
     arguments.push_back(std::move(*value));
   }
-  const PlainOperator* plain = find_plain_operator(schema->row->name);
-  const Traits traits = traits_of(schema->row);
-  if (plain == nullptr || (traits & (traits::kSideEffect | traits::kRandom)) != 0) return std::nullopt;
+  const auto plain = find_plain_operator(*schema->row);
+  if (!plain || (plain->entry->traits & (traits::kSideEffect | traits::kRandom)) != 0) return std::nullopt;
   if (cost_of(schema->row->base_name(), arguments) > kMaxCost) return std::nullopt;
   std::vector<Value> results;
-  if (carry_out(*plain, traits, arguments, results) || results.size() != 1) return std::nullopt;
+  if (carry_out(*plain, arguments, results) || results.size() != 1) return std::nullopt;
   return as_constant(results[0]);
 }
 

@@ -1,18 +1,17 @@
 // Helpers shared by the implementations of plain operators (plain_math.cpp and others).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <exception>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "families/values/list_changes.h"
 #include "script/plain_operators.h"
+#include "symbolic/arithmetic.h"
 
 namespace fxtrace::script {
 
@@ -29,22 +28,15 @@ struct Raised : std::exception {
 
 using Results = std::vector<Value>;
 
-// Operators that one function carries out.  Names are set apart by spaces.
+// Operators that one function carries out, by names with spaces between them: "aten::add.str"; or
+// "aten::find", all overloads that have no row of their own.
 struct PlainRow {
   std::string_view names;
   void (*run)(Arguments arguments, Results& results);
-  std::string_view narrowed = {};  // a name whose results become numbers of 32 bits
 };
 using PlainTable = std::span<const PlainRow>;
 
-// Looked up only.
-using PlainIndex = std::unordered_map<std::string_view, PlainOperator>;
-PlainIndex index_by_name(std::initializer_list<PlainTable> tables);
-const PlainOperator* find_row(const PlainIndex& index, std::string_view name);
-
 // The tables, each in a file of its name: plain_numbers.cpp, ...
-PlainTable number_operators();     // arithmetic, comparisons and conversions
-PlainTable math_operators();       // functions of the modules math and cmath
 PlainTable text_operators();       // strings, and conversions of values to strings
 PlainTable container_operators();  // of lists, dicts and tuples
 PlainTable other_operators();      // of sizes, dtypes, devices and enums
@@ -68,10 +60,8 @@ const std::string& text_argument(Arguments arguments, std::size_t i);
 ListValue& list_argument(Arguments arguments, std::size_t i);
 DictValue& dict_argument(Arguments arguments, std::size_t i);
 
-// Wraps around in two's complement: INT64_MAX + 1 is INT64_MIN.
-inline std::int64_t wrapped(std::uint64_t number) { return static_cast<std::int64_t>(number); }
-inline std::int32_t narrowed(std::int64_t number) { return static_cast<std::int32_t>(number); }
-inline std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+// Reads arguments 1 to 3 of a slice of `size` elements: start and end, which may be None, and step.
+Slice slice_argument(Arguments arguments, std::size_t size);
 
 // Throws Raised when the values cannot be compared.
 bool equal(const Value& a, const Value& b);

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "script/plain_numbers.h"
-#include "script/plain_slice.h"
+#include "families/values/list_changes.h"
 #include "script/value_text.h"
 
 namespace fxtrace::script {
@@ -17,12 +16,12 @@ namespace {
 
 // --- lists ---
 
-std::int64_t size_of(const ListValue& list) { return static_cast<std::int64_t>(list.items.size()); }
+std::int64_t size_of(const ListValue& list) { return std::ssize(list.items); }
 
-std::vector<Value>::iterator place_in(ListValue& list, std::int64_t index) {
-  const std::int64_t place = normalized(index, size_of(list));
-  if (place < 0 || place >= size_of(list)) throw Raised("list index out of range");
-  return list.items.begin() + place;
+std::size_t position_in(const ListValue& list, std::int64_t index) {
+  const auto place = find_position(size_of(list), index);
+  if (!place) throw Raised("list index out of range");
+  return *place;
 }
 
 Value append(Arguments arguments) {
@@ -31,38 +30,23 @@ Value append(Arguments arguments) {
 }
 
 void insert(Arguments arguments, Results& /*results*/) {
-  ListValue& list = list_argument(arguments, 0);
-  const std::int64_t place = normalized(int_argument(arguments, 1), size_of(list));
-  list.items.insert(list.items.begin() + std::clamp<std::int64_t>(place, 0, size_of(list)),
-                    argument(arguments, 2));
-}
-
-void extend_by(ListValue& list, const ListValue& other) {
-  if (&list == &other) {
-    const std::vector<Value> copy = other.items;
-    list.items.insert(list.items.end(), copy.begin(), copy.end());
-  } else {
-    list.items.insert(list.items.end(), other.items.begin(), other.items.end());
-  }
+  insert_item(list_argument(arguments, 0).items, int_argument(arguments, 1), argument(arguments, 2));
 }
 
 void extend(Arguments arguments, Results& /*results*/) {
-  extend_by(list_argument(arguments, 0), list_argument(arguments, 1));
+  append_items(list_argument(arguments, 0).items, list_argument(arguments, 1).items);
 }
 
 Value pop(Arguments arguments) {
   ListValue& list = list_argument(arguments, 0);
   if (list.items.empty()) throw Raised("pop from empty list");
-  const auto place = place_in(list, int_argument(arguments, 1));
-  Value taken = std::move(*place);
-  list.items.erase(place);
-  return taken;
+  return take_item(list.items, position_in(list, int_argument(arguments, 1)));
 }
 
 void delete_item(Arguments arguments, Results& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
   if (list.items.empty()) throw Raised("pop index out of range");
-  list.items.erase(place_in(list, int_argument(arguments, 1)));
+  take_item(list.items, position_in(list, int_argument(arguments, 1)));
 }
 
 void reverse(Arguments arguments, Results& /*results*/) {
@@ -76,17 +60,16 @@ Value copy_list(Arguments arguments) {
   return make_list(list.element_type, list.items);
 }
 
+Value add_texts(Arguments arguments) { return text_argument(arguments, 0) + text_argument(arguments, 1); }
+
 Value add(Arguments arguments) {
-  const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (a.is_string() && b.is_string()) return a.to_string() + b.to_string();
-  if (!a.is_list() || !b.is_list()) return sum_of(a, b);
   Value result = copy_list(arguments);
-  extend_by(result.to_list(), b.to_list());
+  append_items(result.to_list().items, list_argument(arguments, 1).items);
   return result;
 }
 
 Value add_in_place(Arguments arguments) {
-  extend_by(list_argument(arguments, 0), list_argument(arguments, 1));
+  append_items(list_argument(arguments, 0).items, list_argument(arguments, 1).items);
   return arguments[0];
 }
 
@@ -103,9 +86,7 @@ void check_reserve(std::uint64_t size) {
 }
 
 Value multiply(Arguments arguments) {
-  const Value &a = argument(arguments, 0), &b = argument(arguments, 1);
-  if (!a.is_list() && !b.is_list()) return product_of(a, b);
-  const std::size_t at = a.is_list() ? 0 : 1;
+  const std::size_t at = argument(arguments, 0).is_list() ? 0 : 1;
   const ListValue& list = list_argument(arguments, at);
   Value result = make_list(list.element_type);
   const std::int64_t times = int_argument(arguments, 1 - at);
@@ -127,21 +108,21 @@ Value multiply_in_place(Arguments arguments) {
 }
 
 Value item_of_list(Arguments arguments) {
-  return *place_in(list_argument(arguments, 0), int_argument(arguments, 1));
+  const ListValue& list = list_argument(arguments, 0);
+  return list.items[position_in(list, int_argument(arguments, 1))];
 }
 
 Value set_item_of_list(Arguments arguments) {
-  *place_in(list_argument(arguments, 0), int_argument(arguments, 1)) = argument(arguments, 2);
+  ListValue& list = list_argument(arguments, 0);
+  list.items[position_in(list, int_argument(arguments, 1))] = argument(arguments, 2);
   return arguments[0];
 }
 
 Value slice(Arguments arguments) {
   const ListValue& list = list_argument(arguments, 0);
-  const Slice part = slice_argument(arguments, list.items.size());
   std::vector<Value> items;
-  items.reserve(static_cast<std::size_t>(part.count));
-  for (std::int64_t i = 0; i < part.count; ++i)
-    items.push_back(list.items[static_cast<std::size_t>(part.from + i * part.step)]);
+  for_each_position(slice_argument(arguments, list.items.size()),
+                    [&](std::size_t place) { items.push_back(list.items[place]); });
   return make_list(list.element_type, std::move(items));
 }
 
@@ -286,9 +267,35 @@ Value same_list(Arguments arguments) {
 Value item_of_tuple(Arguments arguments) {
   if (!argument(arguments, 0).is_tuple()) not_supported("a value is no tuple");
   const auto& items = arguments[0].items();
-  const std::int64_t place = normalized(int_argument(arguments, 1), static_cast<std::int64_t>(items.size()));
-  if (bits(place) >= items.size()) throw Raised("Tuple index out of range");
-  return items[static_cast<std::size_t>(place)];
+  const auto place = find_position(std::ssize(items), int_argument(arguments, 1));
+  if (!place) throw Raised("Tuple index out of range");
+  return items[*place];
+}
+
+// --- comparisons of what is no number ---
+
+Value are_equal(Arguments arguments) { return equal(argument(arguments, 0), argument(arguments, 1)); }
+Value are_unequal(Arguments arguments) { return !equal(argument(arguments, 0), argument(arguments, 1)); }
+
+template <class Compare>
+Value ordered(Arguments arguments) {
+  return Compare{}(text_argument(arguments, 0).compare(text_argument(arguments, 1)), 0);
+}
+
+// The first of two lists, or the second, by the first items that differ.
+template <bool Largest>
+Value extreme_list(Arguments arguments) {
+  const auto &a = list_argument(arguments, 0).items, &b = list_argument(arguments, 1).items;
+  const auto chosen = [&](bool first_is_less) { return arguments[first_is_less != Largest ? 0 : 1]; };
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (!equal(a[i], b[i])) return chosen(is_before(a[i], b[i]));
+  }
+  return a.size() == b.size() ? arguments[1] : chosen(a.size() < b.size());
+}
+
+Value any_text(Arguments arguments) {
+  return std::ranges::any_of(list_argument(arguments, 0).items,
+                             [](const Value& item) { return !item.to_string().empty(); });
 }
 
 // --- dicts ---
@@ -409,9 +416,10 @@ constexpr PlainRow kContainerOperators[] = {
     {"aten::clear", clear_dict},
     {"aten::copy.t aten::list.t", gives<copy_list>},
     {"aten::copy", gives<copy_dict>},
-    {"aten::add", gives<add>},
+    {"aten::add.str", gives<add_texts>},
+    {"aten::add.t", gives<add>},
     {"aten::add_.t", gives<add_in_place>},
-    {"aten::mul", gives<multiply>},
+    {"aten::mul.left_t aten::mul.right_", gives<multiply>},
     {"aten::mul_.t", gives<multiply_in_place>},
     {"aten::__getitem__.t aten::select.t", gives<item_of_list>},
     {"aten::__getitem__", gives<item_of_dict>},
@@ -420,6 +428,19 @@ constexpr PlainRow kContainerOperators[] = {
     {"aten::Delete.t", delete_item},
     {"aten::Delete", delete_item_of_dict},
     {"aten::slice.t", gives<slice>},
+    {"aten::eq.bool_list aten::eq.device aten::eq.enum aten::eq.float_list aten::eq.int_list aten::eq.str "
+     "aten::eq.str_list",
+     gives<are_equal>},
+    {"aten::ne.bool_list aten::ne.device aten::ne.enum aten::ne.float_list aten::ne.int_list aten::ne.str "
+     "aten::ne.str_list",
+     gives<are_unequal>},
+    {"aten::lt.str", gives<ordered<std::less<>>>},
+    {"aten::le.str", gives<ordered<std::less_equal<>>>},
+    {"aten::gt.str", gives<ordered<std::greater<>>>},
+    {"aten::ge.str", gives<ordered<std::greater_equal<>>>},
+    {"prim::min.bool_list prim::min.float_list prim::min.int_list", gives<extreme_list<false>>},
+    {"prim::max.bool_list prim::max.float_list prim::max.int_list", gives<extreme_list<true>>},
+    {"aten::any.str", gives<any_text>},
     {"aten::remove", remove},
     {"aten::index", gives<index>},
     {"aten::count.bool aten::count.float aten::count.int aten::count.str", gives<count>},

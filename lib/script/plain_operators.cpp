@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
+#include <unordered_map>
 
+#include "script/literal_value.h"
 #include "script/plain_call.h"
 #include "script/plain_checks.h"
-#include "script/plain_numbers.h"
 #include "support/error.h"
 #include "support/words.h"
 
@@ -15,22 +17,6 @@ namespace fxtrace::script {
 // --- what the implementations share (plain_call.h) ---
 
 void not_supported(const char* why) { throw Raised(why, RefusalKind::kUnsupported); }
-
-PlainIndex index_by_name(std::initializer_list<PlainTable> tables) {
-  PlainIndex index;
-  for (const PlainTable& table : tables) {
-    for (const PlainRow& row : table) {
-      for_each_word(row.names, [&](std::string_view name) { index[name] = {name, row.run, false}; });
-      for_each_word(row.narrowed, [&](std::string_view name) { index[name] = {name, row.run, true}; });
-    }
-  }
-  return index;
-}
-
-const PlainOperator* find_row(const PlainIndex& index, std::string_view name) {
-  const auto found = index.find(name);
-  return found != index.end() ? &found->second : nullptr;
-}
 
 const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not) {
   const Value& value = argument(arguments, i);
@@ -65,6 +51,20 @@ DictValue& dict_argument(Arguments arguments, std::size_t i) {
   return argument_of(ValueKind::kDict, arguments, i, "a value is no dict").to_dict();
 }
 
+Slice slice_argument(Arguments arguments, std::size_t size) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t step = int_argument(arguments, 3);
+  // LibTorch takes the largest integer for None.
+  const auto end = [&](std::size_t i) {
+    const Value& value = argument(arguments, i);
+    return value.is_none() || int_argument(arguments, i) == kMost ? std::nullopt
+                                                                  : std::optional(value.to_int());
+  };
+  if (step == 0) throw Raised("List slice should have non-zero step");
+  if (step < -kMost) not_supported("the step of a slice has no negative");
+  return slice_of(static_cast<std::int64_t>(size), end(1), end(2), step);
+}
+
 bool equal(const Value& a, const Value& b) {
   const auto found = find_equal(a, b);
   if (!found) throw Raised("values that are too large are compared", RefusalKind::kLimit);
@@ -75,29 +75,90 @@ namespace {
 
 constexpr std::size_t kCharactersInUnit = 16;
 
-Value narrowed_result(const Value& result) {
-  if (result.is_int()) return narrowed(result.to_int());
+const PlainRow* find_row(std::string_view name) {
+  static const auto index = [] {
+    std::unordered_map<std::string_view, const PlainRow*> by_name;
+    for (const PlainTable& table : {text_operators(), container_operators(), other_operators()}) {
+      for (const PlainRow& row : table)
+        for_each_word(row.names, [&](std::string_view each) { by_name[each] = &row; });
+    }
+    return by_name;
+  }();
+  const auto found = index.find(name);
+  return found != index.end() ? found->second : nullptr;
+}
+
+// --- by value rules ---
+
+class PlainArguments final : public CallArguments {
+ public:
+  explicit PlainArguments(Arguments arguments) : arguments_(arguments) {
+    for (const Value& value : arguments) values_.push_back(abstract_value(value));
+  }
+
+  std::size_t size() const override { return values_.size(); }
+  // The type of an empty list decides what its sum is.
+  ValueType type(std::size_t i) const override {
+    const bool is_of_floats =
+        arguments_[i].is_list() && arguments_[i].to_list().element_type->kind() == TypeKind::kFloat;
+    return is_of_floats ? ValueType{ValueType::Kind::kFloat, 1} : type_of(values_[i]);
+  }
+  bool is_literal(std::size_t) const override { return true; }
+
+ private:
+  const AbstractValue& value(std::size_t i) const override { return values_[i]; }
+
+  Arguments arguments_;
+  std::vector<AbstractValue> values_;
+};
+
+// LibTorch's overloads for any number give one of 32 bits.
+Value narrowed(const OperatorEntry& entry, const Value& result) {
+  constexpr std::string_view kWhole = "aten::Complex aten::Float aten::Int";
+  if (entry.row->overload() != "Scalar" || entry.schema.arguments.size() != 1 || has_word(kWhole, entry.name))
+    return result;
+  if (result.is_int()) return static_cast<std::int32_t>(result.to_int());
   return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
 }
 
-std::string_view base_of(std::string_view name) { return name.substr(0, name.find('.')); }
+void run_rule(const OperatorEntry& entry, Arguments arguments, std::vector<Value>& results) {
+  ShapeEnv dimensions;
+  const PlainArguments values(arguments);
+  try {
+    for (const AbstractValue& result : entry.value({RuleArguments(entry, values, dimensions), {}})) {
+      const Value value = plain_value(result);
+      if (value.is_none() && !result.is_none()) throw CannotTell{};
+      results.push_back(narrowed(entry, value));
+    }
+  } catch (const Raises& raises) {
+    throw Raised(raises.message);
+  } catch (const CannotTell&) {
+    not_supported("LibTorch has no sound result for these arguments");
+  } catch (const SymbolicError&) {
+    not_supported("LibTorch has no sound result for these arguments");
+  }
+}
 
 }  // namespace
 
-const PlainOperator* find_plain_operator(std::string_view name) {
-  static const PlainIndex index = index_by_name(
-      {number_operators(), math_operators(), text_operators(), container_operators(), other_operators()});
-  const PlainOperator* row = find_row(index, name);
-  return row != nullptr ? row : find_row(index, base_of(name));
+std::optional<PlainOperator> find_plain_operator(const Operator& row) {
+  const PlainRow* found = find_row(row.name);
+  if (found == nullptr) found = find_row(row.base_name());
+  const OperatorEntry& entry = entry_of(row);
+  if (found != nullptr) return PlainOperator{&entry, found->run};
+  const bool is_plain = (entry.traits & traits::kPlain) != 0 && entry.value != nullptr;
+  return is_plain ? std::optional(PlainOperator{&entry, nullptr}) : std::nullopt;
 }
 
-std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Arguments arguments,
-                                 std::vector<Value>& results) {
-  if (auto refusal = find_refusal(base_of(op.name), traits, arguments)) return refusal;
+std::optional<Refusal> carry_out(const PlainOperator& op, Arguments arguments, std::vector<Value>& results) {
+  if (auto refusal = find_refusal(op.entry->name, op.entry->traits, arguments)) return refusal;
   const std::size_t before = results.size();
   try {
-    op.run(arguments, results);
-    if (op.narrows) results.back() = narrowed_result(results.back());
+    if (op.run != nullptr) {
+      op.run(arguments, results);
+    } else {
+      run_rule(*op.entry, arguments, results);
+    }
   } catch (Raised& raised) {
     results.resize(before);
     return std::move(raised.refusal);

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "operators/operators.h"
+#include "families/operator_entry.h"
 #include "script/value.h"
 
 namespace fxtrace::script {
@@ -31,23 +31,18 @@ struct Refusal {
 
 using Arguments = std::span<const Value>;
 
-// A row of the table of plain operators.
+// An operator that can be executed: by a function of lib/script, or by its value rule (lib/families).
 struct PlainOperator {
-  std::string_view
-      name;  // "aten::pow.int_to_int"; or "aten::add": all overloads that have no row of their own
-  // Appends the operator's results.  Throws Raised (plain_call.h).
-  void (*run)(Arguments arguments, std::vector<Value>& results);
-  bool narrows;  // what it gives becomes a number of 32 bits, as LibTorch's overloads for any number do
+  const OperatorEntry* entry = nullptr;
+  void (*run)(Arguments arguments, std::vector<Value>& results) = nullptr;  // null: by the rule
 };
 
-// Returns the row by Operator::name; null for operators of tensors and others that are not plain.
-const PlainOperator* find_plain_operator(std::string_view name);
+// Returns nothing for operators of tensors and others that are not plain.
+std::optional<PlainOperator> find_plain_operator(const Operator& row);
 
 // Executes the operator; total for all arguments, including those beyond the schema's end (aten::format).
-// When it is refused, the arguments are unchanged, except for a list that grew too large.  `traits` are those
-// of the table of operators.
-std::optional<Refusal> carry_out(const PlainOperator& op, Traits traits, Arguments arguments,
-                                 std::vector<Value>& results);
+// When it is refused, the arguments are unchanged, except for a list that grew too large.
+std::optional<Refusal> carry_out(const PlainOperator& op, Arguments arguments, std::vector<Value>& results);
 
 // Returns an upper bound of a call's cost, in units of a Budget.
 std::size_t cost_of(std::string_view base_name, Arguments arguments);

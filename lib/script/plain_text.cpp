@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "script/plain_slice.h"
+#include "families/values/list_changes.h"
 #include "script/value_text.h"
 
 namespace fxtrace::script {
@@ -277,7 +277,7 @@ Value characters(Arguments arguments) {
 Value character_at(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const auto size = static_cast<std::int64_t>(text.size());
-  const std::int64_t place = normalized(int_argument(arguments, 1), size);
+  const std::int64_t given = int_argument(arguments, 1), place = given < 0 ? given + size : given;
   if (bits(place) >= text.size()) {
     throw Raised("basic_string::at: __n (which is " + std::to_string(bits(place)) +
                  ") >= this->size() (which is " + std::to_string(text.size()) + ")");
@@ -476,7 +476,34 @@ Value percent_format(Arguments arguments) {
   return out.str();
 }
 
+// --- numbers of texts ---
+
+// strtoll and strtod, for they are what LibTorch calls: they skip blanks, and take what is hexadecimal.
+Value text_to_integer(Arguments arguments) {
+  const std::string& text = text_argument(arguments, 0);
+  const auto wrong = [&] { return Raised("invalid literal for int() with base 10: '" + text + "'"); };
+  char* end = nullptr;
+  errno = 0;
+  constexpr int kDecimal = 10;
+  const std::int64_t number = std::strtoll(text.c_str(), &end, kDecimal);
+  if (end == text.c_str() || errno == ERANGE) throw Raised("stoll");
+  if (end != text.c_str() + text.size()) throw wrong();
+  return number;
+}
+
+Value text_to_float(Arguments arguments) {
+  const std::string& text = text_argument(arguments, 0);
+  char* end = nullptr;
+  errno = 0;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || errno == ERANGE) throw Raised("stod");
+  if (end != text.c_str() + text.size()) throw Raised("could not convert string to float: '" + text + "'");
+  return number;
+}
+
 constexpr PlainRow kTextOperators[] = {
+    {"aten::Int.str", gives<text_to_integer>},
+    {"aten::Float.str", gives<text_to_float>},
     {"aten::isalnum", gives<all_are<is_alnum>>},
     {"aten::isalpha", gives<all_are<is_alpha>>},
     {"aten::isdecimal aten::isdigit aten::isnumeric", gives<all_are<is_digit>>},

@@ -130,24 +130,36 @@ std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::
   return values;
 }
 
-std::optional<Value> find_list(const TensorValue& tensor, const TypePtr& element) {
+std::vector<Value> values_of(const Array& array) {
+  std::vector<Value> values;
+  for (const Element& element : array.elements) {
+    const auto* whole = std::get_if<std::int64_t>(&element);
+    if (whole == nullptr) {
+      values.emplace_back(std::get<double>(element));
+    } else {
+      values.push_back(array.dtype == ScalarType::kBool ? Value(*whole != 0) : Value(*whole));
+    }
+  }
+  return values;
+}
+
+std::optional<Value> find_list(const Array& array, const TypePtr& element) {
   const TypeKind kind = element->kind();
-  const bool fits = (kind == TypeKind::kInt && tensor.dtype == ScalarType::kInt64) ||
-                    (kind == TypeKind::kBool && tensor.dtype == ScalarType::kBool) ||
-                    (kind == TypeKind::kFloat && is_floating(tensor.dtype));
+  const bool fits = (kind == TypeKind::kInt && array.dtype == ScalarType::kInt64) ||
+                    (kind == TypeKind::kBool && array.dtype == ScalarType::kBool) ||
+                    (kind == TypeKind::kFloat && is_floating(array.dtype));
   constexpr std::size_t kMostDims = 16;
-  if (!fits || tensor.elements == nullptr || tensor.sizes.size() > kMostDims) return std::nullopt;
-  std::vector<Value> items;
-  for (const TensorElement part : elements_of(tensor)) items.push_back(element_value(tensor.dtype, part));
-  if (tensor.sizes.empty()) return items.at(0);
+  if (!fits || array.sizes.size() > kMostDims) return std::nullopt;
+  std::vector<Value> items = values_of(array);
+  if (array.sizes.empty()) return items.at(0);
   TypePtr type = element;
-  for (std::size_t dim = tensor.sizes.size(); dim > 0; --dim) {
+  for (std::size_t dim = array.sizes.size(); dim > 0; --dim) {
     // Lists of one dimension are the elements of the next.
-    const auto size = static_cast<std::size_t>(tensor.sizes[dim - 1]);
+    const auto size = static_cast<std::size_t>(array.sizes[dim - 1]);
     std::size_t lists = 1;
     for (std::size_t i = 0; i + 1 < dim; ++i) {
       constexpr std::size_t kMostLists = 4096;
-      const auto more = static_cast<std::size_t>(tensor.sizes[i]);
+      const auto more = static_cast<std::size_t>(array.sizes[i]);
       if (more > kMostLists || lists * more > kMostLists) return std::nullopt;  // empty ones
       lists *= more;
     }

@@ -16,8 +16,10 @@ namespace fxtrace::script {
 std::optional<std::vector<Value>> find_elements(const TensorValue& tensor, std::string_view bytes,
                                                 std::int64_t most);
 
-// Returns tensor.tolist() of a tensor whose elements are in memory: nested lists of the type `element`, one
-// for each dimension.  Nothing when LibTorch would raise, as the elements have another type.
-std::optional<Value> find_list(const TensorValue& tensor, const TypePtr& element);
+// Returns the elements of a constant array: bools, ints or floats.
+std::vector<Value> values_of(const Array& array);
+// Returns tensor.tolist() of a constant array: nested lists of the type `element`, one for each dimension.
+// Nothing when LibTorch would raise, as the elements have another type.
+std::optional<Value> find_list(const Array& array, const TypePtr& element);
 
 }  // namespace fxtrace::script

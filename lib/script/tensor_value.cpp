@@ -13,23 +13,16 @@ namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-TensorElement element_at(ScalarType dtype, const char* bytes) {
+Element element_at(ScalarType dtype, const char* bytes) {
   constexpr unsigned kByte = 8, kBits = 64;
-  TensorElement element;
   const auto size = static_cast<std::size_t>(item_size(dtype));
   const std::uint64_t bits = little_endian({bytes, size}, 0, static_cast<int>(size));
-  if (dtype == ScalarType::kFloat32) {
-    element.real = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-  } else if (dtype == ScalarType::kFloat64) {
-    element.real = std::bit_cast<double>(bits);
-  } else if (dtype == ScalarType::kBool) {
-    element.integer = bits != 0 ? 1 : 0;
-  } else {
-    const unsigned unused = kBits - kByte * static_cast<unsigned>(size);
-    const auto shifted = static_cast<std::int64_t>(bits << unused);
-    element.integer = dtype == ScalarType::kUint8 ? static_cast<std::int64_t>(bits) : shifted >> unused;
-  }
-  return element;
+  if (dtype == ScalarType::kFloat32) return double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
+  if (dtype == ScalarType::kFloat64) return std::bit_cast<double>(bits);
+  if (dtype == ScalarType::kBool) return std::int64_t{bits != 0};
+  const unsigned unused = kBits - kByte * static_cast<unsigned>(size);
+  const auto shifted = static_cast<std::int64_t>(bits << unused);
+  return dtype == ScalarType::kUint8 ? static_cast<std::int64_t>(bits) : shifted >> unused;
 }
 
 // Position of an element among those of the storage, by row-major index.
@@ -76,22 +69,6 @@ std::optional<std::vector<std::int64_t>> contiguous_strides(const std::vector<st
   return strides;
 }
 
-bool is_known_type(ScalarType type) {
-  switch (type) {
-    case ScalarType::kBool:
-    case ScalarType::kUint8:
-    case ScalarType::kInt8:
-    case ScalarType::kInt16:
-    case ScalarType::kInt32:
-    case ScalarType::kInt64:
-    case ScalarType::kFloat32:
-    case ScalarType::kFloat64:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::int64_t TensorValue::numel() const { return element_count(sizes).value_or(kMost); }
 
 bool TensorValue::is_contiguous() const {
@@ -105,20 +82,6 @@ bool TensorValue::is_contiguous() const {
   return true;
 }
 
-TensorElement TensorValue::element(std::int64_t place) const {
-  return elements->at(static_cast<std::size_t>(position_of(*this, place)));
-}
-
-TensorRef make_tensor(ScalarType dtype, std::vector<std::int64_t> sizes,
-                      std::vector<TensorElement> elements) {
-  auto tensor = make_counted<TensorValue>();
-  tensor->dtype = dtype;
-  tensor->strides = contiguous_strides(sizes).value();
-  tensor->sizes = std::move(sizes);
-  tensor->elements = std::make_shared<const std::vector<TensorElement>>(std::move(elements));
-  return tensor;
-}
-
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   const std::int64_t count = tensor.numel();
   const bool is_plain = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) &&
@@ -126,44 +89,20 @@ TensorRef with_elements(const TensorValue& tensor, std::string_view bytes) {
   if (!is_plain || !is_known_type(tensor.dtype) || count > kMaxKnownElements || tensor.offset < 0)
     return nullptr;
   const std::int64_t size = item_size(tensor.dtype);
-  std::int64_t first = tensor.offset, last = tensor.offset;
   if (count > 0) {
-    const auto found = last_position(tensor);
-    if (!found || *found >= static_cast<std::int64_t>(bytes.size()) / size) return nullptr;
-    last = *found;
+    const auto last = last_position(tensor);
+    if (!last || *last >= static_cast<std::int64_t>(bytes.size()) / size) return nullptr;
   }
   auto result = make_counted<TensorValue>();
   result->dtype = tensor.dtype;
   result->requires_grad = tensor.requires_grad;
   result->sizes = tensor.sizes;
-  result->strides = tensor.strides;
-  if (count == 0) result->strides = contiguous_strides(tensor.sizes).value_or(tensor.strides);
-  constexpr std::int64_t kMaxSpread = 4096;  // elements between the first and the last
-  std::vector<TensorElement> elements;
-  if (count > 0 && last - first <= kMaxSpread) {
-    for (std::int64_t i = first; i <= last; ++i)
-      elements.push_back(element_at(tensor.dtype, bytes.data() + i * size));
-  } else if (count > 0) {
-    result->is_layout_known = false;
-    result->strides = contiguous_strides(tensor.sizes).value();
-    for (std::int64_t place = 0; place < count; ++place)
-      elements.push_back(element_at(tensor.dtype, bytes.data() + position_of(tensor, place) * size));
-  }
-  result->elements = std::make_shared<const std::vector<TensorElement>>(std::move(elements));
+  result->strides = count > 0 ? tensor.strides : contiguous_strides(tensor.sizes).value_or(tensor.strides);
+  Array array{tensor.dtype, tensor.sizes, {}};
+  for (std::int64_t place = 0; place < count; ++place)
+    array.elements.push_back(element_at(tensor.dtype, bytes.data() + position_of(tensor, place) * size));
+  result->elements = std::make_shared<const Array>(std::move(array));
   return result;
-}
-
-std::vector<TensorElement> elements_of(const TensorValue& tensor) {
-  const std::int64_t count = tensor.numel();
-  std::vector<TensorElement> result;
-  result.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t place = 0; place < count; ++place) result.push_back(tensor.element(place));
-  return result;
-}
-
-Value element_value(ScalarType dtype, TensorElement element) {
-  if (dtype == ScalarType::kBool) return element.integer != 0;
-  return is_integral(dtype) ? Value(element.integer) : Value(element.real);
 }
 
 }  // namespace fxtrace::script

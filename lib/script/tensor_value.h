@@ -1,7 +1,6 @@
 // Tensors of an archive, and small ones whose elements are known.
 #pragma once
 
-#include <array>
 #include <complex>
 #include <cstdint>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "script/value.h"
+#include "shapes/array.h"
 #include "shapes/device.h"
 #include "shapes/scalar_type.h"
 
@@ -34,27 +34,19 @@ struct TensorStorage {
   std::uint64_t bytes = 0;  // size of the record; on the device meta, what its tensors need
 };
 
-// An element: `integer` for integers and bools, `real` for floats, by the tensor's dtype.
-union TensorElement {
-  std::int64_t integer = 0;
-  double real;
-};
-
 // A tensor.  Immutable: operators that write to tensors are not executed.
 struct TensorValue : Counted {
   ScalarType dtype = ScalarType::kFloat32;
   TensorLayout layout = TensorLayout::kStrided;
   bool requires_grad = false;
   bool is_conjugated = false, is_negated = false;  // values are the conjugate or negation of those in memory
-  // False when the strides are only assumed: LibTorch may choose others.
-  bool is_layout_known = true;
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;  // as many as sizes; empty for sparse tensors
   std::int64_t offset = 0;            // storage offset of the first element, in elements
   // At most one of the two; neither for a sparse tensor, or one on a device without bytes.
   std::shared_ptr<const TensorStorage> storage;
-  std::shared_ptr<const std::vector<TensorElement>> elements;  // in memory; views share them
-  std::vector<Ref<TensorValue>> parts;  // of a sparse tensor: indices, compressed ones first; values
+  std::shared_ptr<const Array> elements;  // those of a small one, which are in memory
+  std::vector<Ref<TensorValue>> parts;    // of a sparse tensor: indices, compressed ones first; values
   // Of a quantized tensor: its scheme, and scale and zero point or the axis; by axis their tensors.
   std::string quantization;
   std::vector<Ref<TensorValue>> scales_and_zeros;
@@ -63,31 +55,17 @@ struct TensorValue : Counted {
   std::int64_t numel() const;  // at most INT64_MAX
   bool is_contiguous() const;
   Device device() const { return storage ? storage->device : Device{}; }
-  // Returns an element by row-major index; the elements must be in memory.
-  TensorElement element(std::int64_t place) const;
 };
 
 using TensorRef = Ref<TensorValue>;
-
-inline constexpr std::int64_t kMaxKnownElements = 64;  // limit for keeping elements in memory
 
 // Returns the strides of a contiguous tensor; nothing when they exceed 64 bits.
 std::optional<std::vector<std::int64_t>> contiguous_strides(const std::vector<std::int64_t>& sizes);
 // Returns the product of non-negative sizes; nothing when it exceeds 63 bits.
 std::optional<std::int64_t> element_count(const std::vector<std::int64_t>& sizes);
 
-// Returns whether elements of the dtype can be kept in memory: bool, integers except uint16 to uint64,
-// float32 and float64.
-bool is_known_type(ScalarType type);
-
-// Makes a contiguous tensor; `elements` are in row-major order, as many as the sizes say.
-TensorRef make_tensor(ScalarType dtype, std::vector<std::int64_t> sizes, std::vector<TensorElement> elements);
 // Returns the tensor with its elements in memory, read from the little-endian bytes of its storage.  Null
 // when it is not small, has another dtype, or reaches beyond the bytes.
 TensorRef with_elements(const TensorValue& tensor, std::string_view bytes);
-// Returns all elements in row-major order; they must be in memory.
-std::vector<TensorElement> elements_of(const TensorValue& tensor);
-// Converts an element to a value: bool, int or float.
-Value element_value(ScalarType dtype, TensorElement element);
 
 }  // namespace fxtrace::script

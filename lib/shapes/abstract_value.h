@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "shapes/array.h"
 #include "shapes/device.h"
 #include "shapes/scalar_type.h"
 #include "symbolic/shape_env.h"
@@ -26,10 +27,8 @@ struct TensorContent {
     std::shared_ptr<std::size_t> writes;
     std::size_t seen = 0;
   };
-  std::vector<SymInt> elements;  // of an integer tensor with at most one dimension; none when unknown
-  // The tensor itself, in the representation of whoever set it; null when its elements are unknown.
-  std::shared_ptr<const void> constant;
-  std::vector<Memory> memory;  // that the tensor may be in
+  std::shared_ptr<const Array> array;  // null when its elements are unknown
+  std::vector<Memory> memory;          // that the tensor may be in
 
   bool holds() const;  // nothing was written there since
 };

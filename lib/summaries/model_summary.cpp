@@ -7,6 +7,7 @@
 
 #include "families/call.h"
 #include "families/cost_rules.h"
+#include "families/operator_entry.h"
 #include "families/stored_parts.h"
 #include "graph/collection_summary.h"
 #include "graph/each_graph.h"
@@ -321,7 +322,7 @@ class Summarizer {
   static void add_keys_and_values(const Graph& graph, const Node& node, Sum& to) {
     const Operator* op = operator_of(node);
     if (op == nullptr) return;
-    const CalledOperator called = CalledOperator::of(*op);
+    const OperatorEntry called = entry_of(*op);
     const auto places = find_keys_and_values(*op, called.schema);
     if (!places) return;
     for (const std::size_t place : {places->first, places->second}) {

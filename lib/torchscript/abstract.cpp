@@ -120,56 +120,11 @@ ValueType value_type(const Type& type) {
 
 }  // namespace
 
-std::optional<TensorInfo> tensor_info(const TensorValue& tensor) {
-  TensorInfo info;
-  if (tensor.layout == TensorLayout::kSparseCoo) {
-    if (tensor.parts.empty() || tensor.parts[0]->sizes.empty()) return std::nullopt;
-    info.sparse_dim = tensor.parts[0]->sizes[0];
-  } else if (tensor.layout != TensorLayout::kStrided) {
-    return std::nullopt;
-  }
-  info.sizes.assign(tensor.sizes.begin(), tensor.sizes.end());
-  info.dtype = tensor.dtype;
-  // The reader takes tensors for those of the CPU, wherever they were saved; those without bytes aside.
-  if (tensor.device().type == "meta") info.device = tensor.device();
-  info.requires_grad = tensor.requires_grad;
-  if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();
-  return info;
-}
-
-std::shared_ptr<const void> content_of(TensorRef tensor) {
-  return std::make_shared<const TensorRef>(std::move(tensor));
-}
-
-TensorRef tensor_of(const TensorContent& content) {
-  return content.constant ? *static_cast<const TensorRef*>(content.constant.get()) : TensorRef();
-}
-
 AbstractValue known_of_value(const Value& value) { return converted(value, false); }
 
 std::optional<TensorInfo> find_tensor_info(const Value& value) {
   if (const TensorInfo* info = known_of(value).tensor()) return *info;
   return value.is_tensor() ? tensor_info(value.to_tensor()) : std::nullopt;
-}
-
-AbstractValue literal_value(const Value& value) {
-  if (value.is_int()) return {SymInt(value.to_int())};
-  if (value.is_bool()) return {value.to_bool()};
-  if (value.is_double()) return {value.to_double()};
-  if (value.is_string()) return {value.to_string()};
-  if (value.is_complex()) {
-    return {value.to_complex()};
-  }
-  return {};
-}
-
-Value plain_value(const AbstractValue& value) {
-  if (const SymInt* integer = value.integer()) return integer->number().value();
-  if (const auto* flag = value.get_if<bool>()) return *flag;
-  if (const auto* number = value.get_if<double>()) return *number;
-  if (const auto* text = value.get_if<std::string>()) return *text;
-  if (const auto* number = value.get_if<std::complex<double>>()) return *number;
-  return {};
 }
 
 ValueType InterpreterArguments::type(std::size_t i) const {
@@ -200,8 +155,8 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
   const auto read = [this](AbstractValue& known, const Value& of) {
     auto* info = of.is_tensor() && read_constant_ ? std::get_if<TensorInfo>(&known.value) : nullptr;
     if (info == nullptr) return;
-    if (auto elements = read_constant_(of.to_tensor()); !elements.empty())
-      info->content = std::make_shared<TensorContent>(TensorContent{std::move(elements), nullptr, {}});
+    if (auto array = read_constant_(of.to_tensor()))
+      info->content = std::make_shared<TensorContent>(TensorContent{std::move(array), {}});
   };
   read(*place, argument);
   auto* items = argument.is_list() ? std::get_if<AbstractValue::Sequence>(&place->value) : nullptr;

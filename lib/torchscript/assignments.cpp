@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
 #include "operators/target.h"
@@ -25,7 +25,7 @@ NodeId origin(const Graph& graph, NodeId id) {
     if (op == nullptr) return id;
     const Schema schema = op->schema();
     if (schema.arguments.empty() || !schema.arguments[0].is_written()) return id;
-    const std::vector<Alias> all = aliases(*op);
+    const std::vector<Alias>& all = entry_of(*op).aliases;
     const bool is_first = all.size() == 1 && all[0].argument == 0 && all[0].always && !all[0].of_elements;
     if (!is_first) return id;
     id = *first;

@@ -122,7 +122,7 @@ void Branches::run(const IrNode* node) {
   if (condition.is_bool()) return choose(node, condition.to_bool());
   if (const auto decided = run_.conditions.decide(condition)) return choose(node, *decided);
   if (assume(node, condition)) return;
-  if (const Value* answer = run_.knowledge.find_answer(condition); answer != nullptr && answer->is_bool()) {
+  if (const auto answer = run_.knowledge.find_answer(condition); answer && answer->is_bool()) {
     const bool branch = answer->to_bool();
     const NodeId asked = run_.tracer->use(find_proxy(condition)->ref);
     if (is_the_only_one_to_ask(node) && is_question(run_.tracer->graph().node(asked)))

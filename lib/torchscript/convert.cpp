@@ -5,6 +5,7 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "families/operator_entry.h"
 #include "shapes/scalar_type.h"
 #include "support/words.h"
 
@@ -173,12 +174,8 @@ Schema converted_schema(const FunctionSchema& schema) {
 }
 
 const Schema* find_row_schema(const FunctionSchema& schema) {
-  thread_local std::unordered_map<const Operator*, Schema> known;  // a library may trace in several
   const Operator* row = find_operator(schema);
-  if (row == nullptr) return nullptr;
-  const auto [place, is_new] = known.try_emplace(row);
-  if (is_new) place->second = row->schema();
-  return &place->second;
+  return row == nullptr ? nullptr : &entry_of(*row).schema;
 }
 
 Schema own_schema(const FunctionSchema& schema) {

@@ -24,7 +24,7 @@ void Loops::run(const IrNode* node) {
     if (const auto number = known ? run_.dimensions.simplify(*known).number() : std::nullopt) limit = *number;
   }
   const auto settle = [&](Value& value) {
-    if (const Value* answer = run_.knowledge.find_answer(value)) value = Value(*answer);
+    if (const auto answer = run_.knowledge.find_answer(value)) value = *answer;
   };
   settle(limit);
   if (!limit.is_int()) {

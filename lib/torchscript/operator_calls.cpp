@@ -81,9 +81,9 @@ NumberMeaning OperatorCalls::compared_meaning(const IrNode* node, const Values& 
 void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
     // The type that is asked for is made before it is looked at.
-    const TensorRef constant = run_.shapes ? run_.constants.find(frames_.input(node, 0)) : TensorRef();
+    const auto constant = run_.shapes ? run_.constants.find(frames_.input(node, 0)) : nullptr;
     const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
-    if (constant && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
+    if (constant && constant->is_constant() && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
       while (const auto* list = element->as<ListType>()) element = list->element();
       if (auto list = script::find_list(*constant, element)) return frames_.set(node, *std::move(list));
@@ -91,9 +91,9 @@ void OperatorCalls::run(const IrNode* node) {
     const TypePtr type = node->output()->type();
     AbstractValue known;
     const TensorInfo* info = known_of(frames_.input(node, 0)).tensor();
-    const TensorContent* content = info == nullptr ? nullptr : info->find_content();
-    if (content != nullptr && info->dim() == 1 && is_list_of_integers(*type))
-      known.value = AbstractValue::Sequence(content->elements.begin(), content->elements.end());
+    const auto elements = constant != nullptr ? constant->integers() : std::vector<SymInt>{};
+    if (info != nullptr && info->dim() == 1 && !elements.empty() && is_list_of_integers(*type))
+      known.value = AbstractValue::Sequence(elements.begin(), elements.end());
     frames_.set(node, recording_.apply("torch.Tensor.tolist", {frames_.input(node, 0)}, type, node,
                                        std::move(known)));
     return;
@@ -147,8 +147,8 @@ bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& sche
 void OperatorCalls::execute(const IrNode* node, Values values) {
   const FunctionSchema& schema = node->operator_schema()->schema;
   const Operator* row = find_operator(schema);
-  const script::PlainOperator* plain = row == nullptr ? nullptr : script::find_plain_operator(row->name);
-  if (plain == nullptr) frames_.refuse(schema.name + " is not carried out", node);
+  const auto plain = row == nullptr ? std::nullopt : script::find_plain_operator(*row);
+  if (!plain) frames_.refuse(schema.name + " is not carried out", node);
   run_.budget.spend(script::cost_of(schema.name, values));
   // A list is not added to itself while it is gone through.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
@@ -164,7 +164,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
     return all;
   }();
   Values results;
-  if (auto refusal = script::carry_out(*plain, run_.knowledge.traits_of(node), values, results))
+  if (auto refusal = script::carry_out(*plain, values, results))
     frames_.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
   constexpr std::size_t kUnitsOfElement = 3;
   for (const Value& result : results) {

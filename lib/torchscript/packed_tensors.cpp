@@ -176,11 +176,14 @@ std::optional<PackedParameters::Convolution> convolution_of_state(const Value& s
   const TensorValue& numbers = tensors[0].to_tensor();
   if (!numbers.elements || numbers.dtype != ScalarType::kInt16 || numbers.dim() != 1 || numbers.numel() < 7)
     return std::nullopt;
-  const std::int64_t dims = numbers.element(0).integer;
+  const auto number = [&](std::int64_t place) {
+    return std::get<std::int64_t>(numbers.elements->elements.at(static_cast<std::size_t>(place)));
+  };
+  const std::int64_t dims = number(0);
   if (dims < 1 || dims > 3 || numbers.numel() != 3 + 4 * dims) return std::nullopt;
   const auto part = [&](std::int64_t place) {
     std::vector<std::int64_t> result;
-    for (std::int64_t i = 0; i < dims; ++i) result.push_back(numbers.element(1 + place * dims + i).integer);
+    for (std::int64_t i = 0; i < dims; ++i) result.push_back(number(1 + place * dims + i));
     return result;
   };
   PackedParameters::Convolution result;
@@ -188,8 +191,8 @@ std::optional<PackedParameters::Convolution> convolution_of_state(const Value& s
   result.padding = part(1);
   result.dilation = part(2);
   result.output_padding = part(3);
-  result.groups = numbers.element(1 + 4 * dims).integer;
-  result.is_transposed = numbers.element(2 + 4 * dims).integer != 0;
+  result.groups = number(1 + 4 * dims);
+  result.is_transposed = number(2 + 4 * dims) != 0;
   return result;
 }
 

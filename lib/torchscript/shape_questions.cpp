@@ -1,11 +1,8 @@
 #include "torchscript/shape_questions.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
-#include <unordered_map>
 
-#include "families/shape_helpers.h"
+#include "families/operator_entry.h"
 #include "operators/operators.h"
 #include "torchscript/convert.h"
 #include "torchscript/symbolic_value.h"
@@ -13,16 +10,10 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Rows are read once; what others declare may change with the archive.
-const CalledOperator& called_operator(const FunctionSchema& schema, CalledOperator& other) {
-  thread_local std::unordered_map<const Operator*, CalledOperator> known;  // a library may trace in several
+const OperatorEntry& entry_of(const FunctionSchema& schema, OperatorEntry& other) {
   const Operator* row = find_operator(schema);
-  if (row != nullptr) {
-    const auto [place, is_new] = known.try_emplace(row);
-    if (is_new) place->second = CalledOperator::of(*row);
-    return place->second;
-  }
-  other = {schema.name, converted_schema(schema), 0};
+  if (row != nullptr) return fxtrace::entry_of(*row);
+  other = declared_entry(schema.name, converted_schema(schema));
   return other;
 }
 
@@ -43,20 +34,21 @@ void forget_literals(AbstractValue& value) {
 Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
                       const ReadConstant& constant) {
   const InterpreterArguments arguments(values, constant);
-  CalledOperator other;
-  return fxtrace::infer_shapes(RuleArguments(called_operator(schema, other), arguments, dimensions));
+  OperatorEntry other;
+  return fxtrace::infer_shapes(RuleArguments(entry_of(schema, other), arguments, dimensions));
 }
 
 std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
                                 ShapeEnv& dimensions, std::int64_t count) {
   const InterpreterArguments arguments(values);
-  CalledOperator other;
-  return fxtrace::pieces_of(RuleArguments(called_operator(schema, other), arguments, dimensions), count);
+  OperatorEntry other;
+  return fxtrace::pieces_of(RuleArguments(entry_of(schema, other), arguments, dimensions), count);
 }
 
-Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
-                         const ShapeEnv& dimensions) {
-  Evaluated result = fxtrace::evaluate_plain(schema.name, InterpreterArguments(values), dimensions);
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions) {
+  const InterpreterArguments arguments(values);
+  OperatorEntry other;
+  Evaluated result = fxtrace::evaluate_plain(RuleArguments(entry_of(schema, other), arguments, dimensions));
   forget_literals(result.known);
   return result;
 }
@@ -65,11 +57,6 @@ std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std:
   std::optional<ChangedList> result = fxtrace::changed_list(schema.name, InterpreterArguments(values));
   if (result) std::ranges::for_each(result->rest, forget_literals);
   return result;
-}
-
-std::vector<SymInt> evaluate_elements(std::string_view name, const std::vector<Value>& values,
-                                      std::size_t count, const ReadConstant& constant) {
-  return fxtrace::evaluate_elements(name, InterpreterArguments(values, constant), count);
 }
 
 }  // namespace fxtrace::torchscript

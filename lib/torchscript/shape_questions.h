@@ -4,11 +4,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "families/evaluate.h"
 #include "families/infer.h"
-#include "families/size_arithmetic.h"
 #include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
@@ -19,12 +18,8 @@ Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& va
 std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
                                 ShapeEnv& dimensions, std::int64_t count);
 
-Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
-                         const ShapeEnv& dimensions);
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions);
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
-
-std::vector<SymInt> evaluate_elements(std::string_view name, const std::vector<Value>& values,
-                                      std::size_t count, const ReadConstant& constant);
 
 }  // namespace fxtrace::torchscript

@@ -174,7 +174,7 @@ void TorchScriptArchive::read_small(Value& value) const {
   const TensorValue& tensor = value.to_tensor();
   const bool is_small = tensor.layout == TensorLayout::kStrided && !is_quantized(tensor.dtype) &&
                         tensor.storage && tensor.storage->device.type != "meta" &&
-                        tensor.numel() <= script::kMaxKnownElements && !foreign_byte_order_;
+                        tensor.numel() <= kMaxKnownElements && !foreign_byte_order_;
   if (!is_small) return;
   if (TensorRef known = script::with_elements(tensor, bytes_of(tensor.storage->record))) value = known;
 }
@@ -232,8 +232,7 @@ std::optional<std::vector<Argument>> TorchScriptArchive::elements(const TensorVa
     return std::nullopt;
   std::vector<Argument> result;
   if (tensor.elements) {
-    for (const script::TensorElement element : script::elements_of(tensor))
-      result.push_back(number_argument(script::element_value(tensor.dtype, element)));
+    for (const Value& value : script::values_of(*tensor.elements)) result.push_back(number_argument(value));
     return result;
   }
   if (!tensor.storage || foreign_byte_order_ || zip_ == nullptr || tensor.storage->device.type == "meta")

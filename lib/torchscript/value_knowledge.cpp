@@ -4,9 +4,9 @@
 
 #include "costs/cost_log.h"
 #include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/python_spelling.h"
 #include "operators/operators.h"
-#include "script/small_tensors.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/shape_questions.h"
@@ -104,7 +104,7 @@ void Knowledge::add_cost(const IrNode* node, const FunctionSchema& schema, const
   std::vector<AbstractValue> taken;
   for (std::size_t i = 0; i < results.size(); ++i)
     taken.push_back(is_taken(i) ? results[i] : AbstractValue{NoneValue{}});
-  context_.costs->call(costed_operator(*row), InterpreterArguments(values), taken);
+  context_.costs->call(entry_of(*row), InterpreterArguments(values), taken);
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (is_taken(i)) results[i] = std::move(taken[i]);
   }
@@ -152,9 +152,10 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
   const bool has_constant = std::any_of(values.begin(), values.end(),
                                         [&](const Value& value) { return bool(constants_.find(value)); });
   if (!has_constant) return false;
-  auto computed = constants_.compute(schema, traits_of(node), values);
-  if (!computed || computed->size() != 1 || !is_plain(computed->front())) return false;
-  frames_.set(node, std::move(computed->front()));
+  const auto computed = constants_.compute(schema, values);
+  const Value answer = computed && computed->size() == 1 ? plain_value(computed->front()) : Value();
+  if (answer.is_none()) return false;
+  frames_.set(node, answer);
   return true;
 }
 
@@ -163,23 +164,23 @@ void Knowledge::keep_answer(const IrNode* node, const FunctionSchema& schema, co
   if (context_.shapes || !context_.records() || node->outputs().size() != 1) return;
   if (!has_trait(node, traits::kMakesTensor) && !constants_.is_any_known(values)) return;
   if (context_.switches.casts()) return;
-  auto computed = constants_.compute(schema, traits_of(node), values);
+  auto computed = constants_.compute(schema, values);
   if (!computed || computed->size() != 1) return;
-  Value& result = computed->front();
-  if (!(result.is_tensor() ? script::is_small(result.to_tensor()) : is_plain(result))) return;
+  AbstractValue& result = computed->front();
+  if (result.tensor() == nullptr && plain_value(result).is_none()) return;
   constants_.keep(recorded, std::move(result));
   changes_.add([this, recorded] { constants_.forget(recorded); });
 }
 
-const Value* Knowledge::find_answer(const Value& value) const {
-  const Value* kept = constants_.find_kept(value);
-  if (kept == nullptr || kept->is_tensor() || !context_.records()) return nullptr;
+std::optional<Value> Knowledge::find_answer(const Value& value) const {
+  const AbstractValue* kept = constants_.find_kept(value);
+  if (kept == nullptr || kept->tensor() != nullptr || !context_.records()) return std::nullopt;
   const NodeRef ref = find_proxy(value)->ref;
   // Writes in a graph that is still being recorded are not among the users of a value around it.
   const Graph& graph = context_.tracer->graph_of(ref);
-  if (&graph != &context_.tracer->graph()) return nullptr;
+  if (&graph != &context_.tracer->graph()) return std::nullopt;
   const auto is_kept = [&](const NumberedGraph& asked) { return is_unwritten(asked, ref.node); };
-  return context_.ask(ref, is_kept) ? kept : nullptr;
+  return context_.ask(ref, is_kept) ? std::optional(plain_value(*kept)) : std::nullopt;
 }
 
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
@@ -217,7 +218,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
       std::ranges::for_each(results, forget_float_types);
     } else {
       if (!inferred.error.empty()) report_invalid(node, call_text(schema, values), inferred.error);
-      constants_.add_contents(schema, traits_of(node), values, results);
+      constants_.add_contents(schema, values, results);
     }
     constants_.note_shared(schema, values, results);
   }
@@ -318,7 +319,7 @@ void Knowledge::drop_gradients(const FunctionSchema& schema, const Values& value
   const Operator* row = find_operator(schema);
   if (row == nullptr) return;
   const InterpreterArguments arguments(values);
-  const std::vector<Alias>& all = costed_operator(*row).aliases;
+  const std::vector<Alias>& all = entry_of(*row).aliases;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool may_carry = std::ranges::any_of(all, [&](const Alias& alias) {
       return alias.result == i && alias.argument < values.size() &&
@@ -429,7 +430,7 @@ void Knowledge::note_results(const IrNode* node, const FunctionSchema& schema, c
   if (!schema.is_mutable() && !has_trait(node, traits::kMayBeArgument)) return;
   const Operator* row = find_operator(schema);
   if (row == nullptr) return;
-  for (const Alias& alias : costed_operator(*row).aliases) {
+  for (const Alias& alias : entry_of(*row).aliases) {
     if (!alias.may_be_same || alias.argument >= values.size() || alias.result >= node->outputs().size())
       continue;
     const IrValue* output = node->output(alias.result);

@@ -52,7 +52,7 @@ class Knowledge {
                    const NodeRef& recorded);
   // Returns the number, bool or string that keep_answer() kept for a recorded value, if nothing can have
   // changed it.
-  const Value* find_answer(const Value& value) const;
+  std::optional<Value> find_answer(const Value& value) const;
   // Warns, once for each node, that `what` raises.
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
 

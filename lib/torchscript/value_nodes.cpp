@@ -82,8 +82,8 @@ void ValueNodes::cast(const IrNode* node) {
 void ValueNodes::index_tuple(const IrNode* node) {
   const Value& tuple = frames_.input(node, 0);
   const Value given = frames_.input(node, 1);
-  const Value* answer = run_.knowledge.find_answer(given);
-  const Value& index = answer != nullptr ? *answer : given;
+  const auto answer = run_.knowledge.find_answer(given);
+  const Value& index = answer ? *answer : given;
   run_.conditions.ask(index);
   if (!index.is_int()) frames_.refuse("a tuple is indexed by a value that depends on an input", node);
   std::int64_t i = index.to_int();

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/traits.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
@@ -309,7 +309,7 @@ bool is_unwritten(const NumberedGraph& numbered, NodeId value) {
       if (target.kind == TargetKind::kPython && reads_only(*by.target)) continue;
       const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
       if (op == nullptr || may_write(op)) return false;
-      if (!aliases(*op).empty()) look_at(user, false);
+      if (!entry_of(*op).aliases.empty()) look_at(user, false);
     }
   }
   return true;
@@ -375,7 +375,7 @@ bool reads_state(const NumberedGraph& numbered, NodeId value) {
       if (by.op != Opcode::kCallFunction || target_parts(by).kind != TargetKind::kOperator) continue;
       if (writes_to(by, part.node)) return true;
       const Operator* op = find_operator(target_parts(by));
-      if (op != nullptr && !aliases(*op).empty()) look_at(user, false);
+      if (op != nullptr && !entry_of(*op).aliases.empty()) look_at(user, false);
     }
   }
   return false;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/traits.h"
 #include "graph/dimension_places.h"
 #include "operators/operators.h"
@@ -220,7 +220,7 @@ class Builder {
         if (!same_name.empty()) op = &same_name.front();
       }
       const bool is_in_place =
-          op != nullptr && parts.name.ends_with('_') && may_write(op) && !aliases(*op).empty();
+          op != nullptr && parts.name.ends_with('_') && may_write(op) && !entry_of(*op).aliases.empty();
       if (has_trait(op, traits::kKeepsRank) || (is_in_place && !has_trait(op, traits::kChangesShape))) {
         source = rank_source(*first, depth + 1);
       } else if (has_trait(op, traits::kPointwise)) {
@@ -276,7 +276,7 @@ class Builder {
   static const Operator* repeatable(const Node& node) {
     const Operator* op = find_operator(parse_target(node.target));
     if (op == nullptr || is_pure(op)) return op;
-    const Operator* functional = functional_twin(*op);
+    const Operator* functional = entry_of(*op).twin;
     return functional != nullptr && is_pure(functional) ? functional : nullptr;
   }
   bool is_repeatable(const Node& node) const {

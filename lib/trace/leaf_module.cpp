@@ -4,6 +4,7 @@
 #include <string>
 
 #include "costs/cost_log.h"
+#include "families/operator_entry.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -46,7 +47,7 @@ std::optional<Argument> LeafSite::plain(std::string_view argument) const {
   const auto place = place_of(argument);
   if (!place) return std::nullopt;
   if (const Operand* operand = find(*place)) return plain_operand(*operand);
-  return plain_default(costed_operator(*operation->target.find_operator()).defaults[*place]);
+  return plain_default(entry_of(*operation->target.find_operator()).defaults[*place]);
 }
 
 std::optional<std::int64_t> LeafSite::integer(std::string_view argument) const {
@@ -69,7 +70,7 @@ const Meta* LeafSite::meta(std::string_view argument) const {
 std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
   const Operator* op = operation->target.find_operator();
   if (op == nullptr) return std::nullopt;
-  const auto& arguments = costed_operator(*op).called.schema.arguments;
+  const auto& arguments = entry_of(*op).schema.arguments;
   const auto found = std::ranges::find(arguments, argument, &SchemaArgument::name);
   if (found == arguments.end()) return std::nullopt;
   return static_cast<std::size_t>(found - arguments.begin());
@@ -77,7 +78,7 @@ std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
 
 const Operand* LeafSite::find(std::size_t place) const {
   const SchemaArgument& argument =
-      costed_operator(*operation->target.find_operator()).called.schema.arguments[place];
+      entry_of(*operation->target.find_operator()).schema.arguments[place];
   return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
 }
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/traits.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
@@ -23,7 +23,7 @@ std::optional<ValueId> changed_in_place(const Operation& operation) {
   const Operator* op = operation.target.find_operator();
   if (op == nullptr || !may_write(op)) return std::nullopt;
   const Schema schema = op->schema();
-  for (const Alias& alias : aliases(*op)) {
+  for (const Alias& alias : entry_of(*op).aliases) {
     if (alias.result != 0 || !schema.arguments[alias.argument].is_written()) continue;
     const Operand* argument = find_argument(operation, schema, alias.argument);
     const auto* value = argument == nullptr ? nullptr : argument->get_if<ValueId>();

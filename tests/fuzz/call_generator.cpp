@@ -45,10 +45,10 @@ class Generator {
   GeneratedCall call(const std::vector<const Operator*>& operators) {
     GeneratedCall result;
     result.op = operators[choices_.below(operators.size())];
-    const CostedOperator& costed = costed_operator(*result.op);
+    const OperatorEntry& costed = entry_of(*result.op);
     for (const Name& name : kNames)
       result.sizes[name.text] = name.low + static_cast<std::int64_t>(choices_.below(8));
-    const std::vector<SchemaArgument>& formals = costed.called.schema.arguments;
+    const std::vector<SchemaArgument>& formals = costed.schema.arguments;
     for (std::size_t i = 0; i < formals.size(); ++i) {
       const std::size_t choice = choices_.below(16);
       if (formals[i].default_value && choice < 8) {
@@ -328,7 +328,7 @@ std::optional<std::vector<AbstractValue>> GeneratedCall::with_numbers() const {
 
 std::string GeneratedCall::text() const {
   std::string result = std::string(op->name) + "(";
-  const std::vector<SchemaArgument>& formals = costed_operator(*op).called.schema.arguments;
+  const std::vector<SchemaArgument>& formals = entry_of(*op).schema.arguments;
   for (std::size_t i = 0; i < values.size(); ++i)
     result += (i > 0 ? ", " : "") + formals[i].name + "=" + to_text(values[i]);
   result += ")";

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "families/cost_rules.h"
+#include "families/evaluate.h"
+#include "families/family.h"
 #include "families/infer.h"
-#include "families/size_arithmetic.h"
+#include "families/operator_entry.h"
+#include "families/values/value_call.h"
+#include "support/words.h"
 
 namespace fxtrace {
 namespace {
@@ -33,8 +37,8 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\'') quoted = !quoted;
     if (quoted) continue;
-    if (text[i] == '[' || text[i] == '(') ++depth;
-    if (text[i] == ']' || text[i] == ')') --depth;
+    if (text[i] == '[' || text[i] == '(' || text[i] == '{') ++depth;
+    if (text[i] == ']' || text[i] == ')' || text[i] == '}') --depth;
     if (text[i] != ',' || depth != 0) continue;
     parts.push_back(trimmed(text.substr(begin, i - begin)));
     begin = i + 1;
@@ -75,6 +79,15 @@ TensorInfo tensor_of(std::string_view text, std::size_t bracket) {
   const std::string_view rest = text.substr(end + 1);
   if (rest.starts_with('@')) info.device = device_of(rest.substr(1));
   if (rest.starts_with('%')) info.sparse_dim = number_of(rest.substr(1));
+  if (rest.starts_with('{')) {
+    Array array{info.dtype.value(), {}, {}};
+    for (const SymInt& size : info.sizes) array.sizes.push_back(size.number().value());
+    for (const std::string_view element : parts_of(rest.substr(1, rest.size() - 2)))
+      array.elements.push_back(is_floating(array.dtype) ? Element(std::stod(std::string(element)))
+                                                        : values::element_of(size_of(element), array.dtype));
+    info.content = std::make_shared<const TensorContent>(
+        TensorContent{std::make_shared<const Array>(std::move(array)), {}});
+  }
   return info;
 }
 
@@ -97,8 +110,7 @@ AbstractValue default_of(const SchemaArgument& argument) {
 }
 
 struct ParsedCall {
-  const Operator* row;
-  CalledOperator op;
+  const OperatorEntry& op;
   std::vector<AbstractValue> arguments;
 };
 
@@ -114,7 +126,7 @@ ParsedCall parse_call(std::string_view text) {
   const Operator* op = find_operator(name.substr(0, dot),
                                      dot == std::string::npos ? "" : std::string_view(name).substr(dot + 1));
   if (op == nullptr) throw std::runtime_error("no operator " + name);
-  ParsedCall call{op, CalledOperator::of(*op), {}};
+  ParsedCall call{entry_of(*op), {}};
   const std::vector<SchemaArgument>& formals = call.op.schema.arguments;
   for (const SchemaArgument& formal : formals) call.arguments.push_back(default_of(formal));
   const auto parts = parts_of(text.substr(open + 1, text.size() - open - 2));
@@ -136,10 +148,9 @@ ShapeEnv dimensions() {
   return result;
 }
 
-template <typename Values>
-std::string joined(const Values& values) {
-  std::string text;
-  for (const auto& value : values) text += (text.empty() ? "" : ",") + value;
+std::string text_of(double number) {
+  std::string text = std::to_string(number);
+  text.erase(text.find_last_not_of('0') + 1);
   return text;
 }
 
@@ -171,15 +182,21 @@ std::string to_text(const AbstractValue& value) {
   if (const TensorInfo* info = value.tensor()) {
     std::vector<std::string> sizes;
     for (const SymInt& size : info->sizes) sizes.push_back(size.text());
-    std::string text = (info->dtype ? dtype_name(*info->dtype) : "?") + "[" + joined(sizes) + "]";
+    std::string text = (info->dtype ? dtype_name(*info->dtype) : "?") + "[" + joined(sizes, {}, ",") + "]";
     if (!info->device.is_cpu()) text += "@" + info->device.text();
     if (info->sparse_dim) text += "%" + std::to_string(*info->sparse_dim);
-    return text;
+    if (info->content == nullptr || info->content->array == nullptr) return text;
+    std::vector<std::string> elements;
+    for (const Element& element : info->content->array->elements) {
+      const auto* number = std::get_if<double>(&element);
+      elements.push_back(number != nullptr ? text_of(*number) : values::size_of(element).text());
+    }
+    return text + "{" + joined(elements, {}, ",") + "}";
   }
   if (const AbstractValue::Sequence* items = value.sequence()) {
     std::vector<std::string> texts;
     for (const AbstractValue& item : *items) texts.push_back(to_text(item));
-    return "[" + joined(texts) + "]";
+    return "[" + joined(texts, {}, ",") + "]";
   }
   if (const SymInt* integer = value.integer()) return integer->text();
   if (const auto* ratio = value.get_if<Ratio>())
@@ -187,11 +204,7 @@ std::string to_text(const AbstractValue& value) {
   if (const auto* condition = value.get_if<Condition>())
     return condition->left.text() + to_string(condition->relation) + condition->right.text();
   if (const auto* flag = value.get_if<bool>()) return *flag ? "True" : "False";
-  if (const auto* number = value.get_if<double>()) {
-    std::string text = std::to_string(*number);
-    text.erase(text.find_last_not_of('0') + 1);
-    return text;
-  }
+  if (const auto* number = value.get_if<double>()) return text_of(*number);
   if (const auto* text = value.get_if<std::string>()) return "'" + *text + "'";
   if (const auto* device = value.get_if<Device>()) return "@" + device->text();
   if (const auto* type = value.get_if<ScalarType>()) return dtype_name(*type);
@@ -209,13 +222,34 @@ std::string shapes_of(std::string_view call) {
   return text;
 }
 
+std::string values_of(std::string_view call) {
+  const ParsedCall parsed = parse_call(call);
+  const AbstractArguments arguments(parsed.arguments);
+  ShapeEnv known = dimensions();
+  const RuleArguments args(parsed.op, arguments, known);
+  const auto results = evaluate(args, infer_shapes(args).results);
+  if (!results) return "?";
+  std::string text;
+  for (const AbstractValue& result : *results) text += (text.empty() ? "" : " ") + to_text(result);
+  return text;
+}
+
 std::string answer_of(std::string_view call) {
   const std::size_t open = call.find('(');
   std::vector<AbstractValue> values;
   for (const std::string_view part : parts_of(call.substr(open + 1, call.size() - open - 2)))
     values.push_back(parse_value(part));
-  const Evaluated evaluated =
-      evaluate_plain(full_name(call.substr(0, open)), AbstractArguments(values), dimensions());
+  // Any overload: those of numbers have the value rule of the name.
+  const std::string name = full_name(call.substr(0, open));
+  const std::string base = name.substr(0, name.find('.'));
+  const std::span<const Operator> rows = overloads(base);
+  const auto row = std::ranges::find(rows, name, &Operator::name);
+  if (rows.empty()) throw std::runtime_error("no operator " + name);
+  OperatorEntry entry = entry_of(row != rows.end() ? *row : rows.front());
+  if (row == rows.end()) entry.value = facts_of(base).value;
+  const AbstractArguments arguments(values);
+  ShapeEnv known = dimensions();
+  const Evaluated evaluated = evaluate_plain(RuleArguments(entry, arguments, known));
   return evaluated.plain ? "= " + to_text(*evaluated.plain) : to_text(evaluated.known);
 }
 
@@ -224,7 +258,7 @@ std::string macs_of(std::string_view call) {
   const std::size_t arrow = call.rfind(kArrow);
   const bool is_given = arrow != std::string_view::npos && call.find('\'', arrow) == std::string_view::npos;
   const ParsedCall parsed = parse_call(call.substr(0, is_given ? arrow : call.size()));
-  const CostRule rule = find_cost_rule(*parsed.row);
+  const CostRule rule = parsed.op.macs;
   if (rule == nullptr) return "unknown";
   const AbstractArguments arguments(parsed.arguments);
   ShapeEnv known = dimensions();

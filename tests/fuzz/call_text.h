@@ -4,6 +4,7 @@
 //   ?[n,3]                   of unknown type
 //   float32[4]@cuda:0        on another device
 //   float32[4,4]%2           sparse, with indices for two dimensions
+//   int64[3]{1,n,-2}         with known elements
 //   7, n*2+1, (n)/2          integers, and a fraction of one
 //   1.5, True, None, 'mean', float32, @cuda:0, [1,n], [float32[2],?]
 //   ?                        nothing is known
@@ -27,6 +28,10 @@ std::string to_text(const AbstractValue& value);
 // ("add.Tensor").  What is left out has its default.  Several results stand side by side; where torch would
 // raise, "raises: " and why.
 std::string shapes_of(std::string_view call);
+
+// What the value rules give for arguments that are known, "add(int64[2]{1,n}, 3)": "int64[2]{4,n+3}"; "?" where
+// they cannot tell.
+std::string values_of(std::string_view call);
 
 // The answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be recorded.
 std::string answer_of(std::string_view call);

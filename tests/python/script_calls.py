@@ -216,17 +216,8 @@ def tensor_calls(signature: Signature, limit: int) -> list[tuple]:
 
 
 def tensor_to_json(value: torch.Tensor) -> dict:
-    last = value.storage_offset() + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
-    memory = value.as_strided((last + 1,), (1,), 0).tolist() if value.numel() else []
-    return {
-        "tensor": {
-            "dtype": str(value.dtype).removeprefix("torch."),
-            "sizes": list(value.shape),
-            "strides": list(value.stride()),
-            "offset": value.storage_offset(),
-            "elements": [to_json(item, "") for item in memory],
-        }
-    }
+    elements = [to_json(item, "") for item in value.reshape(-1).tolist()]
+    return {"tensor": {"dtype": str(value.dtype).removeprefix("torch."), "sizes": list(value.shape), "elements": elements}}
 
 
 def to_json(value: Any, type_text: str) -> Any:
@@ -261,7 +252,7 @@ def from_json(value: Any) -> Any:
     if isinstance(value, dict):
         ((key, part),) = value.items()
         if key == "tensor":
-            return ("tensor", part["dtype"], part["sizes"], part["strides"], [from_json(item) for item in part["elements"]])
+            return ("tensor", part["dtype"], part["sizes"], [from_json(item) for item in part["elements"]])
         if key == "float":
             return ("float", comparable(float.fromhex(part)))
         if key == "complex":
@@ -295,7 +286,7 @@ def from_torch(value: Any) -> Any:
         return ("device", str(value))
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
-        return ("tensor", dtype, list(value.shape), list(value.stride()), [from_torch(item) for item in value.flatten().tolist()])
+        return ("tensor", dtype, list(value.shape), [from_torch(item) for item in value.flatten().tolist()])
     if isinstance(value, tuple):
         return ("tuple", *map(from_torch, value))
     if isinstance(value, dict):

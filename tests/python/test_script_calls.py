@@ -19,12 +19,12 @@ HIDDEN = {"aten::Float.int", "aten::pow.int_to_int", "aten::sort.any", "aten::so
 
 
 def operators_with(*wanted: str) -> set[str]:
-    """Those whose rows have one of the traits."""
-    row = re.compile(r'\{((?:"[^"]*"\s*)+),\s*\{\.traits = ([^,}]+)')
+    """Those whose rows have one of the traits, or a value rule (".value")."""
+    row = re.compile(r'^    \{((?:"[^"]*"\s*)+),\s*\{((?:[^{}]|\{[^{}]*\})*)\}\}', re.MULTILINE)
     found = set()
     for family in (FOLDER.parent / "families").glob("*.cpp"):
-        for names, traits in row.findall(family.read_text()):
-            if set(wanted) & set(traits.split()):
+        for names, facts in row.findall(family.read_text()):
+            if set(wanted) & set(re.findall(r"\.?\w+", facts)):
                 found.update(re.findall(r"[^\s\"]+", names))
     assert found
     return {name if "::" in name else f"aten::{name}" for name in found}
@@ -100,18 +100,9 @@ NEVER_KNOWN = {
 }  # fmt: skip
 
 
-def is_same(ours, theirs) -> bool:
-    """Strides may be unknown."""
-    if isinstance(ours, tuple) and ours[:1] == ("tensor",):
-        return theirs[:1] == ("tensor",) and ours[1:3] == theirs[1:3] and ours[4] == theirs[4] and ours[3] in (None, theirs[3])
-    if isinstance(ours, (tuple, list)):
-        return isinstance(theirs, type(ours)) and len(ours) == len(theirs) and all(map(is_same, ours, theirs))
-    return ours == theirs
-
-
 @pytest.mark.parametrize("limit", [100, pytest.param(2500, marks=pytest.mark.volume)])
 def test_small_tensors(program, rows, simple_executor, limit):
-    names = operators_with("kPlain", "kMakesTensor", "kSmallTensors")
+    names = operators_with("kPlain", "kMakesTensor", ".value")
     calls, references = [], {}
     for signature in script_calls.tensor_signatures(rows, names):
         references[signature] = script_calls.Reference(signature)
@@ -125,9 +116,11 @@ def test_small_tensors(program, rows, simple_executor, limit):
         try:
             _, expected = references[signature](arguments)
         except Exception as error:
+            if "view size is not compatible" in str(error):
+                continue  # by strides, of which nothing is known here: whoever runs the graph is told
             wrong.append(f"{signature.name}{arguments}: LibTorch raises {script_calls.message(error)!r}, not {answer}")
             continue
-        if not is_same(list(map(script_calls.from_json, answer["results"])), expected):
+        if list(map(script_calls.from_json, answer["results"])) != expected:
             wrong.append(f"{signature.name}{arguments}: LibTorch gives {expected}, not {answer}")
     assert not wrong, "\n".join([f"{len(wrong)} differences", *wrong[:20]])
     if limit > 1000:

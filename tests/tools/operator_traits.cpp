@@ -2,7 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/traits.h"
 #include "operators/operators.h"
 
@@ -49,20 +49,20 @@ int main() {
                         {"tensor_method", fxtrace::has_trait(&row, fxtrace::traits::kTensorMethod)},
                         {"pointwise", fxtrace::has_trait(&row, fxtrace::traits::kPointwise)},
                         {"random", fxtrace::has_trait(&row, fxtrace::traits::kRandom)},
-                        {"functional", name_of(fxtrace::functional_twin(row))},
+                        {"functional", name_of(fxtrace::entry_of(row).twin)},
                         {"aliases", nlohmann::json::array()},
                         {"writes", nlohmann::json::array()}};
     const fxtrace::Schema schema = row.schema();
     for (const auto& argument : schema.arguments) {
       if (argument.is_written()) json["writes"].push_back(argument.name);
     }
-    for (const auto& alias : fxtrace::aliases(row)) {
+    for (const auto& alias : fxtrace::entry_of(row).aliases) {
       json["aliases"].push_back({{"result", alias.result},
                                  {"argument", schema.arguments[alias.argument].name},
                                  {"always", alias.always},
                                  {"may_be_same", alias.may_be_same}});
     }
-    const auto inverse = fxtrace::view_inverse(row);
+    const auto inverse = fxtrace::entry_of(row).inverse;
     json["inverse"] = {inverse.target, name_of(inverse.form)};
     std::cout << json.dump() << "\n";
   }

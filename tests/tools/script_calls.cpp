@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "families/traits.h"
-#include "operators/operators.h"
+#include "families/evaluate.h"
+#include "families/infer.h"
+#include "families/operator_entry.h"
+#include "script/literal_value.h"
 #include "script/plain_checks.h"
 #include "script/plain_operators.h"
-#include "script/small_tensors.h"
+#include "script/tensor_elements.h"
 #include "script/value.h"
 #include "script_json.h"
 
@@ -28,21 +30,49 @@ Json write_refusal(const Refusal& refusal, bool before) {
           {"before", before}};
 }
 
+Json write_known(const AbstractValue& value) {
+  if (const auto* items = value.sequence()) {
+    Json all = Json::array();
+    for (const AbstractValue& item : *items) all.push_back(write_known(item));
+    const bool is_of_tensors = !items->empty() && items->front().tensor() != nullptr;
+    return {{"list", {is_of_tensors ? "Tensor" : "int", all}}};
+  }
+  const TensorInfo* info = value.tensor();
+  if (info == nullptr) return write_value(plain_value(value));
+  const Array& array = *info->content->array;
+  return {{"tensor",
+           {{"dtype", dtype_name(array.dtype)},
+            {"sizes", array.sizes},
+            {"elements", write_values(values_of(array))}}}};
+}
+
+Json evaluated(const OperatorEntry& entry, const std::vector<Value>& arguments) {
+  std::vector<AbstractValue> values;
+  for (const Value& argument : arguments) values.push_back(abstract_value(argument));
+  const AbstractArguments given(values);
+  ShapeEnv dimensions;
+  const RuleArguments args(entry, given, dimensions);
+  const auto results = evaluate(args, infer_shapes(args).results);
+  if (!results) return {{"unknown", true}};
+  Json all = Json::array();
+  for (const AbstractValue& result : *results) all.push_back(write_known(result));
+  return {{"results", all}};
+}
+
 Json answer(const Json& call) {
   const auto name = call["op"].get<std::string>();
   const std::string base = name.substr(0, name.find('.'));
   const std::string overload = base.size() == name.size() ? "" : name.substr(base.size() + 1);
-  const Traits traits = traits_of(find_operator(base, overload));
+  const Operator* row = find_operator(base, overload);
+  if (row == nullptr) return {{"missing", true}};
   const std::vector<Value> arguments = read_values(call["arguments"]);
-  if (call.contains("small")) {
-    const auto results = compute_small(name, arguments);
-    return results ? Json{{"results", write_values(*results)}} : Json{{"unknown", true}};
-  }
-  const PlainOperator* op = find_plain_operator(name);
-  if (op == nullptr) return {{"missing", true}};
-  if (const auto refusal = find_refusal(base, traits, arguments)) return write_refusal(*refusal, true);
+  if (call.contains("small")) return evaluated(entry_of(*row), arguments);
+  const auto op = find_plain_operator(*row);
+  if (!op) return {{"missing", true}};
+  if (const auto refusal = find_refusal(base, op->entry->traits, arguments))
+    return write_refusal(*refusal, true);
   std::vector<Value> results;
-  if (const auto refusal = carry_out(*op, traits, arguments, results)) return write_refusal(*refusal, false);
+  if (const auto refusal = carry_out(*op, arguments, results)) return write_refusal(*refusal, false);
   return {{"results", write_values(results)}, {"arguments", write_values(arguments)}};
 }
 

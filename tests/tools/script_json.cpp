@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "script/device_text.h"
+#include "script/tensor_elements.h"
 #include "script/tensor_value.h"
 
 namespace fxtrace::script {
@@ -34,40 +35,27 @@ std::string write_float(double number) {
 
 // Elements where they are in memory.
 Json write_tensor(const TensorValue& tensor) {
-  Json json{{"dtype", dtype_name(tensor.dtype)},
-            {"sizes", tensor.sizes},
-            {"strides", tensor.is_layout_known ? Json(tensor.strides) : Json()}};
-  if (tensor.elements) {
-    std::vector<Value> values;
-    for (const TensorElement element : elements_of(tensor))
-      values.push_back(element_value(tensor.dtype, element));
-    json["elements"] = write_values(values);
-  }
+  Json json{{"dtype", dtype_name(tensor.dtype)}, {"sizes", tensor.sizes}, {"strides", tensor.strides}};
+  if (tensor.elements) json["elements"] = write_values(values_of(*tensor.elements));
   return {{"tensor", json}};
 }
 
-// In row-major order, or as "strides" and "offset" place them.
+// Its elements are in row-major order.
 Value read_tensor(const Json& json) {
-  const ScalarType dtype = find_scalar_type(json["dtype"].get<std::string>()).value();
-  std::vector<TensorElement> elements;
+  Array array{find_scalar_type(json["dtype"].get<std::string>()).value(),
+              json["sizes"].get<std::vector<std::int64_t>>(),
+              {}};
   for (const Json& item : json["elements"]) {
     const Value value = read_value(item);
-    TensorElement element;
-    if (value.is_double()) {
-      element.real = value.to_double();
-    } else {
-      element.integer = value.is_bool() ? (value.to_bool() ? 1 : 0) : value.to_int();
-    }
-    elements.push_back(element);
+    array.elements.push_back(value.is_double()
+                                 ? Element(value.to_double())
+                                 : Element(value.is_bool() ? std::int64_t{value.to_bool()} : value.to_int()));
   }
-  const auto sizes = json["sizes"].get<std::vector<std::int64_t>>();
-  if (!json.contains("strides")) return make_tensor(dtype, sizes, std::move(elements));
   auto tensor = make_counted<TensorValue>();
-  tensor->dtype = dtype;
-  tensor->sizes = sizes;
-  tensor->strides = json["strides"].get<std::vector<std::int64_t>>();
-  tensor->offset = json.value("offset", std::int64_t{0});
-  tensor->elements = std::make_shared<const std::vector<TensorElement>>(std::move(elements));
+  tensor->dtype = array.dtype;
+  tensor->sizes = array.sizes;
+  tensor->strides = contiguous_strides(array.sizes).value();
+  tensor->elements = std::make_shared<const Array>(std::move(array));
   return tensor;
 }
 

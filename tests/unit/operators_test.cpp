@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "families/family.h"
+#include "families/operator_entry.h"
 #include "families/python_spelling.h"
 #include "operators/higher_order.h"
 #include "operators/operators.h"
@@ -72,7 +73,7 @@ TEST_CASE("every schema of the table can be read, and every row be found", "[ope
       CHECK_NOTHROW(op.schema());
       CHECK(find_operator(op.base_name(), op.overload()) == &op);
       CHECK(op.schema().writes() == (op.signature.find('!') != std::string_view::npos));
-      for (const Alias& alias : aliases(op)) {
+      for (const Alias& alias : entry_of(op).aliases) {
         CHECK(alias.argument < op.schema().arguments.size());
         CHECK(alias.result < op.schema().results.size());
       }
@@ -216,7 +217,7 @@ TEST_CASE("what operators do besides their results", "[operators]") {
 
 TEST_CASE("results that share memory with arguments", "[operators]") {
   const auto one = [](const char* target) {
-    const auto found = aliases(row(target));
+    const auto found = entry_of(row(target)).aliases;
     INFO(target);
     REQUIRE(found.size() == 1);
     return found.front();
@@ -231,30 +232,30 @@ TEST_CASE("results that share memory with arguments", "[operators]") {
   CHECK(one("aten.einsum.default").argument == 1);
   CHECK(one("aten.split.Tensor").of_elements);
   CHECK(one("aten.__getitem__.t").of_elements);
-  CHECK(aliases(row("aten.add.Tensor")).empty());
-  CHECK(aliases(row("aten.max.dim_max")).size() == 2);
+  CHECK(entry_of(row("aten.add.Tensor")).aliases.empty());
+  CHECK(entry_of(row("aten.max.dim_max")).aliases.size() == 2);
 }
 
 TEST_CASE("views have inverses", "[operators]") {
-  const auto inverse = [](const char* target) { return view_inverse(row(target)).target; };
+  const auto inverse = [](const char* target) { return entry_of(row(target)).inverse.target; };
   CHECK(inverse("aten.select.int") == "aten.select_scatter.default");
   CHECK(inverse("aten.transpose.int") == "aten.transpose.int");
   CHECK(inverse("aten.view.default") == "aten.reshape_as.default");
   CHECK(inverse("aten.expand.default").empty());  // one element stands in several places
   for (const Operator& op : registered_operators()) {
-    const std::string_view target = view_inverse(op).target;
+    const std::string_view target = entry_of(op).inverse.target;
     if (!target.empty()) CHECK(find_operator(parse_target(target)) != nullptr);
-    if (!target.empty()) CHECK_FALSE(aliases(op).empty());
+    if (!target.empty()) CHECK_FALSE(entry_of(op).aliases.empty());
   }
 }
 
 TEST_CASE("batching rules name what their operators have", "[operators]") {
   using Form = BatchingRule::Form;
-  CHECK(batching_rule(row("aten.add.Tensor")).form == Form::kBroadcast);
-  CHECK(batching_rule(row("aten.sum.default")).target == "aten.sum.dim_IntList");
-  CHECK(batching_rule(row("aten.nonzero.default")).form == Form::kNone);
+  CHECK(entry_of(row("aten.add.Tensor")).batch.form == Form::kBroadcast);
+  CHECK(entry_of(row("aten.sum.default")).batch.target == "aten.sum.dim_IntList");
+  CHECK(entry_of(row("aten.nonzero.default")).batch.form == Form::kNone);
   for (const Operator& op : registered_operators()) {
-    const BatchingRule rule = batching_rule(op);
+    const BatchingRule rule = entry_of(op).batch;
     if (rule.form == Form::kNone) continue;
     INFO(op.name);
     const Schema schema = op.schema();

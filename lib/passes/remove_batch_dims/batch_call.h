@@ -17,10 +17,10 @@ namespace fxtrace {
 // functions throw CannotBatch when they need something unknown.
 class BatchCall {
  public:
-  BatchCall(const Node& node, const OperatorInfo& info, BatchPlan& plan)
+  BatchCall(const Node& node, const OperatorEntry& info, BatchPlan& plan)
       : node_(node),
         info_(info),
-        rule_(batching_rule(is_in_place(info) ? *info.twin : *info.op)),
+        rule_(is_in_place(info) ? entry_of(*info.twin).batch : info.batch),
         plan_(plan),
         steps_(node, plan),
         args_(node, info.schema) {}
@@ -28,7 +28,7 @@ class BatchCall {
  protected:
   // Returns whether the operator writes and returns its first argument and has a functional variant, whose
   // rule applies.
-  static bool is_in_place(const OperatorInfo& info) {
+  static bool is_in_place(const OperatorEntry& info) {
     const auto& arguments = info.schema.arguments;
     return info.twin != nullptr && !arguments.empty() && arguments.front().is_written();
   }
@@ -64,7 +64,7 @@ class BatchCall {
   void finish(Batched value) { plan_.set(node_, std::move(value)); }
 
   const Node& node_;
-  const OperatorInfo& info_;
+  const OperatorEntry& info_;
   const BatchingRule rule_;
   BatchPlan& plan_;
   BatchSteps steps_;

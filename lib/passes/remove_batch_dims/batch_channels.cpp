@@ -167,7 +167,7 @@ class ChannelCall : public BatchCall {
 
 }  // namespace
 
-void batch_channels(const Node& node, const OperatorInfo& info, BatchPlan& plan) {
+void batch_channels(const Node& node, const OperatorEntry& info, BatchPlan& plan) {
   ChannelCall(node, info, plan).run();
 }
 

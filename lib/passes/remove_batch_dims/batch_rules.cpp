@@ -50,7 +50,7 @@ std::optional<std::string> einsum_of_batch(std::string equation, const Levels& l
 
 class OperatorCall : public BatchCall {
  public:
-  OperatorCall(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan)
+  OperatorCall(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan)
       : BatchCall(node, info, plan), semantics_(semantics) {}
 
   void run() {
@@ -59,7 +59,7 @@ class OperatorCall : public BatchCall {
     switch (rule_.form) {
       case BatchForm::kUnknown:
       case BatchForm::kNone:
-        throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
+        throw CannotBatch{"there is no rule for " + std::string(info_.row->name) + " over a batch"};
       case BatchForm::kLeading:
         return leading();
       case BatchForm::kOneHot:
@@ -167,7 +167,7 @@ class OperatorCall : public BatchCall {
     const bool has_rule = rule_.form == BatchForm::kLeading || rule_.form == BatchForm::kBroadcast ||
                           rule_.form == BatchForm::kCopy ||
                           (rule_.form == BatchForm::kGather && rule_.argument == name_at(0));
-    if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.op->name) + " over a batch"};
+    if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.row->name) + " over a batch"};
     const Batched self = first();
     const std::vector<Batched> values = tensors();
     // torch.vmap refuses it too.
@@ -317,7 +317,7 @@ class OperatorCall : public BatchCall {
     Batched value = only();
     if (!reduces_everything()) return leading();
     const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
-    const OperatorInfo& over_dimensions = *semantics_.find_operator(target);
+    const OperatorEntry& over_dimensions = *semantics_.find_operator(target);
     NamedArguments args(over_dimensions.schema);
     args.copy(args_);
     const bool takes_list = args.type("dim").required().is_list();
@@ -515,7 +515,7 @@ class OperatorCall : public BatchCall {
     std::vector<Batched> all{sorted, value};
     if (args_.find("sorter") != nullptr) all.push_back(tensor("sorter"));
     const Levels levels = BatchPlan::common_levels(all);
-    const OperatorInfo& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
+    const OperatorEntry& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
     NamedArguments args(of_tensors.schema);
     args.copy(args_);
     const auto spread = [&](const Batched& one) { return plan_.spread(node_, one, levels, one.rank()); };
@@ -523,7 +523,7 @@ class OperatorCall : public BatchCall {
     args.set("self", spread(value));
     if (all.size() > 2) args.set("sorter", spread(all[2]));
     const Batched found =
-        plan_.emit(node_, call(of_tensors.op->target(), args), levels, with_shape(node_.meta, value.shape()));
+        plan_.emit(node_, call(of_tensors.target, args), levels, with_shape(node_.meta, value.shape()));
     if (value.rank() == shape.size()) return found;
     if (shape.empty()) return plan_.emit(node_, {"aten.squeeze.dim", {found.tensor, -1}}, levels, node_.meta);
     Argument::List sizes;
@@ -787,7 +787,7 @@ class OperatorCall : public BatchCall {
 
 }  // namespace
 
-void batch_operator(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan) {
+void batch_operator(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan) {
   OperatorCall(node, info, semantics, plan).run();
 }
 

@@ -7,11 +7,11 @@
 namespace fxtrace {
 
 // Plans a call of an operator that has a batched argument.  Throws CannotBatch.
-void batch_operator(const Node& node, const OperatorInfo& info, Semantics& semantics, BatchPlan& plan);
+void batch_operator(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan);
 
 // Plans calls of operators over [N, C, ...]: convolutions, pooling, normalisation of channels
 // (batch_channels.cpp).  The batch is folded into N, or into C when weights are batched, as in torch's own
 // rules (ATen/functorch/BatchRulesConvolution.cpp, BatchRulesNorm.cpp).
-void batch_channels(const Node& node, const OperatorInfo& info, BatchPlan& plan);
+void batch_channels(const Node& node, const OperatorEntry& info, BatchPlan& plan);
 
 }  // namespace fxtrace

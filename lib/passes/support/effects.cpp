@@ -132,15 +132,13 @@ void Semantics::find_overlaps(const GraphCollection& collection) {
   }
 }
 
-const OperatorInfo* Semantics::find_operator(const std::string& target) {
+const OperatorEntry* Semantics::find_operator(const std::string& target) {
   const auto [place, is_new] = operators_.try_emplace(target);
   if (is_new) {
-    if (const Operator* op = fxtrace::find_operator(parse_target(target))) {
-      place->second = std::make_unique<OperatorInfo>(
-          OperatorInfo{op, op->schema(), traits_of(op), aliases(*op), functional_twin(*op)});
-    }
+    const Operator* op = fxtrace::find_operator(parse_target(target));
+    place->second = op != nullptr ? &entry_of(*op) : nullptr;
   }
-  return place->second.get();
+  return place->second;
 }
 
 const std::string& Semantics::first_name(const std::string& parameter) const {
@@ -186,7 +184,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
       add_leaf(node, effects);
       break;
     case Opcode::kCallFunction:
-      if (const OperatorInfo* info = find_operator(node.target)) {
+      if (const OperatorEntry* info = find_operator(node.target)) {
         add_operator(graph.graph, node, *info, effects);
       } else if (parse_target(node.target).kind == TargetKind::kHigherOrder) {
         add_subgraphs(graph, node, effects);
@@ -202,7 +200,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
   return effects;
 }
 
-void Semantics::add_operator(const Graph& graph, const Node& node, const OperatorInfo& info,
+void Semantics::add_operator(const Graph& graph, const Node& node, const OperatorEntry& info,
                              Effects& effects) const {
   const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
   if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "families/aliases.h"
+#include "families/operator_entry.h"
 #include "families/traits.h"
 #include "graph/graph_collection.h"
 #include "operators/operators.h"
@@ -35,15 +36,6 @@ struct Effects {
   }
 };
 
-// The operator table's facts about an operator, computed once.
-struct OperatorInfo {
-  const Operator* op = nullptr;
-  Schema schema;
-  Traits traits = 0;
-  std::vector<Alias> aliases;
-  const Operator* twin = nullptr;  // its functional variant; null when there is none
-};
-
 // Returns the node's argument for that parameter of the schema; null when it was left out.
 const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index);
 const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name);
@@ -57,7 +49,7 @@ class Semantics {
   // Returns whether the subgraph may write to its inputs.
   bool writes_inputs(const ModuleGraph& subgraph) { return subgraph_effects(subgraph).writes_inputs; }
   // Returns the operator's facts; null when the table does not have it.
-  const OperatorInfo* find_operator(const std::string& target);
+  const OperatorEntry* find_operator(const std::string& target);
   // Returns the first name of a tied parameter, or the name itself.
   const std::string& first_name(const std::string& parameter) const;
   // Returns the same name for parameters and buffers that are one piece of memory: tied ones, and views of
@@ -75,7 +67,7 @@ class Semantics {
     bool writes_inputs = false, gives_inputs = false;
   };
 
-  void add_operator(const Graph& graph, const Node& node, const OperatorInfo& info, Effects& effects) const;
+  void add_operator(const Graph& graph, const Node& node, const OperatorEntry& info, Effects& effects) const;
   void add_function(const Node& node, Effects& effects) const;
   void add_subgraphs(const ModuleGraph& graph, const Node& node, Effects& effects);
   void add_leaf(const Node& node, Effects& effects) const;
@@ -86,7 +78,7 @@ class Semantics {
   std::unordered_map<std::string_view, const ModuleRecord*> modules_;
   std::map<std::string_view, const ParameterRecord*> parameters_;
   std::unordered_map<std::string_view, const std::string*> memory_names_;  // of those that overlap others
-  std::unordered_map<std::string, std::unique_ptr<OperatorInfo>> operators_;
+  std::unordered_map<std::string, const OperatorEntry*> operators_;
   std::unordered_map<const ModuleGraph*, SubgraphEffects> subgraphs_;
 };
 

@@ -27,7 +27,7 @@ bool is_none(const Argument* argument) { return argument == nullptr || argument-
 // One operation, and what is known of its arguments.
 class Call {
  public:
-  Call(const Graph& graph, const Node& node, const OperatorInfo& info)
+  Call(const Graph& graph, const Node& node, const OperatorEntry& info)
       : graph_(graph), node_(node), info_(info) {}
 
   const Argument* find(std::string_view argument) const {
@@ -86,7 +86,7 @@ class Call {
  private:
   const Graph& graph_;
   const Node& node_;
-  const OperatorInfo& info_;
+  const OperatorEntry& info_;
 };
 
 constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
@@ -185,13 +185,13 @@ bool differs(const std::optional<std::string>& a, const std::optional<std::strin
 
 }  // namespace
 
-bool gives_input(const Graph& graph, const Node& node, const OperatorInfo& info) {
+bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info) {
   const Call call(graph, node, info);
-  return call.input() != nullptr && gives_input(call, identity_rule(*info.op));
+  return call.input() != nullptr && gives_input(call, info.identity);
 }
 
-bool converts(const Graph& graph, const Node& node, const OperatorInfo& info) {
-  const IdentityRule rule = identity_rule(*info.op);
+bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
+  const IdentityRule rule = info.identity;
   if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
   const Call call(graph, node, info);
   if (call.input() == nullptr) return false;

@@ -6,8 +6,8 @@
 namespace fxtrace {
 
 // Returns whether the operator's rule (families/identities.h) holds for this call.
-bool gives_input(const Graph& graph, const Node& node, const OperatorInfo& info);
+bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info);
 // Returns whether a conversion operator makes new memory: it asks for another dtype, or for a copy.
-bool converts(const Graph& graph, const Node& node, const OperatorInfo& info);
+bool converts(const Graph& graph, const Node& node, const OperatorEntry& info);
 
 }  // namespace fxtrace

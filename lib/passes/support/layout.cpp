@@ -10,9 +10,9 @@ namespace fxtrace {
 namespace {
 
 // Whether the result is laid out as an argument is, or may be.
-bool passes_layout_on(const OperatorInfo* info, const Effects& effects) {
+bool passes_layout_on(const OperatorEntry* info, const Effects& effects) {
   if (info == nullptr || !effects.shared.empty() || !effects.written.empty()) return true;
-  return (info->traits & traits::kPointwise) != 0 || identity_rule(*info->op).copies;
+  return (info->traits & traits::kPointwise) != 0 || info->identity.copies;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ bool layout_may_show(const ModuleGraph& graph, Semantics& semantics, NodeId valu
     for (const NodeId user : graph.graph.node(seen[i]).users) {
       const Node& node = graph.graph.node(user);
       if (node.op == Opcode::kOutput || std::ranges::find(seen, user) != seen.end()) continue;
-      const OperatorInfo* info =
+      const OperatorEntry* info =
           node.op == Opcode::kCallFunction ? semantics.find_operator(node.target) : nullptr;
       const Effects effects = semantics.effects(graph, node);
       if (effects.is_unknown || (info != nullptr && (info->traits & traits::kReadsLayout) != 0)) return true;

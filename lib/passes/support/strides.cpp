@@ -136,8 +136,8 @@ Order order_of(const Node& node, const Schema& schema) {
   return Order::kOther;
 }
 
-std::string_view base_name(const OperatorInfo& info) {
-  std::string_view name = info.op->base_name();
+std::string_view base_name(const OperatorEntry& info) {
+  std::string_view name = info.row->base_name();
   constexpr std::string_view kAten = "aten::";
   return name.starts_with(kAten) ? name.substr(kAten.size()) : std::string_view();
 }
@@ -165,7 +165,7 @@ Strides::Reshaped Strides::reshaped(const Node& node) {
       if (auto strides = strides_of(graph_.graph.node(id))) known_.emplace(id.index, *std::move(strides));
     }
     is_read_ = true;
-    const OperatorInfo* info = semantics_.find_operator(node.target);
+    const OperatorEntry* info = semantics_.find_operator(node.target);
     const Known* base = find_first(node);
     const auto sizes = sizes_of(node.meta);
     if (info == nullptr || base == nullptr || !sizes) return {};
@@ -195,16 +195,16 @@ std::optional<Strides::Known> Strides::strides_of(const Node& node) {
   }
   if (node.op != Opcode::kCallFunction) return std::nullopt;
   if (node.target == "operator.getitem") return of_item(node);
-  const OperatorInfo* info = semantics_.find_operator(node.target);
+  const OperatorEntry* info = semantics_.find_operator(node.target);
   return info == nullptr ? std::nullopt : of_operator(node, *info, *std::move(sizes));
 }
 
-std::optional<Strides::Known> Strides::of_operator(const Node& node, const OperatorInfo& info, Sizes sizes) {
+std::optional<Strides::Known> Strides::of_operator(const Node& node, const OperatorEntry& info, Sizes sizes) {
   const Known* first = find_first(node);
   const auto copy_of_first = [&]() -> std::optional<Known> {
     return first == nullptr ? std::nullopt : std::optional(*first);
   };
-  if (may_write(info.op)) {
+  if (may_write(info.row)) {
     const bool is_first = !info.schema.arguments.empty() && info.schema.arguments.front().is_written();
     return is_first && (info.traits & traits::kChangesShape) == 0 ? copy_of_first() : std::nullopt;
   }
@@ -254,7 +254,7 @@ std::optional<Strides::Known> Strides::of_pointwise(const Node& node, const Size
   return keeps ? result : std::nullopt;
 }
 
-std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorInfo& info,
+std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorEntry& info,
                                                const Sizes& sizes) const {
   const Known* base = find_first(node);
   if (base == nullptr) return std::nullopt;
@@ -338,7 +338,7 @@ std::optional<Strides::Known> Strides::of_item(const Node& node) const {
   const auto* list = node.args.size() == 2 ? node.args.front().get_if<NodeId>() : nullptr;
   if (list == nullptr || graph_.graph.node(*list).op != Opcode::kCallFunction) return std::nullopt;
   const Node& made_by = graph_.graph.node(*list);
-  const OperatorInfo* info = semantics_.find_operator(made_by.target);
+  const OperatorEntry* info = semantics_.find_operator(made_by.target);
   const Known* base = find_first(made_by);
   auto sizes = sizes_of(node.meta);
   if (info == nullptr || base == nullptr || !sizes) return std::nullopt;

@@ -35,8 +35,8 @@ class Strides {
   const Known* find(const Argument& argument) const;
   const Known* find_first(const Node& node) const;
   std::optional<Known> strides_of(const Node& node);
-  std::optional<Known> of_operator(const Node& node, const OperatorInfo& info, Sizes sizes);
-  std::optional<Known> of_view(const Node& node, const OperatorInfo& info, const Sizes& sizes) const;
+  std::optional<Known> of_operator(const Node& node, const OperatorEntry& info, Sizes sizes);
+  std::optional<Known> of_view(const Node& node, const OperatorEntry& info, const Sizes& sizes) const;
   std::optional<Known> of_pointwise(const Node& node, const Sizes& sizes) const;
   std::optional<Known> of_item(const Node& node) const;
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "families/operator_entry.h"
 #include "families/identities.h"
 #include "families/shape_helpers.h"
 #include "operators/function_traits.h"
@@ -151,7 +152,7 @@ void Tensors::read(NodeId id) {
     return;
   }
   if (node.op == Opcode::kCallModule) return read_leaf(node, effects);
-  if (const OperatorInfo* info = semantics_.find_operator(node.target))
+  if (const OperatorEntry* info = semantics_.find_operator(node.target))
     return read_operator(node, *info, effects);
   if (parse_target(node.target).kind != TargetKind::kHigherOrder) return read_function(node, effects);
   for (const NodeId value : effects.written) refuse(value, "a subgraph of " + node.name + " writes it");
@@ -162,7 +163,7 @@ void Tensors::read(NodeId id) {
   }
 }
 
-void Tensors::read_operator(const Node& node, const OperatorInfo& info, const Effects& effects) {
+void Tensors::read_operator(const Node& node, const OperatorEntry& info, const Effects& effects) {
   if (!effects.written.empty()) return read_write(node, info, effects);
   if (effects.shared.empty()) {
     if (gives_one_tensor(info.schema)) return make(node.id, kNoTensor, false);
@@ -204,13 +205,13 @@ bool Tensors::read_reshape(const Node& node, NodeId parent) {
 }
 
 // x.to(torch.float32) of a tensor that is that already, in a region where no sizes are changed in place.
-bool Tensors::is_input(const Node& node, const OperatorInfo& info, NodeId parent) const {
-  const IdentityRule rule = identity_rule(*info.op);
+bool Tensors::is_input(const Node& node, const OperatorEntry& info, NodeId parent) const {
+  const IdentityRule rule = info.identity;
   return !rule.copies && rule.gives == 0 && now(parent) != kNoTensor && !memory_.changes_shape(parent) &&
          gives_input(graph_.graph, node, info);
 }
 
-void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effects& effects) {
+void Tensors::read_write(const Node& node, const OperatorEntry& info, const Effects& effects) {
   const auto refuse_all = [&](const std::string& reason) {
     for (const NodeId value : effects.written) refuse(value, reason);
     refuse(node.id, reason);
@@ -231,7 +232,7 @@ void Tensors::read_write(const Node& node, const OperatorInfo& info, const Effec
   if (tensor == kNoTensor) return refuse_all("it is not known what " + node.name + " writes");
   const bool is_out = info.schema.arguments[*written].keyword_only;
   if (effects.changes_shape) {
-    const std::vector<Alias> views = aliases(*twin);
+    const std::vector<Alias>& views = entry_of(*twin).aliases;
     if (views.size() != 1 || !views.front().always || node.args.empty() || *written != 0)
       return refuse_all(*node.target + " may get other memory");
     if (tensors_[tensor].from_outside) {
@@ -397,7 +398,7 @@ void Tensors::check_outputs() {
 // that is converted afterwards is another one.
 void Tensors::check_dtype_of_output(const Write& write) {
   const Node& node = graph_.graph.node(write.node);
-  const OperatorInfo& info = *semantics_.find_operator(node.target);
+  const OperatorEntry& info = *semantics_.find_operator(node.target);
   if (std::ranges::find(info.schema.arguments, "dtype", &SchemaArgument::name) == info.schema.arguments.end())
     return;
   const Argument* chosen = find_argument(node, info.schema, "dtype");

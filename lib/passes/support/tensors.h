@@ -80,9 +80,9 @@ class Tensors {
   // `by_strides`: the regions where strides decide what is a view and what is a copy; empty for none.
   Tensors(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph, std::vector<bool> by_strides);
   void read(NodeId id);
-  void read_operator(const Node& node, const OperatorInfo& info, const Effects& effects);
-  void read_write(const Node& node, const OperatorInfo& info, const Effects& effects);
-  bool is_input(const Node& node, const OperatorInfo& info, NodeId parent) const;
+  void read_operator(const Node& node, const OperatorEntry& info, const Effects& effects);
+  void read_write(const Node& node, const OperatorEntry& info, const Effects& effects);
+  bool is_input(const Node& node, const OperatorEntry& info, NodeId parent) const;
   bool read_reshape(const Node& node, NodeId parent);
   void read_function(const Node& node, const Effects& effects);
   void read_item(const Node& node);

@@ -39,7 +39,7 @@ std::optional<std::vector<std::int64_t>> integers(const Argument* argument) {
   return numbers;
 }
 
-std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const OperatorInfo& info) {
+std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const OperatorEntry& info) {
   const auto dims = integers(find_argument(node, info.schema, "dims"));
   if (!dims) return std::nullopt;
   const auto rank = static_cast<std::int64_t>(dims->size());
@@ -57,7 +57,7 @@ std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const
 // Where the n-th part of chunk, split or tensor_split begins and ends, or which index unbind took.
 class Parts {
  public:
-  Parts(const Graph& graph, const Node& node, const OperatorInfo& info)
+  Parts(const Graph& graph, const Node& node, const OperatorEntry& info)
       : graph_(graph), node_(node), info_(info) {}
 
   std::optional<std::vector<Argument>> place(std::int64_t index) const {
@@ -128,7 +128,7 @@ class Parts {
 
   const Graph& graph_;
   const Node& node_;
-  const OperatorInfo& info_;
+  const OperatorEntry& info_;
 };
 
 std::optional<ViewUndo> undo_part(const Graph& graph, Semantics& semantics, const Node& item) {
@@ -136,9 +136,9 @@ std::optional<ViewUndo> undo_part(const Graph& graph, Semantics& semantics, cons
   const auto* index = item.args.size() == 2 ? item.args[1].get_if<std::int64_t>() : nullptr;
   if (list == nullptr || index == nullptr) return std::nullopt;
   const Node& node = graph.node(*list);
-  const OperatorInfo* info = semantics.find_operator(node.target);
+  const OperatorEntry* info = semantics.find_operator(node.target);
   if (info == nullptr || node.args.empty()) return std::nullopt;
-  const ViewInverse inverse = view_inverse(*info->op);
+  const ViewInverse inverse = info->inverse;
   if (inverse.form != InverseForm::kPart) return std::nullopt;
   auto place = Parts(graph, node, *info).place(*index);
   if (!place) return std::nullopt;
@@ -150,7 +150,7 @@ struct Unfolded {
   bool may_overlap = true;
 };
 // Nothing where a number is not known, or the tensor has no dimension.
-std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const OperatorInfo& info) {
+std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const OperatorEntry& info) {
   const auto integer = [&](std::string_view name) -> std::optional<std::int64_t> {
     const Argument* argument = find_argument(node, info.schema, name);
     return argument == nullptr ? std::nullopt : known_integer(graph, *argument);
@@ -175,9 +175,9 @@ std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const 
 
 bool may_overlap(const Graph& graph, Semantics& semantics, NodeId view) {
   const Node& node = graph.node(view);
-  const OperatorInfo* info = semantics.find_operator(node.target);
+  const OperatorEntry* info = semantics.find_operator(node.target);
   if (info == nullptr || node.args.empty()) return false;
-  if (view_inverse(*info->op).form != InverseForm::kWindows) return false;
+  if (info->inverse.form != InverseForm::kWindows) return false;
   const auto unfolded = read_unfold(graph, node, *info);
   return unfolded && unfolded->may_overlap;
 }
@@ -185,14 +185,14 @@ bool may_overlap(const Graph& graph, Semantics& semantics, NodeId view) {
 std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, NodeId view) {
   const Node& node = graph.node(view);
   if (node.target == "operator.getitem") return undo_part(graph, semantics, node);
-  const OperatorInfo* info = semantics.find_operator(node.target);
-  if (info != nullptr && may_write(info->op)) {  // transpose_ makes the view that transpose gives
+  const OperatorEntry* info = semantics.find_operator(node.target);
+  if (info != nullptr && may_write(info->row)) {  // transpose_ makes the view that transpose gives
     const Operator* twin = info->twin;
     info = twin == nullptr ? nullptr : semantics.find_operator(twin->target());
   }
   if (info == nullptr || node.args.empty()) return std::nullopt;
   if (is_whole(node)) return ViewUndo{};
-  const ViewInverse inverse = view_inverse(*info->op);
+  const ViewInverse inverse = info->inverse;
   const std::string target(inverse.target);
   // Further arguments are handed on by their places.
   const bool hands_on =

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "costs/cost_log.h"
+#include "families/evaluate.h"
 #include "families/family.h"
 #include "families/infer.h"
-#include "families/size_arithmetic.h"
 #include "operators/operators.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/targets.h"
@@ -25,7 +25,7 @@ const std::vector<const Operator*>& known_operators() {
     std::vector<const Operator*> found;
     for (const auto& table : {registered_operators(), extension_operators()}) {
       for (const Operator& op : table) {
-        const CostRule cost = find_cost_rule(op);
+        const CostRule cost = entry_of(op).macs;
         if (facts_of(op.base_name()).shape != nullptr || facts_of(op.base_name()).of_sparse != nullptr ||
             (cost != nullptr && cost != no_macs) || has_trait(&op, traits::kPointwise) ||
             has_trait(&op, traits::kPlain) || has_trait(&op, traits::kGivesSize)) {
@@ -45,15 +45,16 @@ struct Told {
 };
 
 Told tell(const Operator& op, const std::vector<AbstractValue>& values, ShapeEnv& known) {
-  const CostedOperator& costed = costed_operator(op);
+  const OperatorEntry& entry = entry_of(op);
   const AbstractArguments arguments(values);
+  const RuleArguments args(entry, arguments, known);
   Told told;
-  told.plain = evaluate_plain(op.base_name(), arguments, known);
+  told.plain = evaluate_plain(args);
   changed_list(op.base_name(), arguments);
-  evaluate_elements(op.base_name(), arguments, 1);
-  told.shapes = infer_shapes(RuleArguments(costed.called, arguments, known));
+  told.shapes = infer_shapes(args);
+  evaluate(args, told.shapes.results);
   CostLog log(known);
-  log.call(costed, arguments, told.shapes.results);
+  log.call(entry, arguments, told.shapes.results);
   told.cost = log.cost();
   return told;
 }

@@ -14,16 +14,20 @@ namespace {
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-std::string base_of(std::string_view name) { return std::string(name.substr(0, name.find('.'))); }
+const Operator& row(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const Operator* found =
+      find_operator(name.substr(0, dot), dot == std::string_view::npos ? "" : name.substr(dot + 1));
+  INFO(name);
+  REQUIRE(found != nullptr);
+  return *found;
+}
 
 std::optional<Refusal> call(std::string_view name, const std::vector<Value>& arguments,
                             std::vector<Value>& results) {
-  const PlainOperator* op = find_plain_operator(name);
-  REQUIRE(op != nullptr);
-  const std::string base = base_of(name);
-  const std::string_view overload =
-      base.size() == name.size() ? std::string_view() : name.substr(base.size() + 1);
-  return carry_out(*op, traits_of(find_operator(base, overload)), arguments, results);
+  const auto op = find_plain_operator(row(name));
+  REQUIRE(op.has_value());
+  return carry_out(*op, arguments, results);
 }
 
 Value result(std::string_view name, const std::vector<Value>& arguments) {
@@ -106,13 +110,13 @@ TEST_CASE("plain operators: all that the table of operators lists, but those of 
            signature.find("Generator") != std::string_view::npos ||
            signature.find("Storage") != std::string_view::npos;
   };
-  for (const Operator& row : registered_operators()) {
-    if (!has_trait(&row, traits::kPlain) || is_tensor_only(row.signature)) continue;
-    INFO(row.name << row.signature);
-    CHECK(find_plain_operator(row.name) != nullptr);
+  for (const Operator& op : registered_operators()) {
+    if (!has_trait(&op, traits::kPlain) || is_tensor_only(op.signature)) continue;
+    INFO(op.name << op.signature);
+    CHECK(find_plain_operator(op).has_value());
   }
-  CHECK(find_plain_operator("aten::conv2d") == nullptr);
-  CHECK(find_plain_operator("aten::save") == nullptr);
+  CHECK_FALSE(find_plain_operator(row("aten::conv2d")).has_value());
+  CHECK_FALSE(find_plain_operator(row("aten::save")).has_value());
 }
 
 }  // namespace

@@ -110,6 +110,12 @@ TEST_CASE("values: dicts keep the order of their keys") {
   CHECK(copy->find(999) != nullptr);
 }
 
+TensorRef one_integer() {
+  auto tensor = make_counted<TensorValue>();
+  tensor->dtype = ScalarType::kInt64;
+  return tensor;
+}
+
 TEST_CASE("values: keys of dicts") {
   DictValue dict(any_type(), int_type());
   dict.set(0.0, 1);
@@ -120,8 +126,8 @@ TEST_CASE("values: keys of dicts") {
   dict.set(std::complex<double>(0, 1), 5);
   dict.set("", 6);
   CHECK(dict.size() == 5);
-  const TensorRef a = make_tensor(ScalarType::kInt64, {}, {{.integer = 1}});
-  const TensorRef b = make_tensor(ScalarType::kInt64, {}, {{.integer = 1}});
+  const TensorRef a = one_integer();
+  const TensorRef b = one_integer();
   dict.set(a, 7);
   dict.set(b, 8);
   CHECK(dict.size() == 7);
@@ -161,11 +167,8 @@ TEST_CASE("tensors: elements of the bytes of a record") {
   const std::string bytes("\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\xff\xff\xff\xff", 20);
   const TensorRef read = with_elements(*tensor, bytes);
   REQUIRE(read);
-  const auto elements = elements_of(*read);
-  CHECK(elements[0].integer == 1);
-  CHECK(elements[1].integer == 3);
-  CHECK(elements[2].integer == 2);
-  CHECK(elements[3].integer == -1);
+  CHECK(read->elements->elements ==
+        std::vector<Element>{std::int64_t{1}, std::int64_t{3}, std::int64_t{2}, std::int64_t{-1}});
   CHECK_FALSE(with_elements(*tensor, std::string_view(bytes).substr(0, 19)));
   tensor->offset = std::int64_t{1} << 62;
   CHECK_FALSE(with_elements(*tensor, bytes));
@@ -198,22 +201,21 @@ TEST_CASE("tensors: elements of every dtype") {
 }
 
 TEST_CASE("tensors: as lists") {
-  const TensorRef tensor = make_tensor(ScalarType::kInt64, {2, 2},
-                                       {{.integer = 1}, {.integer = 2}, {.integer = 3}, {.integer = 4}});
-  const auto list = find_list(*tensor, int_type());
+  constexpr std::int64_t kOne = 1;
+  const Array array{ScalarType::kInt64, {2, 2}, {kOne, kOne + 1, kOne + 2, kOne + 3}};
+  const auto list = find_list(array, int_type());
   REQUIRE(list.has_value());
   CHECK(printed(*list) == "[[1, 2], [3, 4]]");
   CHECK(dynamic_type(*list)->repr_str() == "List[List[int]]");
-  CHECK_FALSE(find_list(*tensor, float_type()).has_value());
-  CHECK(printed(find_list(*make_tensor(ScalarType::kBool, {}, {{.integer = 1}}), bool_type()).value()) ==
-        "True");
-  CHECK_FALSE(find_list(*make_tensor(ScalarType::kInt64, {1 << 20, 1 << 20, 0}, {}), int_type()).has_value());
+  CHECK_FALSE(find_list(array, float_type()).has_value());
+  CHECK(printed(find_list({ScalarType::kBool, {}, {kOne}}, bool_type()).value()) == "True");
+  CHECK_FALSE(find_list({ScalarType::kInt64, {1 << 20, 1 << 20, 0}, {}}, int_type()).has_value());
 }
 
 TEST_CASE("values: extent") {
   CHECK(extent_of(make_int_list({1, 2, 3})).size == 4);
   CHECK(is_plain(make_tuple({1, "a", make_int_list({})})));
-  CHECK_FALSE(is_plain(make_list(tensor_type(), {make_tensor(ScalarType::kInt64, {}, {{.integer = 1}})})));
+  CHECK_FALSE(is_plain(make_list(tensor_type(), {one_integer()})));
   Value wide = make_int_list({1});
   for (int i = 0; i < 200; ++i) wide = make_list(any_type(), {wide, wide});
   CHECK(extent_of(wide).size == Extent::kEndless);
