@@ -146,7 +146,7 @@ Results number_to_tensor(const RuleArguments& args) {
 }
 
 Results list_to_tensor(const RuleArguments& args) {
-  return make(lengths_of(args, "self"), ScalarType::kInt64);
+  return make(lengths_of(args, "self"), ScalarType::kInt32);
 }
 
 Results shape_as_tensor(const RuleArguments& args) {
@@ -289,7 +289,8 @@ constexpr OperatorRow kCreationRows[] = {
     {"ones", {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::ones}},
     {"zeros", {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::zeros}},
     {"poisson", {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
-    {"prim::NumToTensor", {.traits = kMakesTensor, .shape = number_to_tensor, .value = values::scalar}},
+    {"prim::NumToTensor",
+     {.traits = kMakesTensor, .shape = number_to_tensor, .value = values::number_as_tensor}},
     {"randint", {.traits = kNoMacs | kMakesContiguous, .shape = of_size_integers}},
     {"randperm", {.traits = kNoMacs | kMakesContiguous, .shape = randperm}},
     {"range", {.traits = kNoMacs, .shape = range}},

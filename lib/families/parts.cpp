@@ -88,6 +88,13 @@ Results narrow(const RuleArguments& args) {
   if (args.is_tensor("start")) {
     require_rank(args.tensor("start"), {0}, "the start of a part");
     require_dtype(args.tensor("start").dtype, is_integral, "the start of a part");
+  } else {
+    require(args.dimensions, Relation::kLessEqual, args.size("start"), size, "start of a part");
+    require(args.dimensions, Relation::kGreaterEqual, args.size("start"), -size, "start of a part");
+    const auto start = args.size("start").number();
+    if (start)
+      require(args.dimensions, Relation::kLessEqual, args.size("length") + *start,
+              *start < 0 ? SymInt(0) : size, "end of a part");
   }
   size = args.size("length");
   return make(std::move(self));

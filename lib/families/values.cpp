@@ -11,12 +11,15 @@ constexpr OperatorRow kValuesRows[] = {
     {"Complex", {.traits = kReadsData | kPlain, .value = values::to_complex, .python = "builtins.complex"}},
     {"ComplexImplicit", {.traits = kReadsData | kPlain, .python = "builtins.complex"}},
     {"Delete", {.traits = kPlain | kMovesElements, .on_values = "operator.delitem"}},
-    {"Float FloatImplicit",
-     {.traits = kReadsData | kPlain, .value = values::to_float, .python = "builtins.float"}},
+    {"Float", {.traits = kReadsData | kPlain, .value = values::to_float, .python = "builtins.float"}},
+    {"FloatImplicit",
+     {.traits = kReadsData | kPlain, .value = values::implicit_float, .python = "builtins.float"}},
     {"Int.Scalar", {.value = values::integer_of_scalar}},
-    {"Int IntImplicit",
-     {.traits = kReadsData | kPlain, .value = values::to_integer, .python = "builtins.int"}},
-    {"ScalarImplicit", {.traits = kReadsData | kPlain, .value = values::item, .python = "aten.item.default"}},
+    {"Int", {.traits = kReadsData | kPlain, .value = values::to_integer, .python = "builtins.int"}},
+    {"IntImplicit",
+     {.traits = kReadsData | kPlain, .value = values::implicit_integer, .python = "builtins.int"}},
+    {"ScalarImplicit",
+     {.traits = kReadsData | kPlain, .value = values::implicit_scalar, .python = "aten.item.default"}},
     {"Size _get_tracing_state _infer_size _size_if_not_equal broadcast_shapes can_cast device "
      "format get_autocast_dtype has_torch_function hash is_autocast_cpu_enabled "
      "is_autocast_enabled is_scripting isdecimal isidentifier isnumeric isprintable "

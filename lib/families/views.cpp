@@ -216,7 +216,7 @@ Results squeeze(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   std::vector<std::int64_t> dims;
   const bool all = !args.given("dim");
-  if (!all && !self.sizes.empty()) dims = normalize_dims(args.numbers("dim"), self.dim());
+  if (!all) dims = distinct_dims(args.numbers("dim"), self.dim());
   Sizes sizes;
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
     const bool asked = all || std::ranges::find(dims, signed_index(i)) != dims.end();
@@ -228,9 +228,9 @@ Results squeeze(const RuleArguments& args) {
 
 Results flatten(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  if (self.sizes.empty()) return make({1}, self.dtype);
   const std::size_t start = dim_index(args.number("start_dim"), self),
                     end = dim_index(args.number("end_dim"), self);
+  if (self.sizes.empty()) return make({1}, self.dtype);
   if (end < start) throw CannotTell{};
   Sizes sizes = slice_of(self.sizes, 0, start);
   sizes.push_back(product(slice_of(self.sizes, start, end + 1)));
@@ -245,6 +245,7 @@ Results ravel(const RuleArguments& args) {
 Results unflatten(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
+  if (args.sizes("sizes").empty()) throw Raises{"unflatten needs at least one size"};
   const Sizes middle = complete({self.sizes[dim]}, args.sizes("sizes"), args.dimensions);
   Sizes sizes = concatenated(slice_of(self.sizes, 0, dim), middle);
   return make(concatenated(std::move(sizes), slice_of(self.sizes, dim + 1, self.sizes.size())), self.dtype);

@@ -286,11 +286,11 @@ Value ordered(Arguments arguments) {
 template <bool Largest>
 Value extreme_list(Arguments arguments) {
   const auto &a = list_argument(arguments, 0).items, &b = list_argument(arguments, 1).items;
-  const auto chosen = [&](bool first_is_less) { return arguments[first_is_less != Largest ? 0 : 1]; };
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (!equal(a[i], b[i])) return chosen(is_before(a[i], b[i]));
+    if (!equal(a[i], b[i]))
+      return arguments[(Largest ? is_before(b[i], a[i]) : is_before(a[i], b[i])) ? 0 : 1];
   }
-  return a.size() == b.size() ? arguments[1] : chosen(a.size() < b.size());
+  return arguments[(Largest ? a.size() > b.size() : a.size() < b.size()) ? 0 : 1];
 }
 
 Value any_text(Arguments arguments) {

@@ -99,9 +99,13 @@ class PlainArguments final : public CallArguments {
   std::size_t size() const override { return values_.size(); }
   // The type of an empty list decides what its sum is.
   ValueType type(std::size_t i) const override {
-    const bool is_of_floats =
-        arguments_[i].is_list() && arguments_[i].to_list().element_type->kind() == TypeKind::kFloat;
-    return is_of_floats ? ValueType{ValueType::Kind::kFloat, 1} : type_of(values_[i]);
+    using Kind = ValueType::Kind;
+    if (!arguments_[i].is_list() || !arguments_[i].items().empty()) return type_of(values_[i]);
+    const TypeKind element = arguments_[i].to_list().element_type->kind();
+    return {element == TypeKind::kFloat     ? Kind::kFloat
+            : element == TypeKind::kComplex ? Kind::kComplex
+                                            : Kind::kInt,
+            1};
   }
   bool is_literal(std::size_t) const override { return true; }
 
@@ -121,7 +125,17 @@ Value narrowed(const OperatorEntry& entry, const Value& result) {
   return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
 }
 
+// LibTorch knows no bools among numbers of any kind, but for int().
+void check_numbers(const OperatorEntry& entry, Arguments arguments) {
+  for (std::size_t i = 0; i < std::min(arguments.size(), entry.schema.arguments.size()); ++i) {
+    if (arguments[i].is_bool() && entry.schema.arguments[i].type.name == "Scalar" &&
+        entry.name != "aten::Int")
+      not_supported("a bool is no number");
+  }
+}
+
 void run_rule(const OperatorEntry& entry, Arguments arguments, std::vector<Value>& results) {
+  check_numbers(entry, arguments);
   ShapeEnv dimensions;
   const PlainArguments values(arguments);
   try {

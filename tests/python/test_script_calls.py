@@ -102,7 +102,7 @@ NEVER_KNOWN = {
 
 @pytest.mark.parametrize("limit", [100, pytest.param(2500, marks=pytest.mark.volume)])
 def test_small_tensors(program, rows, simple_executor, limit):
-    names = operators_with("kPlain", "kMakesTensor", ".value")
+    names = operators_with("kPlain", "kMakesTensor", ".value") - {"aten::is_contiguous", "aten::stride"}  # of strides, which calls have not
     calls, references = [], {}
     for signature in script_calls.tensor_signatures(rows, names):
         references[signature] = script_calls.Reference(signature)

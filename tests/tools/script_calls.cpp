@@ -37,6 +37,7 @@ Json write_known(const AbstractValue& value) {
     const bool is_of_tensors = !items->empty() && items->front().tensor() != nullptr;
     return {{"list", {is_of_tensors ? "Tensor" : "int", all}}};
   }
+  if (const auto* device = value.get_if<Device>()) return write_value(Value(*device));
   const TensorInfo* info = value.tensor();
   if (info == nullptr) return write_value(plain_value(value));
   const Array& array = *info->content->array;

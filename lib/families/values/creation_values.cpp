@@ -28,11 +28,16 @@ Results full(const ValueCall& call) {
   need(number.is_number);
   return of_number(call, fitting(number, result(call).dtype));
 }
-// A float stays one of 64 bits for prim::NumToTensor.
 Results scalar(const ValueCall& call) {
   const Array number = array_of(call[0]);
   need(number.is_number);
   return of_number(call, fitting(number, result(call).dtype));
+}
+
+// LibTorch makes one of 64 bits of a float.
+Results number_as_tensor(const ValueCall& call) {
+  need(array_of(call[0]).dtype == result(call).dtype);
+  return scalar(call);
 }
 
 // --- of a list ---
@@ -66,7 +71,8 @@ Results tensor_of_list(const ValueCall& call) {
     need(number.count() == 1 && number.dtype == array_of(*items[0]).dtype);
     // LibTorch makes one of the default dtype first.
     if (is_floating(number.dtype)) number = cast(std::move(number), kDefaultFloat);
-    out.elements.push_back(converted(number.elements[0], out.dtype));
+    out.elements.push_back(converted(only(number), out.dtype));
+    need(is_floating(out.dtype) || out.dtype != ScalarType::kInt32 || out.elements.back() == only(number));
   }
   return give(std::move(out));
 }
@@ -77,7 +83,7 @@ namespace {
 
 // Numbers of a range that are the same however they are rounded on the way.
 Array range_of(long double start, long double step, Array out) {
-  for (std::int64_t i = 0; i < out.sizes.at(0); ++i) {
+  for (std::int64_t i = 0; i < nth(out.sizes, 0); ++i) {
     const long double number = start + step * static_cast<long double>(i);
     const Element stored = real_element(static_cast<double>(number), out.dtype);
     need(static_cast<long double>(real(stored)) == number);
@@ -91,7 +97,7 @@ Array number_or(const ValueCall& call, std::string_view name, std::int64_t other
 }
 
 double real_of(const Array& number) {
-  const Element& element = number.elements.at(0);
+  const Element& element = nth(number.elements, 0);
   const double value = is_floating(number.dtype) ? real(element) : static_cast<double>(integer(element));
   need(std::abs(value) < kExact);
   return value;
@@ -104,13 +110,12 @@ Results arange(const ValueCall& call) {
   const Array start = number_or(call, "start", 0), end = array(call, "end"),
               step = number_or(call, "step", 1);
   const double from = real_of(start), by = real_of(step);
-  real_of(end);
-  need(by != 0);
+  need((by > 0 && from <= real_of(end)) || (by < 0 && from >= real_of(end)));
   if (is_floating(out.dtype)) return give(range_of(from, by, std::move(out)));
   need(!is_floating(start.dtype) && !is_floating(end.dtype) && !is_floating(step.dtype) &&
        out.dtype != ScalarType::kBool);
-  for (std::int64_t i = 0; i < out.sizes.at(0); ++i) {
-    const Element number = integer(start.elements[0]) + i * integer(step.elements[0]);
+  for (std::int64_t i = 0; i < nth(out.sizes, 0); ++i) {
+    const Element number = integer(only(start)) + i * integer(only(step));
     out.elements.push_back(converted(number, out.dtype));
     need(out.elements.back() == number);
   }
@@ -133,8 +138,8 @@ Results linspace(const ValueCall& call) {
 
 Results eye(const ValueCall& call) {
   const Array out = result(call);
-  return give(
-      filled(out, [&](const Dims& at) { return converted(std::int64_t{at.at(0) == at.at(1)}, out.dtype); }));
+  return give(filled(
+      out, [&](const Dims& at) { return converted(std::int64_t{nth(at, 0) == nth(at, 1)}, out.dtype); }));
 }
 
 Results sizes_as_tensor(const ValueCall& call) {
@@ -148,6 +153,21 @@ Results sizes_as_tensor(const ValueCall& call) {
 // --- numbers of tensors ---
 
 Results item(const ValueCall& call) { return {number_value(tensor_array(call[0]))}; }
+
+// As an argument is converted: of a tensor without dimensions, and to an int of one of ints.
+Results implicit_scalar(const ValueCall& call) {
+  need(call[0].tensor() != nullptr && call[0].tensor()->sizes.empty());
+  return item(call);
+}
+Results implicit_integer(const ValueCall& call) {
+  const Dtype dtype = call[0].tensor() != nullptr ? call[0].tensor()->dtype : std::nullopt;
+  need(dtype && is_integral(*dtype) && *dtype != ScalarType::kBool);
+  return implicit_scalar(call);
+}
+Results implicit_float(const ValueCall& call) {
+  need(call[0].tensor() != nullptr && call[0].tensor()->sizes.empty());
+  return to_float(call);
+}
 
 Results equal_tensors(const ValueCall& call) {
   const Array a = tensor_array(call[0]), b = tensor_array(call[1]);

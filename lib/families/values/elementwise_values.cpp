@@ -20,7 +20,7 @@ std::string_view name_of(const ValueCall& call, std::size_t i) {
 // A number must be one of the integers of a tensor; of floats it is rounded as they are.
 Array in_type(Array array, ScalarType type) {
   if (!array.is_number) return cast(std::move(array), type);
-  array.elements.at(0) = fitting(array, type);
+  nth(array.elements, 0) = fitting(array, type);
   array.dtype = type;
   return array;
 }
@@ -65,8 +65,7 @@ void need_no_factor(const ValueCall& call, ScalarType type) {
   if (!call.args.given("alpha")) return;
   const Array alpha = array(call, "alpha");
   need(alpha.dtype != ScalarType::kBool || type == ScalarType::kBool);
-  need(is_floating(alpha.dtype) ? is_floating(type) && real(alpha.elements[0]) == 1
-                                : integer(alpha.elements[0]) == 1);
+  need(is_floating(alpha.dtype) ? is_floating(type) && real(only(alpha)) == 1 : integer(only(alpha)) == 1);
 }
 
 Results differ(const ValueCall& call, const BinaryOperation& operation) {
@@ -99,8 +98,9 @@ Results divide(const ValueCall& call) {
   Operands of = operands(call);
   if (!call.args.given("rounding_mode")) {
     if (is_floating(of.type)) return apply_to(call, of, arithmetic::kQuotient);
-    return apply_to(call, {cast(of.a, kDefaultFloat), cast(of.b, kDefaultFloat), kDefaultFloat},
-                    arithmetic::kQuotient);
+    return apply_to(
+        call, {cast(array_of(call[0]), kDefaultFloat), cast(array_of(call[1]), kDefaultFloat), kDefaultFloat},
+        arithmetic::kQuotient);
   }
   need(of.type != ScalarType::kBool);
   const bool floors = call.args.text("rounding_mode") == "floor";
@@ -133,8 +133,8 @@ Results power(const ValueCall& call) {
   }
   need(by_number);
   const Array exponent = array_of(call[1]);
-  const double number = is_floating(exponent.dtype) ? real(exponent.elements[0])
-                                                    : static_cast<double>(integer(exponent.elements[0]));
+  const double number =
+      is_floating(exponent.dtype) ? real(only(exponent)) : static_cast<double>(integer(only(exponent)));
   return each_pair(call, of.a, of.a, [&](const Element& a, const Element&) -> Element {
     if (of.type == ScalarType::kFloat32)
       return double{arithmetic::known_power(static_cast<float>(real(a)), number)};
@@ -262,7 +262,7 @@ Results unary_but_bool(const ValueCall& call, const UnaryOperation& operation) {
 }
 
 Results rounded(const ValueCall& call, const UnaryOperation& operation) {
-  need(call.size() < 2 || !call.args.given("decimals") || call.args.number("decimals") == 0);
+  need(!call.args.given("decimals"));
   if (call[0].tensor() == nullptr) return {rounded_number(operation, call)};
   return unary_but_bool(call, operation);
 }
@@ -309,6 +309,7 @@ Results logical_not(const ValueCall& call) {
 }
 Results bit_not(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
+  need(!is_floating(self.dtype));
   Array out = result(call);
   for (const Element& element : self.elements) {
     out.elements.push_back(self.dtype == ScalarType::kBool
@@ -367,7 +368,7 @@ Results masked_fill(const ValueCall& call) {
   need(mask.dtype == ScalarType::kBool && value.sizes.empty() &&
        (!is_floating(value.dtype) || is_floating(self.dtype)));
   const Element filled =
-      value.is_number ? fitting(value, self.dtype) : converted(value.elements.at(0), self.dtype);
+      value.is_number ? fitting(value, self.dtype) : converted(nth(value.elements, 0), self.dtype);
   return each_pair(call, self, mask,
                    [&](const Element& a, const Element& b) { return is_true(b) ? filled : a; });
 }

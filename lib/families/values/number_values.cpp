@@ -385,12 +385,13 @@ AbstractValue compare_values(Relation relation, const ValueCall& call) {
 Results sum_of_list(const ValueCall& call) {
   const auto* items = call[0].sequence();
   need(items != nullptr && call.size() == 1);
+  const auto kind = call.args.values().type(0).kind;
   AbstractValue sum{SymInt(0)};
-  bool first = true;
+  if (kind == ValueType::Kind::kFloat) sum = {0.0};
+  if (kind == ValueType::Kind::kComplex) sum = {Complex()};
   for (const AbstractValue& item : *items) {
     // LibTorch takes the elements out of a list of complex numbers.
     need(item.get_if<Complex>() == nullptr);
-    if (std::exchange(first, false) && item.get_if<double>() != nullptr) sum = {0.0};
     sum = apply(arithmetic::kSum, sum, item, call.args.dimensions);
   }
   return {std::move(sum)};
@@ -437,10 +438,18 @@ AbstractValue rounded_number(const UnaryOperation& operation, const ValueCall& c
     return {is_down ? floordiv(ratio.numerator, ratio.denominator)
                     : ceildiv(ratio.numerator, ratio.denominator)};
   }
-  if (is<std::int64_t>(x) && (is_down || is_up)) return {SymInt(std::get<std::int64_t>(x))};
+  if (is<std::int64_t>(x) && is_up) return {SymInt(std::get<std::int64_t>(x))};
   const double number = operation.reals(real_of(x));
   return is_down || is_up || &operation == &arithmetic::kTrunc ? AbstractValue{SymInt(integer_of(number))}
                                                                : AbstractValue{number};
+}
+
+Results logarithm_of_scalar(const ValueCall& call) {
+  return {{std::log(real_argument(call, 0)) / std::log(real_argument(call, 1))}};
+}
+
+Results ceil_of_scalar(const ValueCall& call) {
+  return {{SymInt(integer_of(std::ceil(real_argument(call, 0))))}};
 }
 
 // int(x): towards zero.

@@ -1,7 +1,9 @@
 // Operators that give the elements of their arguments as they are, in other sizes, orders and dtypes.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
+#include "families/operator_entry.h"
 #include "families/values/list_changes.h"
 #include "families/values/value_rules.h"
 
@@ -20,7 +22,7 @@ std::size_t dim_argument(const ValueCall& call, std::string_view name, std::int6
 Results permuted(const ValueCall& call, const Array& self, const std::vector<std::size_t>& order) {
   return give(filled(result(call), [&](const Dims& places) {
     Dims from(places.size());
-    for (std::size_t i = 0; i < order.size(); ++i) from.at(order[i]) = places[i];
+    for (std::size_t i = 0; i < order.size(); ++i) nth(from, order[i]) = places[i];
     return at(self, from);
   }));
 }
@@ -43,9 +45,18 @@ Results same_elements(const ValueCall& call) {
   return give(std::move(out));
 }
 
+Results contiguous(const ValueCall& call) {
+  need(!call.args.given("memory_format") || call.args.number("memory_format") == kContiguousFormat);
+  return same_elements(call);
+}
+
 Results cast(const ValueCall& call) {
   Array out = result(call);
   need(!call.args.given("memory_format") || call.args.number("memory_format") <= 1);
+  // LibTorch does not look whether there is a dtype when it copies.
+  const bool has_type = call.args.given("dtype") || call.args.given("device") || call.args.given("other");
+  const Operator* row = call.args.op().row;
+  need(has_type || row == nullptr || !row->overload().starts_with("prim_") || !call.args.flag("copy"));
   Array self = cast(tensor_array(call[0]), out.dtype);
   need(self.sizes == out.sizes);
   return give(std::move(self));
@@ -54,7 +65,7 @@ Results cast(const ValueCall& call) {
 Results expand(const ValueCall& call) { return give(expanded(tensor_array(call[0]), result(call).sizes)); }
 Results expand_all(const ValueCall& call) {
   const std::vector<Array> all = tensors(call, 0);
-  return give_list(call, [&](std::size_t i, const Array& out) { return expanded(all.at(i), out.sizes); });
+  return give_list(call, [&](std::size_t i, const Array& out) { return expanded(nth(all, i), out.sizes); });
 }
 
 Results meshgrid(const ValueCall& call) {
@@ -63,7 +74,7 @@ Results meshgrid(const ValueCall& call) {
   return give_list(call, [&](std::size_t i, Array out) {
     const std::size_t dim = swaps && i < 2 && all.size() > 1 ? 1 - i : i;
     return filled(std::move(out), [&](const Dims& places) {
-      return all.at(i).elements.at(static_cast<std::size_t>(places.at(dim)));
+      return nth(nth(all, i).elements, static_cast<std::size_t>(nth(places, dim)));
     });
   });
 }
@@ -78,7 +89,7 @@ namespace {
 Results swapped(const ValueCall& call, const Array& self, std::size_t a, std::size_t b) {
   std::vector<std::size_t> order(self.sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  if (!order.empty()) std::swap(order.at(a), order.at(b));
+  if (!order.empty()) std::swap(nth(order, a), nth(order, b));
   return permuted(call, self, order);
 }
 
@@ -100,7 +111,7 @@ Results move_dims(const ValueCall& call) {
   if (self.sizes.empty()) return same_elements(call);
   constexpr std::size_t kFree = SIZE_MAX;
   std::vector<std::size_t> order(self.sizes.size(), kFree);
-  for (std::size_t i = 0; i < from.size(); ++i) order[to.at(i)] = from[i];
+  for (std::size_t i = 0; i < from.size(); ++i) order[nth(to, i)] = from[i];
   std::size_t next = 0;
   for (std::size_t& dim : order) {
     if (dim != kFree) continue;
@@ -116,7 +127,7 @@ namespace {
 
 Array part(const Array& self, Array out, std::size_t dim, std::int64_t start, std::int64_t step = 1) {
   return filled(std::move(out), [&](Dims places) {
-    places.at(dim) = start + places[dim] * step;
+    nth(places, dim) = start + places[dim] * step;
     return at(self, places);
   });
 }
@@ -136,7 +147,8 @@ Results select(const ValueCall& call) {
 
 Results slice(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
-  need(self.dim() > 0 && call.args.number("step") > 0);
+  need(self.dim() > 0 && call.args.number("step") > 0 &&
+       call.args.number("step") <= std::numeric_limits<std::int32_t>::max());
   const std::size_t dim = dim_of(call, self);
   const auto end = [&](std::string_view name) {
     return call.args.given(name) ? std::optional(call.args.number(name)) : std::nullopt;
@@ -150,6 +162,7 @@ Results narrow(const ValueCall& call) {
   need(self.dim() > 0);
   const std::size_t dim = dim_of(call, self);
   const std::int64_t start = call.args.number("start"), size = self.sizes[dim];
+  need(start >= -size && start <= size);
   return give(part(self, result(call), dim, start < 0 ? start + size : start));
 }
 
@@ -161,7 +174,7 @@ Results split(const ValueCall& call) {
   std::int64_t start = 0;
   return give_list(call, [&](std::size_t, Array out) {
     const std::int64_t from = start;
-    start += out.sizes.at(dim);
+    start += nth(out.sizes, dim);
     return part(self, std::move(out), dim, from);
   });
 }
@@ -233,7 +246,7 @@ Array index_argument(const ValueCall& call, bool may_be_narrow) {
 }
 
 std::int64_t index_at(const Array& index, std::int64_t place) {
-  const std::int64_t value = integer(index.elements.at(static_cast<std::size_t>(place)));
+  const std::int64_t value = integer(nth(index.elements, static_cast<std::size_t>(place)));
   need(value >= 0);
   return value;
 }
@@ -276,7 +289,7 @@ namespace {
 Results joined(const ValueCall& call, const std::vector<Array>& arrays, std::size_t dim) {
   Array out = result(call);
   std::int64_t outer = 1;
-  for (std::size_t i = 0; i < dim; ++i) outer *= out.sizes.at(i);
+  for (std::size_t i = 0; i < dim; ++i) outer *= nth(out.sizes, i);
   if (outer == 0) return give(std::move(out));
   for (std::int64_t row = 0; row < outer; ++row) {
     for (const Array& array : arrays) {

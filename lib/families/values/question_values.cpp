@@ -16,7 +16,9 @@ const TensorInfo& info(const ValueCall& call, std::size_t i = 0) {
 
 Results answer(const SymInt& integer) { return {{integer}}; }
 template <std::same_as<bool> Bool>
-Results answer(Bool holds) { return {{holds}}; }
+Results answer(Bool holds) {
+  return {{holds}};
+}
 
 ScalarType known_dtype(const ValueCall& call) {
   need(info(call).dtype.has_value());
@@ -96,7 +98,9 @@ Results is_same_size(const ValueCall& call) {
   return answer(true);
 }
 
-Results layout(const ValueCall& call) { return answer(info(call).sparse_dim ? kSparseLayout : kStridedLayout); }
+Results layout(const ValueCall& call) {
+  return answer(info(call).sparse_dim ? kSparseLayout : kStridedLayout);
+}
 Results is_sparse(const ValueCall& call) { return answer(info(call).sparse_dim.has_value()); }
 // Layouts without strides have no sizes here.
 Results is_strided(const ValueCall& call) {

@@ -199,7 +199,7 @@ Array along(const Array& self, std::size_t dim, Array out,
     Elements changed = f(line);
     for (std::int64_t i = 0; i < size; ++i)
       out.elements[static_cast<std::size_t>(start + i * stride)] =
-          std::move(changed.at(static_cast<std::size_t>(i)));
+          std::move(nth(changed, static_cast<std::size_t>(i)));
   }
   return out;
 }
@@ -207,6 +207,7 @@ Array along(const Array& self, std::size_t dim, Array out,
 Results cumulative(const ValueCall& call, OfGroup of) {
   Array out = result(call);
   const ScalarType dtype = out.dtype;
+  need(dtype != ScalarType::kBool);
   const Array self = cast(tensor_array(call[0]), dtype);
   return give(along(self, dim_of(call, self), std::move(out), [&](const Elements& line) {
     Elements sums;
@@ -311,8 +312,8 @@ Results outer(const ValueCall& call) {
   const Array a = tensor_array(call[0]), b = tensor_array(call[1]);
   need(a.dtype == b.dtype && a.dtype != ScalarType::kBool);
   return give(filled(result(call), [&](const Dims& at) {
-    return apply(arithmetic::kProduct, a.elements.at(static_cast<std::size_t>(at.at(0))),
-                 b.elements.at(static_cast<std::size_t>(at.at(1))), a.dtype);
+    return apply(arithmetic::kProduct, nth(a.elements, static_cast<std::size_t>(nth(at, 0))),
+                 nth(b.elements, static_cast<std::size_t>(nth(at, 1))), a.dtype);
   }));
 }
 
@@ -356,7 +357,8 @@ namespace {
 Results triangle(const ValueCall& call, bool lower) {
   const Array self = tensor_array(call[0]);
   const std::int64_t diagonal = call.args.number("diagonal");
-  need(self.dim() >= 2 && diagonal >= -kMaxKnownElements && diagonal <= kMaxKnownElements);
+  need(self.dim() >= 2 && result(call).dim() == self.dim() && diagonal >= -kMaxKnownElements &&
+       diagonal <= kMaxKnownElements);
   return give(filled(result(call), [&](const Dims& at) {
     const std::int64_t above = at.back() - at[at.size() - 2];
     if (lower ? above > diagonal : above < diagonal) return element_of(0, self.dtype);

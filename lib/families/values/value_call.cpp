@@ -176,7 +176,7 @@ Array cast(Array array, ScalarType dtype) {
 }
 
 Element fitting(const Array& number, ScalarType dtype) {
-  const Element& given = number.elements.at(0);
+  const Element& given = nth(number.elements, 0);
   Element element = converted(given, dtype);
   if (!is_floating(dtype)) {
     need(element == given);
@@ -307,7 +307,7 @@ Results give(Array array) { return {tensor_value(std::move(array))}; }
 
 AbstractValue number_value(const Array& array) {
   need(array.count() == 1);
-  const Element& element = array.elements[0];
+  const Element& element = only(array);
   if (array.dtype == ScalarType::kBool) return {is_true(element)};
   if (is_integral(array.dtype)) return {size_of(element)};
   if (const auto* size = std::get_if<SymInt>(&element)) return {Ratio{*size, 1}};

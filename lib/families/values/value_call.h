@@ -39,6 +39,18 @@ inline void need(bool holds) {
   if (!holds) throw CannotTell{};
 }
 
+// Returns the i-th of some items; throws CannotTell where there are fewer.
+template <class Items>
+auto& nth(Items& items, std::size_t i) {
+  need(i < items.size());
+  return items[i];
+}
+// Returns the element of an array that has one; throws CannotTell for others.
+inline const Element& only(const Array& array) {
+  need(array.count() == 1);
+  return array.elements[0];
+}
+
 // ---- Arguments ----
 Array array_of(const AbstractValue& value);      // of a tensor with known elements, or of a number
 Array tensor_array(const AbstractValue& value);  // of a tensor
