@@ -12,7 +12,7 @@
 #include "support/utf8.h"
 #include "support/words.h"
 #include "writers/explanation_writers.h"
-#include "writers/tree_lines.h"
+#include "writers/report.h"
 
 namespace fxtrace {
 namespace {
