@@ -16,7 +16,7 @@
 #include "symbolic/readable_size.h"
 #include "writers/comparison_writers.h"
 #include "writers/markdown_text.h"
-#include "writers/report.h"
+#include "writers/text_report.h"
 
 namespace fxtrace::comparison_words {
 namespace {

@@ -15,7 +15,7 @@
 #include "writers/csv_text.h"
 #include "writers/numbered_rows.h"
 #include "writers/order_writers.h"
-#include "writers/report.h"
+#include "writers/text_report.h"
 
 namespace fxtrace {
 namespace {

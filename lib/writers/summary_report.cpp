@@ -18,8 +18,8 @@
 #include "symbolic/readable_size.h"
 #include "writers/csv_text.h"
 #include "writers/markdown_text.h"
-#include "writers/report.h"
 #include "writers/summary_writers.h"
+#include "writers/text_report.h"
 
 namespace fxtrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "writers/report.h"
+#include "writers/text_report.h"
 
 #include <algorithm>
 #include <sstream>
@@ -102,11 +102,14 @@ void TextTable::write_rows(std::ostream& out, const TextLayout& layout) const {
   for (const TableRow& row : rows) out << line(row, layout) << "\n";
 }
 
-void TextReport::list(const std::vector<Line>& lines) {
+void TextReport::list(const std::vector<Line>& lines, const char* style, const char* indent,
+                      std::size_t most) {
   std::size_t widest = 0;
-  for (const auto& [label, text] : lines) widest = std::max(widest, width(label));
-  for (const auto& [label, text] : lines)
-    line(bold(label) + std::string(widest - width(label) + kGap, ' ') + text);
+  for (const auto& [label, text] : lines) widest = std::max(widest, std::min(width(label), most));
+  for (const auto& [label, text] : lines) {
+    const std::size_t used = std::min(width(label), widest);
+    line(indent + layout_.paint(label, style) + std::string(widest - used + kGap, ' ') + text);
+  }
 }
 
 void TextReport::sentence(const std::string& text) {

@@ -75,8 +75,9 @@ class TextReport {
   std::string titled(const std::string& text, const std::string& remark) const {
     return bold(text) + (remark.empty() ? "" : "  " + dim(remark));
   }
-  // A line each.
-  void list(const std::vector<Line>& lines);
+  // A line each, with labels in one column, of which no label wider than `most` makes part.
+  void list(const std::vector<Line>& lines, const char* style = kBold, const char* indent = "",
+            std::size_t most = TextLayout::kAny);
   // As many lines as it takes.
   void sentence(const std::string& text);
 
