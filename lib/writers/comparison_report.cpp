@@ -258,8 +258,7 @@ std::string remark_of(const Difference& difference) {
 
 Group group_of(const ModuleDifferences& module) {
   Group group;
-  const std::string& last = module.alike.empty() ? module.path : module.alike.back();
-  group.title = range_of_modules(module.path, last, std::max<std::size_t>(module.alike.size(), 1));
+  group.title = range_of_modules(module.path, module.alike);
   group.type = short_line(module.type);
   std::int64_t following = 0;
   for (const Difference& difference : module.differences) {

@@ -7,6 +7,7 @@
 #include "support/json_emitter.h"
 #include "writers/inspection_writers.h"
 #include "writers/json_parts.h"
+#include "writers/text_report.h"
 
 namespace fxtrace {
 namespace {
@@ -20,16 +21,6 @@ void file_json(const std::string& name, const FileInfo& info, JsonEmitter& json)
   json.text_or_null("advice", info.advice);
   json.field("size", info.size);
   json.text_or_null("producer_version", info.producer_version);
-}
-
-void total_json(const char* key, const TensorTotal& total, JsonEmitter& json) {
-  json.key(key).object([&] {
-    json.field("tensors", total.tensors);
-    json.field("elements", total.elements);
-    json.field("bytes", total.bytes);
-    json.field("dtypes", total.dtypes);
-    json.field("devices", total.devices);
-  });
 }
 
 void sizes_json(const char* key, const TensorTotal& own, const TensorTotal& total, JsonEmitter& json) {
@@ -51,9 +42,7 @@ void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_in
       json.field("default",
                  port.default_value ? std::optional(print_argument(*port.default_value)) : std::nullopt);
     }
-    json.field("value", port.fixed                           ? print_argument(*port.fixed)
-                        : port.meta.shape || port.meta.value ? value_text(port.meta)
-                                                             : port.meta.type.value_or(""));
+    json.field("value", port.fixed ? print_argument(*port.fixed) : value_or_type(port.meta, ""));
     json.field("fixed", port.fixed.has_value());
   });
 }
@@ -63,15 +52,14 @@ void signature_json(const MethodInfo& method, JsonEmitter& json) {
   ports_json("outputs", method.outputs, false, json);
 }
 
-// Of a script object its type, and what it holds.
-void tensor_json(bool is_tensor, const std::vector<std::int64_t>& shape, const std::string& dtype,
-                 std::optional<std::int64_t> bytes, const std::string& type,
-                 const std::vector<StoredPart>& stored, JsonEmitter& json) {
-  json.field("shape", is_tensor ? std::optional(shape) : std::nullopt);
-  json.field("dtype", is_tensor ? std::optional(dtype) : std::nullopt);
-  json.field("bytes", bytes);
-  if (!type.empty() || !is_tensor) json.field("type", type);
-  write_stored(json, stored);
+// Of a parameter or constant; of a script object its type, and what it holds.
+template <class T>
+void tensor_json(bool is_tensor, const T& item, JsonEmitter& json) {
+  json.field("shape", is_tensor ? std::optional(item.shape) : std::nullopt);
+  json.field("dtype", is_tensor ? std::optional(item.dtype) : std::nullopt);
+  json.field("bytes", is_tensor ? std::optional(byte_count(item)) : std::nullopt);
+  if (!item.type.empty() || !is_tensor) json.field("type", item.type);
+  write_stored(json, item.stored);
 }
 
 void module_json(const ModuleRecord& module, const ModuleSizes& sizes,
@@ -134,9 +122,9 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
     });
     json.key("totals").object([&] {
       const ModuleSizes total = inspection.sizes.empty() ? ModuleSizes{} : inspection.sizes.front();
-      total_json("parameters", total.parameters, json);
-      total_json("buffers", total.buffers, json);
-      total_json("constants", inspection.constants_total, json);
+      write_total(json, "parameters", total.parameters, true);
+      write_total(json, "buffers", total.buffers, true);
+      write_total(json, "constants", inspection.constants_total, true);
     });
     json.key("modules").objects(collection.modules, [&](const ModuleRecord& module) {
       const auto i = static_cast<std::size_t>(&module - collection.modules.data());
@@ -145,18 +133,12 @@ void write_inspection_json(const Inspection& inspection, std::ostream& out) {
     json.key("parameters").objects(collection.parameters, [&](const ParameterRecord& parameter) {
       json.field("name", parameter.name);
       json.field("kind", to_string(parameter.kind));
-      const bool is_tensor = parameter.kind != ParameterKind::kCustomObject;
-      tensor_json(is_tensor, parameter.shape, parameter.dtype,
-                  is_tensor ? std::optional(byte_count(parameter)) : std::nullopt, parameter.type,
-                  parameter.stored, json);
+      tensor_json(parameter.kind != ParameterKind::kCustomObject, parameter, json);
       json.field("alias_of", parameter.alias_of);
     });
     json.key("constants").objects(inspection.constants, [&](const ConstantInfo& constant) {
       json.field("name", constant.name);
-      const bool is_tensor = !constant.dtype.empty();
-      tensor_json(is_tensor, constant.shape, constant.dtype,
-                  is_tensor ? std::optional(byte_count(constant)) : std::nullopt, constant.type,
-                  constant.stored, json);
+      tensor_json(!constant.dtype.empty(), constant, json);
     });
     compiled_models_json(inspection.compiled, json);
   });

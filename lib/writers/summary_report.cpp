@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
@@ -103,12 +102,8 @@ class SummaryWords {
   // "x", "float32[1, 3, 224, 224]"; of what is no tensor its type.
   static std::vector<Line> ports(const std::vector<ModelSummary::Port>& ports) {
     std::vector<Line> lines;
-    for (const auto& [name, meta] : ports) {
-      const bool is_known = meta.shape || meta.value;
-      lines.emplace_back(one_line(name), is_known    ? one_line(value_text(meta))
-                                         : meta.type ? one_line(*meta.type)
-                                                     : "?");
-    }
+    for (const auto& [name, meta] : ports)
+      lines.emplace_back(one_line(name), one_line(value_or_type(meta, "?")));
     return lines;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
@@ -168,6 +169,15 @@ std::string range_of_modules(const std::string& first, const std::string& last, 
   if (count == 1) return from;
   return from + " … " + short_line(path_text(last)) + " (" +
          counted(static_cast<std::int64_t>(count), "module") + ")";
+}
+
+std::string range_of_modules(const std::string& first, const std::vector<std::string>& alike) {
+  return alike.empty() ? range_of_modules(first, first, 1)
+                       : range_of_modules(first, alike.back(), alike.size());
+}
+
+std::string value_or_type(const Meta& meta, const char* unknown) {
+  return meta.shape || meta.value ? value_text(meta) : meta.type.value_or(unknown);
 }
 
 std::string model_text(const GraphCollection::Model& model) {

@@ -95,6 +95,11 @@ std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths);
 
 // "h.0.attn … h.11.attn (12 modules)"; of one module its path.
 std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count);
+// Of modules that are alike, the first among them; none where it is by itself.
+std::string range_of_modules(const std::string& first, const std::vector<std::string>& alike);
+
+// "float32[1, 3]"; of what has neither shape nor value its type.
+std::string value_or_type(const Meta& meta, const char* unknown);
 
 // "pkg.Net, TorchScript, method generate"; the method where it is not forward.
 std::string model_text(const GraphCollection::Model& model);

@@ -142,13 +142,10 @@ class ExplanationText : TextReport {
       above.resize(depth + 1);
       const std::string outer = above.back();
       if (depth == 0) line();
-      line(outer +
-           (depth == 0   ? ""
-            : is_last[i] ? "└ "
-                         : "├ ") +
-           titled(range_of_modules(group.paths.front(), group.paths.back(), group.paths.size()),
-                  short_line(group.type)) +
-           "  " + layout_.paint(failure_text(group.failure.kind), kRed));
+      const std::string branch = is_last[i] ? "└ " : "├ ";
+      line(outer + (depth == 0 ? "" : branch) +
+           titled(range_of_modules(group.paths.front(), group.paths), short_line(group.type)) + "  " +
+           layout_.paint(failure_text(group.failure.kind), kRed));
       above.push_back(outer + (depth == 0 ? "" : is_last[i] ? "  " : "│ "));
       const bool has_inner = i + 1 < depths.size() && depths[i + 1] > group.depth;
       failure(group.failure, above.back() + (has_inner ? "│ " : "  "));
@@ -167,10 +164,8 @@ class ExplanationText : TextReport {
 
   std::string left(const Trial& trial) const {
     if (trial.failed.empty()) return layout_.paint("no module fails", kGreen);
-    return (trial.failed.size() == 1
-                ? "1 module fails: "
-                : with_separators(static_cast<std::int64_t>(trial.failed.size())) + " modules fail: ") +
-           list_text(trial.failed);
+    const auto count = static_cast<std::int64_t>(trial.failed.size());
+    return counted(count, "module") + (count == 1 ? " fails: " : " fail: ") + list_text(trial.failed);
   }
 
   void suggestions(const Suggestions& suggestions) {
@@ -219,9 +214,7 @@ class ExplanationText : TextReport {
   }
 
   void module(const ModuleExplanation& module) {
-    const std::string& last = module.alike.empty() ? module.path : module.alike.back();
-    line(titled(range_of_modules(module.path, last, std::max<std::size_t>(module.alike.size(), 1)),
-                short_line(module.type)));
+    line(titled(range_of_modules(module.path, module.alike), short_line(module.type)));
     if (module.asked) line("  " + path_of(*module.asked) + " is another name of it");
     cause(module);
     for (const CallSite& site : module.call_sites) call_site(module, site);

@@ -46,8 +46,7 @@ std::string status_text(const ModuleRecord& module) {
 // "Tensor", "float32[1, batch]", "0.5 (fixed)"
 std::string port_text(const PortInfo& port) {
   if (port.fixed) return print_argument(*port.fixed) + " (fixed)";
-  if (port.meta.shape || port.meta.value) return value_text(port.meta);
-  return port.meta.type ? *port.meta.type : "unknown";
+  return value_or_type(port.meta, "unknown");
 }
 
 std::string signature_text(const MethodInfo& method) {
