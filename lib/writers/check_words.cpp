@@ -118,8 +118,7 @@ std::string rules_that_hold(const CheckReport& report) {
 }
 
 std::string known_offences(std::size_t count) {
-  return with_separators(static_cast<std::int64_t>(count)) +
-         (count == 1 ? " known offence" : " known offences");
+  return counted(static_cast<std::int64_t>(count), "known offence");
 }
 
 std::string known_rules(const CheckReport& report) {

@@ -36,12 +36,6 @@ struct Group {
 constexpr const char* kArrow = " → ";
 constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
 
-// Without its folders.
-std::string_view file_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 // "a, b" of the texts that say something.
 std::string together(std::vector<std::string> texts, std::string_view between = ", ") {
   std::erase(texts, "");
@@ -239,21 +233,19 @@ std::string text_of(const Difference& difference, const ModuleDifferences& modul
 }
 
 std::string remark_of(const Difference& difference) {
-  std::vector<std::string> parts;
-  if (!difference.users.empty()) {
-    std::string text = "used by";
-    for (const std::string& user : difference.users)
-      text += (&user == &difference.users.front() ? " %" : ", %") + short_line(user);
-    parts.push_back(text);
-  }
+  const auto user_text = [](const std::string& user) { return "%" + short_line(user); };
+  const std::string users = joined(difference.users, user_text);
   const bool is_node =
       difference.kind == DifferenceKind::kNodes || difference.kind == DifferenceKind::kArguments;
-  if (difference.source && is_node && difference.source->line > 0)
-    parts.push_back(short_line(file_name(difference.source->file)) + ":" +
-                    std::to_string(difference.source->line));
+  std::string place;
+  if (const auto& source = difference.source; source && is_node && source->line > 0) {
+    const std::string_view file = source->file;
+    place = short_line(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(source->line);
+  }
   const std::size_t body = difference.graph->find(':');
-  if (body != std::string::npos) parts.push_back("in " + short_line(difference.graph->substr(body + 1)));
-  return joined(parts, {}, "; ");
+  return together({users.empty() ? "" : "used by " + users, place,
+                   body == std::string::npos ? "" : "in " + short_line(difference.graph->substr(body + 1))},
+                  "; ");
 }
 
 Group group_of(const ModuleDifferences& module) {
