@@ -16,7 +16,7 @@ constexpr std::size_t kMostRagged = 60;  // characters of a column
 
 }  // namespace
 
-TableCell::TableCell(std::string shown, const char* its_style, std::string lines)
+TableCell::TableCell(const std::string& shown, const char* its_style, std::string lines)
     : text(one_line(shown)), style(its_style), tree(std::move(lines)) {}
 
 TableCell::TableCell(std::int64_t number) : TableCell(with_separators(number)) {}

@@ -1,12 +1,12 @@
-// What commands write for people: lines, lists, tables and trees in text.  Texts come from files that nobody
-// has checked; tables make each cell one line of printable characters, and all else is given as such.
+// Reports for people in text: lines, lists, tables and trees, with colours where the terminal has them. Texts
+// of a file that nobody has checked go through one_line() or short_line() first; a table does it for its
+// cells.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@ namespace fxtrace {
 using Line = std::pair<std::string, std::string>;
 
 struct TableCell {
-  TableCell(std::string shown, const char* its_style = "", std::string lines = "");
+  TableCell(const std::string& shown, const char* its_style = "", std::string lines = "");
   TableCell(const char* shown) : TableCell(std::string(shown)) {}
   TableCell(std::int64_t number);  // with separators
 
@@ -42,7 +42,7 @@ struct TableColumn {
 struct TextTable {
   std::vector<TableColumn> columns;
   std::vector<TableRow> rows = {};
-  // A single very wide text does not widen its column, and rows may be shorter than others.
+  // Texts are never cut, a single very wide one does not widen its column, and rows may be short.
   bool is_ragged = false;
 
   bool is_empty(std::size_t column) const;  // but for its title
@@ -70,15 +70,15 @@ class TextReport {
   std::string bold(const std::string& text) const { return layout_.paint(text, kBold); }
   std::string dim(const std::string& text) const { return layout_.paint(text, kDim); }
   void line(const std::string& text = "") { out_ << text << "\n"; }
-  // After an empty line; what is not so important stands behind it.
+  // Writes an empty line and a title, and behind it what is not so important.
   void heading(const std::string& text, const std::string& remark = "") { line("\n" + titled(text, remark)); }
   std::string titled(const std::string& text, const std::string& remark) const {
     return bold(text) + (remark.empty() ? "" : "  " + dim(remark));
   }
-  // A line each, with labels in one column, of which no label wider than `most` makes part.
+  // Writes a line each, with the texts in one column, which labels wider than `most` push to the right.
   void list(const std::vector<Line>& lines, const char* style = kBold, const char* indent = "",
             std::size_t most = TextLayout::kAny);
-  // As many lines as it takes.
+  // Writes it on as many lines as it takes.
   void sentence(const std::string& text);
 
  protected:
