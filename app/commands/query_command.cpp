@@ -48,7 +48,7 @@ class QueryTable {
       const bool is_text = values[i].type == Type::kText || values[i].type == Type::kBlob;
       if (is_text && !is_begun_) held_.columns[i].right = false;
       std::string text = cell_text(values[i]);
-      held_bytes_ += sizeof text + text.size();
+      held_bytes_ += sizeof(std::string) + text.size();
       row.emplace_back(std::move(text));
     }
     if (held_bytes_ > kMostHeld) write_held();
