@@ -7,8 +7,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/compiled_models.h"
-#include "app/inspection.h"
 #include "app/isolation.h"
 #include "app/model.h"
 #include "app/output.h"
@@ -17,7 +15,7 @@
 #include "exported/exported_archive.h"
 #include "graph/collection_summary.h"
 #include "support/error.h"
-#include "support/printable.h"
+#include "writers/inspection_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -27,14 +25,9 @@ struct InspectArguments : ModelArguments {
   bool json = false;
 };
 
-// What of the archive is listed, instead of one program that is traced.
-struct Listing {
-  std::vector<std::string> to_choose_from;  // exported programs, when there are several and no --model
-  bool compiled_only = false;               // there is nothing else, or --model names one that was compiled
-};
-
-Listing listing_of(const FileInfo& info, const TraceOptions& options) {
-  Listing listing;
+// Of an archive, what is listed instead of one program that is traced.
+FileInspection listing_of(const std::string& name, const FileInfo& info, const TraceOptions& options) {
+  FileInspection listing{name, info};
   listing.compiled_only = info.kind == FileKind::kAotInductor;
   if (info.kind != FileKind::kExportedProgram) return listing;
   const ExportedArchive archive(info);
@@ -59,61 +52,35 @@ std::vector<CompiledModel> compiled_models_of(const FileInfo& info, const TraceO
   return models;
 }
 
-// Of an archive of which nothing is traced: its models.
-void write_listing(const InspectArguments& arguments, const InputFile& input, const FileInfo& info,
-                   const Listing& listing, const std::vector<CompiledModel>& compiled, std::ostream& out) {
-  if (arguments.json) {
-    write_file_json(input.base_name(), info, out, [&](JsonEmitter& json) {
-      if (!listing.to_choose_from.empty()) json.field("models", listing.to_choose_from);
-      write_compiled_models(compiled, json);
-    });
-    return;
-  }
-  out << headline(input.base_name(), info) << "\n";
-  if (!listing.to_choose_from.empty()) {
-    out << "it holds " << listing.to_choose_from.size() << " models; --model NAME shows one:\n";
-    for (const auto& model : listing.to_choose_from) out << "  " << one_line(model) << "\n";
-  }
-  write_compiled_models(compiled, out);
-  if (listing.compiled_only) {
-    out << "\nTo trace what was compiled, save the exported program it was made of: torch.export.save(program, "
-           "\"model.pt2\")\n";
-  }
-}
-
 int inspect(const InspectArguments& arguments, const Config& config, const InputFile& input, Output& output,
             Isolated& isolated, Console& console) {
   const TraceOptions& options = config.options;
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  const Listing listing = with_input(input, [&] { return listing_of(info, options); });
+  FileInspection listing = with_input(input, [&] { return listing_of(input.base_name(), info, options); });
+  const auto write = arguments.json ? write_file_json : write_file_text;
   if (listing.compiled_only || !listing.to_choose_from.empty()) {
-    const auto compiled = with_input(input, [&] { return compiled_models_of(info, options); });
-    output.write([&](std::ostream& out) { write_listing(arguments, input, info, listing, compiled, out); });
+    listing.compiled = with_input(input, [&] { return compiled_models_of(info, options); });
+    output.write([&](std::ostream& out) { write(listing, out); });
     return kDone;
   }
   if (!is_traceable(info.kind)) {
     // For programs, what the error says.
-    if (arguments.json) {
-      output.write([&](std::ostream& out) { write_file_json(input.base_name(), info, out); });
-    }
+    if (arguments.json) output.write([&](std::ostream& out) { write_file_json(listing, out); });
     throw input.with_display(not_traceable(info));
   }
 
   Wanted wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
-  Inspection inspection = cli::inspect(std::move(trace_file(input, info, config, wanted, isolated, console)),
-                                       info, options.method);
+  TraceResult& traced = trace_file(input, info, config, wanted, isolated, console);
+  Inspection inspection =
+      inspect_model(std::move(traced.collection), std::move(traced.description), info, options.method);
   inspection.max_depth = options.max_depth;
   if (info.kind == FileKind::kExportedProgram && !options.model) {
     inspection.compiled = with_input(input, [&] { return compiled_models_of(info, options); });
   }
   output.write([&](std::ostream& out) {
-    if (arguments.json) {
-      write_inspection_json(inspection, out);
-    } else {
-      write_inspection_text(inspection, out);
-    }
+    arguments.json ? write_inspection_json(inspection, out) : write_inspection_text(inspection, out);
   });
   return config.strict && count_failed(inspection.collection) > 0 ? kModuleFailed : kDone;
 }

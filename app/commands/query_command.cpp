@@ -13,12 +13,12 @@
 #include "app/files.h"
 #include "app/isolation.h"
 #include "app/output.h"
-#include "app/table.h"
 #include "catalog/database.h"
 #include "support/columns.h"
 #include "support/json_emitter.h"
 #include "writers/csv_text.h"
 #include "writers/json_parts.h"
+#include "writers/text_report.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -35,26 +35,28 @@ std::string cell_text(const QueryValue& value) {
 }
 
 // A table whose columns are as wide as its first rows need, which are nearly always all.
-class TextTable {
+class QueryTable {
  public:
-  explicit TextTable(std::ostream& out) : out_(out) {}
+  explicit QueryTable(std::ostream& out) : out_(out) { held_.is_ragged = true; }
 
   void begin(const std::vector<std::string>& columns) {
-    held_.push_back(columns);
-    right_.assign(columns.size(), true);
+    for (const std::string& name : columns) held_.columns.push_back({name, true});
   }
   void add(const std::vector<QueryValue>& values) {
-    TableRow& row = held_.emplace_back();
+    TableRow& row = held_.rows.emplace_back();
     for (std::size_t i = 0; i < values.size(); ++i) {
       const bool is_text = values[i].type == Type::kText || values[i].type == Type::kBlob;
-      if (is_text && widths_.empty()) right_[i] = false;
-      row.push_back(cell_text(values[i]));
-      held_bytes_ += sizeof(std::string) + row.back().size();
+      if (is_text && !is_begun_) held_.columns[i].right = false;
+      std::string text = cell_text(values[i]);
+      held_bytes_ += sizeof(std::string) + text.size();
+      row.emplace_back(std::move(text));
     }
     if (held_bytes_ > kMostHeld) write_held();
   }
   void end() {
-    if (widths_.empty() && held_.size() == 1) right_.assign(right_.size(), false);  // names alone
+    if (!is_begun_ && held_.rows.empty()) {  // names alone
+      for (TableColumn& column : held_.columns) column.right = false;
+    }
     write_held();
   }
 
@@ -62,22 +64,25 @@ class TextTable {
   static constexpr std::size_t kMostHeld = std::size_t{16} << 20;
 
   void write_held() {
-    std::vector<std::size_t> widths = fit_columns(held_, right_.size());
-    if (widths_.empty()) widths_ = std::move(widths);
-    for (const TableRow& row : held_) write_row(out_, row, widths_, right_);
-    held_.clear();
+    if (is_begun_) {
+      held_.write_rows(out_);
+    } else {
+      held_.fit();
+      held_.write(out_);
+    }
+    is_begun_ = true;
+    held_.rows.clear();
     held_bytes_ = 0;
   }
 
   std::ostream& out_;
-  std::vector<TableRow> held_;  // not written yet
+  TextTable held_;  // rows that are not written yet
   std::size_t held_bytes_ = 0;
-  std::vector<std::size_t> widths_;  // empty until the first rows are written
-  std::vector<bool> right_;
+  bool is_begun_ = false;
 };
 
 void write_text(const Ask& ask, std::ostream& out) {
-  TextTable table(out);
+  QueryTable table(out);
   ask({[&](const std::vector<std::string>& columns) { table.begin(columns); },
        [&](const std::vector<QueryValue>& row) { table.add(row); }});
   table.end();

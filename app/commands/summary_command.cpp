@@ -24,7 +24,6 @@
 #include "summaries/model_summary.h"
 #include "support/error.h"
 #include "support/shell_word.h"
-#include "writers/summary_words.h"
 #include "writers/summary_writers.h"
 
 namespace fxtrace::cli {
@@ -89,7 +88,7 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
 // A peak that many expressions may be is known at sizes.
 void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
   if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
-  const auto example = summary_words::example_sizes(summary);
+  const auto example = example_sizes(summary);
   std::vector<GivenSizes> sizes;
   for (const std::string& name : names_of_sizes(collection)) {
     const auto known = example.sizes.find(name);

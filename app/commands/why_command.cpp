@@ -21,19 +21,16 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of why_formats().
-enum class WhyFormat { kText, kJson };
-
-std::vector<AnswerFormat> why_formats() {
-  return {{".txt"}, {".json", "--json", "write JSON (schemas/why.schema.json)"}};
-}
+constexpr AnswerRow<Explanation> kWhyFormats[] = {
+    {{".txt"}, write_explanation_text},
+    {{".json", "--json", "write JSON (schemas/why.schema.json)"}, write_plain<write_explanation_json>}};
 
 struct WhyArguments : ModelArguments {
   std::string model;
   std::optional<std::string> path;
   std::optional<std::string> dimension;
   std::optional<std::string> guard;
-  AnswerArguments answer{why_formats()};
+  AnswerArguments answer{kWhyFormats};
 };
 
 // The range that options give the dimension, those of the trace that was saved among them.
@@ -73,7 +70,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   const GraphCollection& collection = result.collection;
   TraceOptions options = config.options;  // of what is tried
   options.spent = result.spent;
-  const auto format = static_cast<WhyFormat>(arguments.answer.format());
+  const std::size_t format = arguments.answer.format();
   Explanation explanation;
   explanation.model = collection.model;
   explanation.is_saved = result.program == nullptr;
@@ -84,7 +81,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
   if (arguments.guard) {
     explanation.guards = find_guards(collection, *arguments.guard);
   } else if (arguments.path) {
-    explain_modules(arguments, result, format == WhyFormat::kText, explanation);
+    explain_modules(arguments, result, format == 0, explanation);
   } else if (arguments.dimension) {
     const std::string& name = *arguments.dimension;
     explanation.dimension = explain_dimension(collection, name, given_range(name, config, result));
@@ -97,10 +94,7 @@ int why(const WhyArguments& arguments, const Config& config, const TextLayout& l
           : !arguments.dimension && !arguments.guard && explanation.failed > 0;
   if (asks_of_failed && result.program != nullptr)
     explanation.suggestions = find_suggestions(*result.program, options, collection);
-  output.write([&](std::ostream& out) {
-    format == WhyFormat::kJson ? write_explanation_json(explanation, out)
-                               : write_explanation_text(explanation, out, layout);
-  });
+  output.write([&](std::ostream& out) { kWhyFormats[format].write(explanation, out, layout); });
   return strict_code(config, collection, input, console, kDone);
 }
 

@@ -13,6 +13,7 @@
 #include "graph/each_graph.h"
 #include "operators/target.h"
 #include "shapes/scalar_type.h"
+#include "support/printable.h"
 #include "support/qualified_name.h"
 
 namespace fxtrace {
@@ -719,6 +720,30 @@ std::optional<std::int64_t> typical_value(const std::optional<SymInt>& size) {
   std::map<std::string, std::int64_t> values;
   for (const std::string& name : size->symbols()) values[name] = kTypicalSize;
   return size->evaluate(values);
+}
+
+ExampleSizes example_sizes(const ModelSummary& summary) {
+  ExampleSizes example;
+  const auto add = [&](const Expression& size, std::int64_t number) {
+    const SymInt* of = size.size();
+    if (of == nullptr || of->is_number()) return;
+    for (const std::string& name : of->symbols()) {
+      if (example.sizes.emplace(name, number).second)
+        example.text += (example.text.empty() ? "" : ", ") + one_line(name) + "=" + std::to_string(number);
+    }
+  };
+  // A first size is most often that of a batch.
+  for (const ModelSummary::Port& input : summary.inputs) {
+    if (!input.meta.shape) continue;
+    for (const Expression& size : *input.meta.shape)
+      add(size, &size == input.meta.shape->data() ? 1 : kTypicalSize);
+  }
+  const auto add_names = [&](const std::optional<SymInt>& size) {
+    if (size) add(*size, kTypicalSize);
+  };
+  for (const auto& size : {summary.macs, summary.activation_bytes, summary.peak_bytes}) add_names(size);
+  for (const SummaryRow& row : summary.rows) add_names(row.macs);
+  return example;
 }
 
 void sort_rows(ModelSummary& summary, SortKey key) {

@@ -122,6 +122,13 @@ std::optional<double> arithmetic_intensity(const SummaryRow& row,
 // subgraphs count through the node that runs them.
 ModelSummary summarize_model(const GraphCollection& collection);
 
+// Numbers for the names of sizes, at which an expression is shown that is too long to be read.
+struct ExampleSizes {
+  std::map<std::string, std::int64_t> sizes;
+  std::string text;  // "batch=1, seq=128", of printable characters
+};
+ExampleSizes example_sizes(const ModelSummary& summary);
+
 // Removes rows more than `depth` levels below the root.
 void limit_depth(ModelSummary& summary, std::int64_t depth);
 // Removes the deepest levels until at most `rows` rows remain after folding, but never the level below the

@@ -14,6 +14,7 @@
 
 #include "archive/zip_archive.h"
 #include "graph/graph_collection.h"
+#include "summaries/model_description.h"
 #include "trace/options.h"
 
 namespace fxtrace {
@@ -43,28 +44,6 @@ struct ModuleInfo {
 inline const std::string& name_in_file(const ModuleInfo& module) {
   return module.name_in_file.empty() ? module.path : module.name_in_file;
 }
-
-// An input or output of a method.
-struct PortInfo {
-  std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
-  Meta meta;         // what is known of it
-  std::optional<Argument> default_value;  // of an input
-  std::optional<Argument> fixed;          // the only value, when the program was specialised for it
-};
-
-struct MethodInfo {
-  std::string name;
-  std::vector<PortInfo> inputs, outputs;
-};
-
-// A tensor or object that belongs to the code, not to a module.
-struct ConstantInfo {
-  std::string name;                 // as the code calls it
-  std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
-  std::string dtype;
-  std::string type;                     // class of an object
-  std::vector<StoredPart> stored = {};  // the tensors that it holds
-};
 
 // A tensor inside of packed parameters, or a quantized tensor.
 struct PackedPart {

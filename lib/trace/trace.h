@@ -14,13 +14,6 @@
 
 namespace fxtrace {
 
-// A description of a model besides its graphs.
-struct ModelDescription {
-  std::string producer;                          // as Program::producer()
-  std::vector<std::vector<MethodInfo>> methods;  // by module
-  std::vector<ConstantInfo> constants;
-};
-
 // Options that would have helped, found by trying them.
 struct Hint {
   std::vector<std::string> options;  // as on a command line, quoted for a shell

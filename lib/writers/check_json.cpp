@@ -5,17 +5,15 @@
 namespace fxtrace {
 namespace {
 
-void write_rule(JsonEmitter& json, const CheckReport& report, std::size_t index) {
-  const Rule& rule = report.rules[index];
-  json.object([&] {
-    json.field("name", rule.name);
-    json.field("kind", to_string(rule.kind));
-    json.field("text", rule.text);
-    json.field("message", rule.message);
-    json.field("severity", to_string(rule.severity));
-    json.field("offences", report.count(index));
-    if (report.has_baseline) json.field("known", report.count_known(index));
-  });
+void write_rule(JsonEmitter& json, const CheckReport& report, const Rule& rule) {
+  const auto index = static_cast<std::size_t>(&rule - report.rules.data());
+  json.field("name", rule.name);
+  json.field("kind", to_string(rule.kind));
+  json.field("text", rule.text);
+  json.field("message", rule.message);
+  json.field("severity", to_string(rule.severity));
+  json.field("offences", report.count(index));
+  if (report.has_baseline) json.field("known", report.count_known(index));
 }
 
 void write_place(JsonEmitter& json, const OffencePlace& place) {
@@ -60,13 +58,7 @@ void write_fields(JsonEmitter& json, const CheckReport& report) {
   json.key("model").object([&] { write_model_fields(json, report.model); });
   json.field("path", check_words::path(report));
   write_counts(json, report, report.has_baseline);
-  json.key("rules");
-  json.open_lines('[');
-  for (std::size_t i = 0; i < report.rules.size(); ++i) {
-    json.item();
-    write_rule(json, report, i);
-  }
-  json.close(']');
+  json.key("rules").objects_lines(report.rules, [&](const Rule& rule) { write_rule(json, report, rule); });
   json.key("offences").list_lines(report.offences, [&](const Offence& offence) {
     write_offence(json, report, offence);
   });

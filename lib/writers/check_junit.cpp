@@ -1,8 +1,7 @@
-#include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/printable.h"
 #include "writers/check_words.h"
@@ -43,14 +42,11 @@ std::string attribute(const char* name, std::string_view text) {
   return std::string(" ") + name + "=\"" + xml_text(text) + "\"";
 }
 
-// All new offences of a rule from `at` on, a line each.
-void write_offences(const CheckReport& report, std::size_t at, std::size_t known, std::ostream& out) {
-  for (const std::size_t rule = report.offences[at].rule;
-       at < report.offences.size() && report.offences[at].rule == rule; ++at) {
-    const Offence& offence = report.offences[at];
-    if (offence.is_known) continue;
-    out << xml_text(short_line(offence.message));
-    for (const std::string& more : {check_words::places(offence), check_words::source(offence)}) {
+// A line each.
+void write_offences(const std::vector<const Offence*>& offences, std::size_t known, std::ostream& out) {
+  for (const Offence* offence : offences) {
+    out << xml_text(short_line(offence->message));
+    for (const std::string& more : {check_words::places(*offence), check_words::source(*offence)}) {
       if (!more.empty()) out << "; " << xml_text(more);
     }
     out << "\n";
@@ -86,39 +82,30 @@ Counts counts_of(const CheckReport& report) {
 void write_suite(const CheckReport& report, std::ostream& out) {
   const std::string& path = check_words::path(report);
   out << "  <testsuite" << attribute("name", path) << counts_of(report).attributes() << ">\n";
-  std::size_t at = 0;
   for (std::size_t index = 0; index < report.rules.size(); ++index) {
     const Rule& rule = report.rules[index];
     out << "    <testcase" << attribute("classname", path) << attribute("name", rule.name);
+    const auto offences = check_words::new_offences(report, index);
     const std::size_t known = report.count_known(index);
-    const std::size_t count = report.count(index) + known;
-    if (count == 0) {
+    if (offences.empty() && known == 0) {
       out << "/>\n";
       continue;
     }
     out << ">\n";
-    if (is_skipped(report, index)) {
-      out << "      <skipped" << attribute("message", check_words::known_offences(known))
-          << "/>\n    </testcase>\n";
-      at += count;
-      continue;
-    }
-    const bool is_error = rule.severity == Severity::kError;
-    if (is_error) {
+    if (offences.empty()) {
+      out << "      <skipped" << attribute("message", check_words::known_offences(known)) << "/>\n";
+    } else if (rule.severity == Severity::kError) {
       const std::string message = rule.message ? short_line(*rule.message) : check_words::rule(rule);
-      const auto first = std::find_if(report.offences.begin() + static_cast<std::ptrdiff_t>(at),
-                                      report.offences.end(), std::not_fn(std::mem_fn(&Offence::is_known)));
-      out << "      <failure" << attribute("type", first->is_undecided ? "undecided" : "offence")
+      out << "      <failure" << attribute("type", offences.front()->is_undecided ? "undecided" : "offence")
           << attribute("message", message) << ">";
-      write_offences(report, at, known, out);
+      write_offences(offences, known, out);
       out << "</failure>\n";
     } else {
       out << "      <system-out>";
-      write_offences(report, at, known, out);
+      write_offences(offences, known, out);
       out << "</system-out>\n";
     }
     out << "    </testcase>\n";
-    at += count;
   }
   out << "  </testsuite>\n";
 }

@@ -153,24 +153,6 @@ void write_result(JsonEmitter& json, const CheckReport& report, const Offence& o
   });
 }
 
-// The rules of all models, each once.
-class AllRules {
- public:
-  explicit AllRules(const CheckReports& reports) {
-    for (const CheckReport& report : reports.models) {
-      for (const Rule& rule : report.rules) {
-        if (indices_.try_emplace(rule.name, rules_.size()).second) rules_.push_back(&rule);
-      }
-    }
-  }
-  const std::vector<const Rule*>& rules() const { return rules_; }
-  std::size_t index_of(const Rule& rule) const { return indices_.at(rule.name); }
-
- private:
-  std::vector<const Rule*> rules_;
-  std::unordered_map<std::string, std::size_t> indices_;
-};
-
 void write_invocation(JsonEmitter& json, const CheckReports& reports) {
   json.field("executionSuccessful", reports.unread.empty());
   if (reports.unread.empty()) return;
@@ -187,7 +169,13 @@ void write_invocation(JsonEmitter& json, const CheckReports& reports) {
 }  // namespace
 
 void write_check_sarif(const CheckReports& reports, std::ostream& out) {
-  const AllRules rules(reports);
+  std::vector<const Rule*> rules;  // of all models, each once
+  std::unordered_map<std::string, std::size_t> indices;
+  for (const CheckReport& report : reports.models) {
+    for (const Rule& rule : report.rules) {
+      if (indices.try_emplace(rule.name, rules.size()).second) rules.push_back(&rule);
+    }
+  }
   JsonEmitter json(out);
   json.document([&] {
     json.field("$schema",
@@ -201,8 +189,7 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
         json.key("driver").object_lines([&] {
           json.field("name", "fxtrace");
           json.field("version", FXTRACE_VERSION);
-          json.key("rules").objects_lines(rules.rules(),
-                                          [&](const Rule* rule) { write_sarif_rule(json, *rule); });
+          json.key("rules").objects_lines(rules, [&](const Rule* rule) { write_sarif_rule(json, *rule); });
         });
       });
       json.key("invocations").objects(std::array{&reports}, [&](const CheckReports* all) {
@@ -214,7 +201,7 @@ void write_check_sarif(const CheckReports& reports, std::ostream& out) {
         for (const Offence& offence : report.offences) {
           json.item();
           json.object(
-              [&] { write_result(json, report, offence, rules.index_of(report.rules[offence.rule])); });
+              [&] { write_result(json, report, offence, indices.at(report.rules[offence.rule].name)); });
         }
       }
       json.close(']');

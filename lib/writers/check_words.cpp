@@ -22,6 +22,17 @@ std::string list(const std::vector<std::string>& names, const char* what) {
          with_separators(static_cast<std::int64_t>(names.size())) + " " + what + ")";
 }
 
+// "deny aten.item.* (2)": the rules of which there are some.
+template <class Count>
+std::string counted_rules(const CheckReport& report, Count count_of) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < report.rules.size(); ++i) {
+    if (const auto count = count_of(i); count > 0)
+      names.push_back(short_line(report.rules[i].name) + " (" + std::to_string(count) + ")");
+  }
+  return joined(names);
+}
+
 }  // namespace
 
 const std::string& path(const CheckReport& report) {
@@ -50,6 +61,14 @@ std::string rule(const Rule& rule) {
   const bool says_it = rule.text == rule.name ||
                        (rule.kind == RuleKind::kDeny && rule.name.ends_with(rule.text.substr(kNo.size())));
   return short_line(rule.name) + (says_it ? "" : ": " + short_line(rule.text));
+}
+
+std::vector<const Offence*> new_offences(const CheckReport& report, std::size_t rule) {
+  std::vector<const Offence*> offences;
+  for (const Offence& offence : report.offences) {
+    if (offence.rule == rule && !offence.is_known) offences.push_back(&offence);
+  }
+  return offences;
 }
 
 std::string places(const Offence& offence) {
@@ -99,26 +118,17 @@ std::string rules_that_hold(const CheckReport& report) {
 }
 
 std::string known_offences(std::size_t count) {
-  return with_separators(static_cast<std::int64_t>(count)) +
-         (count == 1 ? " known offence" : " known offences");
+  return counted(static_cast<std::int64_t>(count), "known offence");
 }
 
 std::string known_rules(const CheckReport& report) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < report.rules.size(); ++i) {
-    if (const std::size_t known = report.count_known(i); known > 0)
-      names.push_back(short_line(report.rules[i].name) + " (" + std::to_string(known) + ")");
-  }
-  return joined(names);
+  return counted_rules(report, [&](std::size_t rule) { return report.count_known(rule); });
 }
 
 std::string gone_rules(const CheckReport& report) {
-  std::vector<std::string> names;
-  for (const Rule& rule : report.rules) {
-    if (const auto gone = std::ranges::count(report.gone, rule.name, &GoneOffence::rule); gone > 0)
-      names.push_back(short_line(rule.name) + " (" + std::to_string(gone) + ")");
-  }
-  return joined(names);
+  return counted_rules(report, [&](std::size_t rule) {
+    return std::ranges::count(report.gone, report.rules[rule].name, &GoneOffence::rule);
+  });
 }
 
 }  // namespace fxtrace::check_words

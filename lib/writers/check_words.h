@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "rules/check.h"
 
@@ -14,6 +15,8 @@ const std::string& path(const CheckReport& report);
 std::string headline(const CheckReport& report);
 // "deny aten.item.*: no aten.item.*"
 std::string rule(const Rule& rule);
+// Those of a rule that the baseline does not have.
+std::vector<const Offence*> new_offences(const CheckReport& report, std::size_t rule);
 // "h.0 … h.11 (12 modules)"; empty where the offence is about the whole model.
 std::string places(const Offence& offence);
 // "net.py:12: return x.item()"; empty where it is not known.

@@ -18,11 +18,14 @@ void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model) 
   json.field("method", model.method);
 }
 
-void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total) {
+void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total, bool with_kinds) {
   json.key(name).object([&] {
     json.field("tensors", total.tensors);
     json.field("elements", total.elements);
     json.field("bytes", total.bytes);
+    if (!with_kinds) return;
+    json.field("dtypes", total.dtypes);
+    json.field("devices", total.devices);
   });
 }
 

@@ -14,7 +14,7 @@ namespace fxtrace {
 void write_format(JsonEmitter& json, std::string_view format, int version);
 // Writes the fields that say which model it is, into the object that is open.
 void write_model_fields(JsonEmitter& json, const GraphCollection::Model& model);
-void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total);
+void write_total(JsonEmitter& json, std::string_view name, const TensorTotal& total, bool with_kinds = false);
 // Writes "stored"; nothing of plain tensors.
 void write_stored(JsonEmitter& json, const std::vector<StoredPart>& stored);
 // Write the field; null when nothing is known.

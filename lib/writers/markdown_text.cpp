@@ -36,4 +36,16 @@ std::string markdown_sentence(const std::string& text) {
   return is_harmless ? text : markdown_code(text);
 }
 
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string row = "|";
+  for (const std::string& cell : cells) row += " " + cell + (cell.empty() ? "|" : " |");
+  return row + "\n";
+}
+
+std::string markdown_list(const std::vector<std::pair<std::string, std::string>>& lines) {
+  std::string list;
+  for (const auto& [label, text] : lines) list += "- " + label + ": " + markdown_code(text) + "\n";
+  return list;
+}
+
 }  // namespace fxtrace

@@ -1,12 +1,8 @@
 // The place that a text for people is written to.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <ostream>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace fxtrace {
 
@@ -29,17 +25,8 @@ struct TextLayout {
 
   // Returns the text in one of the styles above, where there are colours.
   std::string paint(const std::string& text, const char* style) const {
-    return colour && !text.empty() ? style + text + kReset : text;
+    return colour && !text.empty() && *style != '\0' ? style + text + kReset : text;
   }
 };
-
-// Writes pairs of a label and a text, a line each.
-inline void write_lines(const std::vector<std::pair<std::string, std::string>>& lines,
-                        const TextLayout& layout, std::ostream& out) {
-  std::size_t widest = 0;
-  for (const auto& [label, text] : lines) widest = std::max(widest, label.size());
-  for (const auto& [label, text] : lines)
-    out << layout.paint(label, kBold) << std::string(widest - label.size() + 2, ' ') << text << "\n";
-}
 
 }  // namespace fxtrace

@@ -12,7 +12,7 @@
 #include "support/utf8.h"
 #include "support/words.h"
 #include "writers/explanation_writers.h"
-#include "writers/tree_lines.h"
+#include "writers/text_report.h"
 
 namespace fxtrace {
 namespace {
@@ -24,19 +24,12 @@ constexpr std::size_t kMostDepth = 20;    // to which the tree grows to the righ
 
 std::string path_of(const std::string& path) { return short_line(path_text(path)); }
 
-// "h.0.attn … h.11.attn (12 modules)"
-std::string range_text(const std::string& first, const std::string& last, std::size_t count) {
-  if (count == 1) return path_of(first);
-  return path_of(first) + " … " + path_of(last) + " (" + counted(static_cast<std::int64_t>(count), "module") +
-         ")";
-}
-
 // "gate, h.0 … h.11 (12 modules)", of a bounded length.
 std::string list_text(const std::vector<std::string>& paths) {
   const std::vector<PathRange> ranges = fold_paths(paths);
   std::string text;
   for (std::size_t i = 0; i < std::min(ranges.size(), kMostPaths); ++i)
-    text += (i == 0 ? "" : ", ") + range_text(ranges[i].first, ranges[i].last, ranges[i].count);
+    text += (i == 0 ? "" : ", ") + range_of_modules(ranges[i].first, ranges[i].last, ranges[i].count);
   if (ranges.size() > kMostPaths)
     text += " and " + with_separators(static_cast<std::int64_t>(ranges.size() - kMostPaths)) + " more";
   return text;
@@ -64,9 +57,9 @@ const char* failure_text(FailureKind kind) {
   return "cannot be followed";
 }
 
-class ExplanationTextWriter {
+class ExplanationText : TextReport {
  public:
-  ExplanationTextWriter(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
+  using TextReport::TextReport;
 
   void write(const Explanation& explanation) {
     is_script_ = explanation.model.is_torchscript();
@@ -79,12 +72,12 @@ class ExplanationTextWriter {
   }
 
  private:
-  void line(const std::string& text = "") { out_ << text << "\n"; }
-  void heading(const std::string& text) { line("\n" + layout_.paint(text, kBold)); }
-
-  void more(std::size_t count, const char* what) {
-    if (count > kMostItems) {
-      line("... and " + counted(static_cast<std::int64_t>(count - kMostItems), what) +
+  // The first of a list, each written by `write`.
+  template <class Items, class F>
+  void each(const Items& items, const char* what, F&& write) {
+    for (std::size_t i = 0; i < std::min(items.size(), kMostItems); ++i) write(items[i]);
+    if (items.size() > kMostItems) {
+      line("... and " + counted(static_cast<std::int64_t>(items.size() - kMostItems), what) +
            " more (--json has all)");
     }
   }
@@ -111,8 +104,8 @@ class ExplanationTextWriter {
 
   void guards(const std::vector<GuardExplanation>& guards) {
     for (const GuardExplanation& each : guards) {
-      line(layout_.paint("guard " + std::to_string(each.number), kBold) + " of the graph of " +
-           path_of(each.graph) + ": " + short_line(each.guard.expr.text()));
+      line(bold("guard " + std::to_string(each.number)) + " of the graph of " + path_of(each.graph) + ": " +
+           short_line(each.guard.expr.text()));
       line(std::string("  ") + reason_text(each.guard.reason));
       if (!each.guard.assumption.empty()) line("  said: " + short_line(each.guard.assumption));
       if (const std::string place = place_of(each.guard.source); !place.empty()) line("  at " + place);
@@ -127,7 +120,7 @@ class ExplanationTextWriter {
       return line(name + ": nothing failed, all " + counted(explanation.modules, "module") +
                   " were traced, are leaves or are never called");
     }
-    line(layout_.paint(name, kBold) + ": " +
+    line(bold(name) + ": " +
          (explanation.model.type.empty() ? "" : short_line(explanation.model.type) + ", ") +
          explanation.model.kind_text());
     line(with_separators(explanation.failed) + " of " + counted(explanation.modules, "module") +
@@ -138,27 +131,25 @@ class ExplanationTextWriter {
   }
 
   void tree(const std::vector<FailureGroup>& failures) {
-    const std::size_t shown = std::min(failures.size(), kMostItems);
     std::vector<std::string> above{""};  // by depth: the lines of the tree in front of what is there
     std::vector<std::size_t> depths;
-    for (std::size_t i = 0; i < shown; ++i) depths.push_back(failures[i].depth);
+    for (std::size_t i = 0; i < std::min(failures.size(), kMostItems); ++i)
+      depths.push_back(failures[i].depth);
     const std::vector<bool> is_last = last_ones(depths);
-    for (std::size_t i = 0; i < shown; ++i) {
-      const FailureGroup& group = failures[i];
+    each(failures, "cause", [&](const FailureGroup& group) {
+      const auto i = static_cast<std::size_t>(&group - failures.data());
       const std::size_t depth = std::min({group.depth, above.size() - 1, kMostDepth});
       above.resize(depth + 1);
       const std::string outer = above.back();
       if (depth == 0) line();
-      std::string title =
-          layout_.paint(range_text(group.paths.front(), group.paths.back(), group.paths.size()), kBold);
-      if (!group.type.empty()) title += "  " + layout_.paint(short_line(group.type), kDim);
-      title += "  " + layout_.paint(failure_text(group.failure.kind), kRed);
-      line(outer + (depth == 0 ? "" : is_last[i] ? "└ " : "├ ") + title);
+      const std::string branch = is_last[i] ? "└ " : "├ ";
+      line(outer + (depth == 0 ? "" : branch) +
+           titled(range_of_modules(group.paths.front(), group.paths), short_line(group.type)) + "  " +
+           layout_.paint(failure_text(group.failure.kind), kRed));
       above.push_back(outer + (depth == 0 ? "" : is_last[i] ? "  " : "│ "));
-      const bool has_inner = i + 1 < shown && failures[i + 1].depth > group.depth;
+      const bool has_inner = i + 1 < depths.size() && depths[i + 1] > group.depth;
       failure(group.failure, above.back() + (has_inner ? "│ " : "  "));
-    }
-    more(failures.size(), "cause");
+    });
   }
 
   void failure(const Failure& failure, const std::string& before) {
@@ -173,23 +164,17 @@ class ExplanationTextWriter {
 
   std::string left(const Trial& trial) const {
     if (trial.failed.empty()) return layout_.paint("no module fails", kGreen);
-    return (trial.failed.size() == 1
-                ? "1 module fails: "
-                : with_separators(static_cast<std::int64_t>(trial.failed.size())) + " modules fail: ") +
-           list_text(trial.failed);
+    const auto count = static_cast<std::int64_t>(trial.failed.size());
+    return counted(count, "module") + (count == 1 ? " fails: " : " fail: ") + list_text(trial.failed);
   }
 
   void suggestions(const Suggestions& suggestions) {
     if (!suggestions.helpful.empty()) {
       heading("Options that help, each tried alone");
-      std::size_t widest = 0;
+      std::vector<Line> lines;
       for (const Trial& trial : suggestions.helpful)
-        widest = std::max(widest, std::min(width(options_text(trial.options)), kMostOptions));
-      for (const Trial& trial : suggestions.helpful) {
-        const std::string options = options_text(trial.options);
-        const std::size_t taken = width(options);
-        line("  " + options + std::string(taken < widest ? widest - taken : 0, ' ') + "  " + left(trial));
-      }
+        lines.emplace_back(options_text(trial.options), left(trial));
+      list(lines, "", "  ", kMostOptions);
     }
     if (!suggestions.others.empty()) {
       line("\nTried alone, as many fail: " + joined(suggestions.others, options_text));
@@ -222,20 +207,14 @@ class ExplanationTextWriter {
   // --- what became of a module ---
 
   void modules(const Explanation& explanation) {
-    const std::size_t shown = std::min(explanation.explained.size(), kMostItems);
-    for (std::size_t i = 0; i < shown; ++i) {
-      if (i > 0) line();
-      module(explanation.explained[i]);
-    }
-    more(explanation.explained.size(), "module");
+    each(explanation.explained, "module", [&](const ModuleExplanation& module) {
+      if (&module != explanation.explained.data()) line();
+      this->module(module);
+    });
   }
 
   void module(const ModuleExplanation& module) {
-    const std::string last = module.alike.empty() ? module.path : module.alike.back();
-    std::string title =
-        layout_.paint(range_text(module.path, last, std::max<std::size_t>(module.alike.size(), 1)), kBold);
-    if (!module.type.empty()) title += "  " + layout_.paint(short_line(module.type), kDim);
-    line(title);
+    line(titled(range_of_modules(module.path, module.alike), short_line(module.type)));
     if (module.asked) line("  " + path_of(*module.asked) + " is another name of it");
     cause(module);
     for (const CallSite& site : module.call_sites) call_site(module, site);
@@ -360,26 +339,22 @@ class ExplanationTextWriter {
   }
 
   void places(const ModuleExplanation& module) {
-    const std::size_t shown = std::min(module.places.size(), kMostItems);
-    for (std::size_t i = 0; i < shown; ++i) {
-      const ModuleExplanation::Place& place = module.places[i];
-      std::string text = place.graph == module.path ? "  in its own graph: "
-                                                    : "  in the graph of " + path_of(place.graph) + ": ";
+    each(module.places, "graph", [&](const ModuleExplanation::Place& place) {
       std::vector<std::string> parts;
       if (place.calls > 0) parts.push_back(counted(place.calls, "call"));
       if (place.nodes > 0)
         parts.push_back(counted(place.nodes, "node") + ", the first " + short_line(place.first));
-      text += joined(parts);
       const std::string source = place_of(place.source);
-      line(text + (source.empty() ? "" : " (" + source + ")"));
-    }
-    more(module.places.size(), "graph");
+      line((place.graph == module.path ? "  in its own graph: "
+                                       : "  in the graph of " + path_of(place.graph) + ": ") +
+           joined(parts) + (source.empty() ? "" : " (" + source + ")"));
+    });
   }
 
   // --- where a dimension comes from ---
 
   void dimension(const DimensionExplanation& dimension) {
-    line(layout_.paint(short_line(dimension.name), kBold) + ": " + to_string(dimension.range));
+    line(bold(short_line(dimension.name)) + ": " + to_string(dimension.range));
     for (const DimensionExplanation::Origin& origin : dimension.inputs) {
       line("  input " + short_line(origin.input) +
            (origin.place.empty() ? ", its value" : ", dimension " + origin.place) +
@@ -396,16 +371,16 @@ class ExplanationTextWriter {
     heading(counted(dimension.nodes, "node") + (dimension.nodes == 1 ? " depends on it" : " depend on it"));
     if (dimension.narrowed.empty()) return;
     heading("Ranges that narrow it, each tried");
-    std::size_t widest = 0;
-    for (const auto& narrowed : dimension.narrowed) widest = std::max(widest, width(narrowed.option));
+    std::vector<Line> lines;
     for (const auto& [option, counts] : dimension.narrowed) {
-      line("  " + one_line(option) + std::string(widest - width(option), ' ') + "  " +
-           change(counts.nodes, dimension.all.nodes, "node") + ", " +
-           change(counts.guards, dimension.all.guards, "guard") +
-           (counts.failed + dimension.all.failed == 0
-                ? ""
-                : ", " + change(counts.failed, dimension.all.failed, "failed module")));
+      lines.emplace_back(one_line(option),
+                         change(counts.nodes, dimension.all.nodes, "node") + ", " +
+                             change(counts.guards, dimension.all.guards, "guard") +
+                             (counts.failed + dimension.all.failed == 0
+                                  ? ""
+                                  : ", " + change(counts.failed, dimension.all.failed, "failed module")));
     }
+    list(lines, "", "  ");
   }
 
   static std::string change(std::int64_t count, std::int64_t all, const char* what) {
@@ -420,20 +395,15 @@ class ExplanationTextWriter {
   void places(const char* title, const std::vector<DimensionExplanation::Place>& places) {
     if (places.empty()) return;
     heading(title);
-    const std::size_t shown = std::min(places.size(), kMostItems);
-    for (std::size_t i = 0; i < shown; ++i) {
-      const DimensionExplanation::Place& place = places[i];
+    each(places, "line", [&](const DimensionExplanation::Place& place) {
       std::string text = "  " + short_line(place.text);
-      if (!place.node.empty()) text += "  " + layout_.paint(short_line(place.node), kDim);
+      if (!place.node.empty()) text += "  " + dim(short_line(place.node));
       if (place.node.empty() && !place.target.empty()) text += " in " + path_of(place.graph);
       if (place.count > 1) text += " and " + counted(place.count - 1, "more node");
       line(text + after(place.source));
-    }
-    more(places.size(), "line");
+    });
   }
 
-  std::ostream& out_;
-  TextLayout layout_;
   bool is_script_ = false, is_saved_ = false;
   const Suggestions* suggestions_ = nullptr;
 };
@@ -441,7 +411,7 @@ class ExplanationTextWriter {
 }  // namespace
 
 void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout) {
-  ExplanationTextWriter(out, layout).write(explanation);
+  ExplanationText(out, layout).write(explanation);
 }
 
 }  // namespace fxtrace

@@ -1,30 +1,45 @@
-#include "writers/comparison_words.h"
-
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/text_form.h"
 #include "support/columns.h"
 #include "support/number_in.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
-#include "support/utf8.h"
 #include "support/words.h"
 #include "symbolic/readable_size.h"
+#include "writers/comparison_writers.h"
+#include "writers/markdown_text.h"
+#include "writers/text_report.h"
 
 namespace fxtrace::comparison_words {
 namespace {
 
+struct Entry {
+  Change change = Change::kChanged;
+  std::string text;    // what is code in it
+  std::string remark;  // "used by %add"; a place in a source
+};
+struct Group {
+  std::string title;  // "h.0", "h.0 … h.11 (12 modules)"
+  std::string type;   // "pkg.Block"
+  std::vector<Entry> entries;
+  std::size_t left_out = 0;  // entries
+};
+
 constexpr const char* kArrow = " → ";
 constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
 
-// Without its folders.
-std::string_view file_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+// "a, b" of the texts that say something.
+std::string together(std::vector<std::string> texts, std::string_view between = ", ") {
+  std::erase(texts, "");
+  return joined(texts, {}, between);
 }
 
 // "1,234 → 2,345 (+1,111, +90.0 %)"
@@ -103,11 +118,9 @@ std::string change_text(const Difference& difference) {
 
 // "13 modules, 7,087,872 parameters, 45 operations"
 std::string contents(const ModuleDifferences& module) {
-  std::vector<std::string> parts;
-  if (module.modules > 1) parts.push_back(counted(module.modules, "module"));
-  if (module.parameters > 0) parts.push_back(counted(module.parameters, "parameter"));
-  if (module.nodes > 0) parts.push_back(counted(module.nodes, "node"));
-  return joined(parts);
+  return together({module.modules > 1 ? counted(module.modules, "module") : "",
+                   module.parameters > 0 ? counted(module.parameters, "parameter") : "",
+                   module.nodes > 0 ? counted(module.nodes, "node") : ""});
 }
 
 std::string module_text(const Difference& difference, const ModuleDifferences& module) {
@@ -220,29 +233,24 @@ std::string text_of(const Difference& difference, const ModuleDifferences& modul
 }
 
 std::string remark_of(const Difference& difference) {
-  std::vector<std::string> parts;
-  if (!difference.users.empty()) {
-    std::string text = "used by";
-    for (const std::string& user : difference.users)
-      text += (&user == &difference.users.front() ? " %" : ", %") + short_line(user);
-    parts.push_back(text);
-  }
+  const auto user_text = [](const std::string& user) { return "%" + short_line(user); };
+  const std::string users = joined(difference.users, user_text);
   const bool is_node =
       difference.kind == DifferenceKind::kNodes || difference.kind == DifferenceKind::kArguments;
-  if (difference.source && is_node && difference.source->line > 0)
-    parts.push_back(short_line(file_name(difference.source->file)) + ":" +
-                    std::to_string(difference.source->line));
+  std::string place;
+  if (const auto& source = difference.source; source && is_node && source->line > 0) {
+    const std::string_view file = source->file;
+    place = short_line(file.substr(file.rfind('/') + 1)) + ":" + std::to_string(source->line);
+  }
   const std::size_t body = difference.graph->find(':');
-  if (body != std::string::npos) parts.push_back("in " + short_line(difference.graph->substr(body + 1)));
-  return joined(parts, {}, "; ");
+  return together({users.empty() ? "" : "used by " + users, place,
+                   body == std::string::npos ? "" : "in " + short_line(difference.graph->substr(body + 1))},
+                  "; ");
 }
 
 Group group_of(const ModuleDifferences& module) {
   Group group;
-  group.title = short_line(path_text(module.path));
-  if (module.alike.size() > 1)
-    group.title += " … " + short_line(module.alike.back()) + " (" +
-                   with_separators(static_cast<std::int64_t>(module.alike.size())) + " modules)";
+  group.title = range_of_modules(module.path, module.alike);
   group.type = short_line(module.type);
   std::int64_t following = 0;
   for (const Difference& difference : module.differences) {
@@ -262,24 +270,23 @@ Group group_of(const ModuleDifferences& module) {
   return group;
 }
 
-// Where nothing but shapes follows, other modules say why; of the modules that are told in any case.
-class Sayings {
- public:
-  explicit Sayings(const ModelComparison& comparison)
-      : is_any_(std::ranges::any_of(comparison.modules, says)) {}
-  bool has(const ModuleDifferences& module) const {
-    return says(module) || (!is_any_ && std::ranges::any_of(module.differences, &is_own));
-  }
-
- private:
-  static bool is_own(const Difference& difference) { return !difference.within; }
-  static bool says(const ModuleDifferences& module) {
-    return std::ranges::any_of(module.differences, [](const Difference& difference) {
+// Of a folded comparison, those that say something that no other one tells.  Where nothing but shapes
+// follows, other modules say why.
+std::vector<const ModuleDifferences*> telling_modules(const ModelComparison& comparison) {
+  const auto is_own = [](const Difference& difference) { return !difference.within; };
+  const auto says = [&](const ModuleDifferences& module) {
+    return std::ranges::any_of(module.differences, [&](const Difference& difference) {
       return is_own(difference) && !difference.follows;
     });
+  };
+  const bool is_any = std::ranges::any_of(comparison.modules, says);
+  std::vector<const ModuleDifferences*> modules;
+  for (const ModuleDifferences& module : comparison.modules) {
+    if (says(module) || (!is_any && std::ranges::any_of(module.differences, is_own)))
+      modules.push_back(&module);
   }
-  bool is_any_;
-};
+  return modules;
+}
 
 // "12 of 104 differ: 45.2 MiB, 3 not compared"
 std::string weights(const WeightCounts& counts) {
@@ -298,99 +305,77 @@ std::string weights(const WeightCounts& counts) {
   return parts.empty() ? "none" : joined(parts);
 }
 
-std::string exact_bytes(std::int64_t bytes) { return bytes_text(bytes); }
-
-}  // namespace
-
+// Each is one line of printable characters, of bounded length.
 std::string headline(const ModelComparison& comparison) {
   return short_line(comparison.before.model.file) + kArrow + short_line(comparison.after.model.file);
 }
 
 std::string models(const ModelComparison& comparison) {
-  const auto& a = comparison.before.model;
-  const auto& b = comparison.after.model;
-  const auto describe = [](const GraphCollection::Model& model) {
-    std::string text = model.type.empty() ? "" : short_line(model.type) + ", ";
-    text += model.kind_text();
-    return model.method == "forward" || model.method.empty() ? text
-                                                             : text + ", method " + short_line(model.method);
+  const auto describe = [](GraphCollection::Model model) {
+    model.type = short_line(model.type);
+    model.method = short_line(model.method);
+    return model_text(model);
   };
-  const std::string before = describe(a);
-  const std::string after = describe(b);
+  const std::string before = describe(comparison.before.model);
+  const std::string after = describe(comparison.after.model);
   return before == after ? before : before + kArrow + after;
 }
 
+// "Modules", "148 → 160: 13 added".
 std::vector<Line> summary(const ModelComparison& comparison) {
   const ComparedModel& a = comparison.before;
   const ComparedModel& b = comparison.after;
-  std::vector<Line> lines;
-  std::vector<std::string> modules;
-  const auto add_text = [](std::vector<std::string>& parts, std::string text) {
-    if (!text.empty()) parts.push_back(std::move(text));
+  const auto changes = [&](DifferenceKind kind) { return counts(comparison, kind); };
+  const auto count = [&](DifferenceKind kind, const char* what) {
+    const std::int64_t number = comparison.told.has(kind) ? comparison.count(kind) : 0;
+    return number > 0 ? counted(number, what) : "";
   };
-  add_text(modules, counts(comparison, DifferenceKind::kModules));
-  add_text(modules,
-           rest(comparison, DifferenceKind::kModules, a.modules, b.modules, " (without operations)"));
-  lines.emplace_back("Modules", with_counts(numbers(a.modules, b.modules, with_separators), joined(modules)));
+  std::vector<Line> lines;
+  lines.emplace_back("Modules", with_counts(numbers(a.modules, b.modules, with_separators),
+                                            together({changes(DifferenceKind::kModules),
+                                                      rest(comparison, DifferenceKind::kModules, a.modules,
+                                                           b.modules, " (without operations)")})));
   lines.emplace_back("Parameters",
                      with_counts(numbers(a.parameters.elements, b.parameters.elements, with_separators),
-                                 counts(comparison, DifferenceKind::kParameters)));
+                                 changes(DifferenceKind::kParameters)));
   if (comparison.told.has(DifferenceKind::kWeights))
     lines.emplace_back("Weights", weights(comparison.weights));
-  std::vector<std::string> nodes;
-  add_text(nodes, counts(comparison, DifferenceKind::kNodes));
-  add_text(nodes, rest(comparison, DifferenceKind::kNodes, a.nodes, b.nodes,
-                       " (sizes, items, operations without effect)"));
-  const auto add_count = [&](std::vector<std::string>& parts, DifferenceKind kind, const char* what) {
-    const std::int64_t count = comparison.count(kind);
-    if (comparison.told.has(kind) && count > 0) parts.push_back(counted(count, what));
-  };
-  add_count(nodes, DifferenceKind::kArguments, "argument");
-  add_count(nodes, DifferenceKind::kShapes, "shape");
+  std::string nodes =
+      together({changes(DifferenceKind::kNodes),
+                rest(comparison, DifferenceKind::kNodes, a.nodes, b.nodes,
+                     " (sizes, items, operations without effect)"),
+                count(DifferenceKind::kArguments, "argument"), count(DifferenceKind::kShapes, "shape")});
   if (comparison.told.has(DifferenceKind::kShapes) && comparison.following > 0)
-    nodes.back() += " (" + with_separators(comparison.following) +
-                    (comparison.following == 1 ? " follows" : " follow") + " from others)";
-  lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), joined(nodes)));
+    nodes += " (" + with_separators(comparison.following) +
+             (comparison.following == 1 ? " follows" : " follow") + " from others)";
+  lines.emplace_back("Nodes", with_counts(numbers(a.nodes, b.nodes, with_separators), nodes));
   const bool is_known = a.macs || b.macs || a.activation_bytes || b.activation_bytes;
   std::string costs = "MACs " + sizes(a.macs, b.macs, with_separators) + ", activations " +
-                      sizes(a.activation_bytes, b.activation_bytes, exact_bytes);
+                      sizes(a.activation_bytes, b.activation_bytes, bytes_text);
   if (!is_known) costs = "not known";
   const auto is_partial = [](const ComparedModel& model) {
     return model.is_partial && (model.macs || model.activation_bytes);
   };
   if (is_partial(a) || is_partial(b)) costs += ", without what is not known";
   lines.emplace_back("Costs", costs);
-  std::vector<std::string> others;
-  add_count(others, DifferenceKind::kOrder, "order change");
-  add_count(others, DifferenceKind::kGuards, "guard");
-  add_count(others, DifferenceKind::kNames, "name");
-  add_count(others, DifferenceKind::kSources, "source");
+  std::string others =
+      together({count(DifferenceKind::kOrder, "order change"), count(DifferenceKind::kGuards, "guard"),
+                count(DifferenceKind::kNames, "name"), count(DifferenceKind::kSources, "source")});
   std::vector<std::string> hidden;
   for (std::size_t i = 0; i < kDifferenceKinds; ++i) {
     const auto kind = static_cast<DifferenceKind>(i);
     if (!comparison.told.has(kind) && comparison.count(kind) > 0)
       hidden.push_back(to_string(kind) + (" " + with_separators(comparison.count(kind))));
   }
-  std::string text = others.empty() ? "none" : joined(others);
-  if (!hidden.empty()) text += " (ignored: " + joined(hidden) + ")";
-  lines.emplace_back("Others", text);
+  if (others.empty()) others = "none";
+  if (!hidden.empty()) others += " (ignored: " + joined(hidden) + ")";
+  lines.emplace_back("Others", others);
   return lines;
 }
 
-std::vector<Group> groups(const ModelComparison& comparison, std::size_t most) {
-  std::vector<Group> result;
-  const Sayings sayings(comparison);
-  for (const ModuleDifferences& module : comparison.modules) {
-    if (result.size() == most) break;
-    if (sayings.has(module)) result.push_back(group_of(module));
-  }
-  return result;
-}
-
-std::size_t count_groups(const ModelComparison& comparison) {
-  const Sayings sayings(comparison);
-  return static_cast<std::size_t>(std::ranges::count_if(
-      comparison.modules, [&](const ModuleDifferences& module) { return sayings.has(module); }));
+const char* colour_of(Change change) {
+  constexpr std::array<const char*, kChanges> kColours = {kGreen, kRed, kCyan, kYellow};
+  return kColours[static_cast<std::size_t>(change)];
 }
 
 char mark(Change change) {
@@ -398,4 +383,60 @@ char mark(Change change) {
   return kMarks[static_cast<std::size_t>(change)];
 }
 
+// As GitHub colours a diff; every line of the block begins with one of them, so that none can end it.
+char markdown_mark(Change change) {
+  return change == Change::kAdded ? '+' : change == Change::kRemoved ? '-' : '!';
+}
+
+}  // namespace
 }  // namespace fxtrace::comparison_words
+
+namespace fxtrace {
+
+void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
+  using namespace comparison_words;
+  constexpr std::size_t kMost = 100;  // modules
+  TextReport report(out, layout);
+  report.line(report.bold(headline(comparison)));
+  report.line(models(comparison) + "\n");
+  report.list(summary(comparison));
+  const auto modules = telling_modules(comparison);
+  for (std::size_t i = 0; i < std::min(modules.size(), kMost); ++i) {
+    const Group group = group_of(*modules[i]);
+    report.heading(group.title, group.type);
+    for (const Entry& entry : group.entries) {
+      report.line("  " + layout.paint(mark(entry.change) + (" " + entry.text), colour_of(entry.change)) +
+                  (entry.remark.empty() ? "" : "  " + report.dim(entry.remark)));
+    }
+    if (group.left_out > 0)
+      report.line("  ... and " + std::to_string(group.left_out) + " more (--json has all)");
+  }
+  if (modules.size() > kMost) {
+    report.line("\n... and " + std::to_string(modules.size() - kMost) + " modules more (--json has all)");
+  }
+  if (comparison.is_equal()) report.line("\nNo difference");
+}
+
+void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out) {
+  using namespace comparison_words;
+  constexpr std::size_t kMost = 50;  // modules: GitHub takes 65,536 characters
+  out << "**" << markdown_code(headline(comparison)) << "** " << markdown_code(models(comparison)) << "\n\n"
+      << markdown_list(summary(comparison));
+  const auto modules = telling_modules(comparison);
+  for (std::size_t i = 0; i < std::min(modules.size(), kMost); ++i) {
+    const Group group = group_of(*modules[i]);
+    out << "\n"
+        << markdown_code(group.title) << (group.type.empty() ? "" : " ") << markdown_code(group.type)
+        << "\n\n```diff\n";
+    for (const Entry& entry : group.entries) {
+      out << markdown_mark(entry.change) << " " << entry.text << (entry.remark.empty() ? "" : "  # ")
+          << entry.remark << "\n";
+    }
+    if (group.left_out > 0) out << "# ... and " << group.left_out << " more\n";
+    out << "```\n";
+  }
+  if (modules.size() > kMost) out << "\n... and " << modules.size() - kMost << " modules more\n";
+  if (comparison.is_equal()) out << "\nNo difference\n";
+}
+
+}  // namespace fxtrace

@@ -1,22 +1,19 @@
-// Output of `fxtrace inspect` about a model, as text and as JSON.
+// The data of `fxtrace inspect`: what a model file holds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "archive/compiled_model.h"
 #include "archive/file_kind.h"
 #include "graph/graph_collection.h"
+#include "summaries/model_description.h"
 #include "summaries/parameter_sizes.h"
-#include "support/json_emitter.h"
-#include "trace/program.h"
-#include "trace/trace.h"
 
-namespace fxtrace::cli {
+namespace fxtrace {
 
 struct Inspection {
   FileInfo file;
@@ -32,17 +29,17 @@ struct Inspection {
   std::vector<CompiledModel> compiled;    // compiled models in the same archive
 };
 
-// Makes the data from a trace with its description; `method` is the requested method.
-Inspection inspect(TraceResult traced, const FileInfo& file, const std::string& method);
+// Makes the data from a trace and its description; `method` is the requested method.
+Inspection inspect_model(GraphCollection collection, ModelDescription description, const FileInfo& file,
+                         const std::string& method);
 
-void write_inspection_text(const Inspection& inspection, std::ostream& out);
-void write_inspection_json(const Inspection& inspection, std::ostream& out);
+// A file of which nothing is traced: any file, or an archive with several models.
+struct FileInspection {
+  std::string name;
+  FileInfo file;
+  std::vector<std::string> to_choose_from = {};  // exported programs, when there are several and no --model
+  bool compiled_only = false;  // there is nothing else, or --model names one that was compiled
+  std::vector<CompiledModel> compiled = {};
+};
 
-// For any file, a model or not: returns the first line; writes the JSON document, whose further fields
-// `write_more` writes.
-std::string headline(const std::string& name, const FileInfo& file);
-void write_file_json(
-    const std::string& name, const FileInfo& info, std::ostream& out,
-    const std::function<void(JsonEmitter&)>& write_more = [](JsonEmitter&) {});
-
-}  // namespace fxtrace::cli
+}  // namespace fxtrace

@@ -1,0 +1,42 @@
+// What a program tells of a model besides its graphs: methods and constants.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+// An input or output of a method.
+struct PortInfo {
+  std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
+  Meta meta;         // what is known of it
+  std::optional<Argument> default_value;  // of an input
+  std::optional<Argument> fixed;          // the only value, when the program was specialised for it
+};
+
+struct MethodInfo {
+  std::string name;
+  std::vector<PortInfo> inputs, outputs;
+};
+
+// A tensor or object that belongs to the code, not to a module.
+struct ConstantInfo {
+  std::string name;                 // as the code calls it
+  std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
+  std::string dtype;
+  std::string type;                     // class of an object
+  std::vector<StoredPart> stored = {};  // the tensors that it holds
+};
+
+// A description of a model besides its graphs.
+struct ModelDescription {
+  std::string producer;                          // as Program::producer()
+  std::vector<std::vector<MethodInfo>> methods;  // by module
+  std::vector<ConstantInfo> constants;
+};
+
+}  // namespace fxtrace
