@@ -164,7 +164,7 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
     const bool is_saved = info.kind == FileKind::kText;
     model.dimensions = dimensions_of(collection, is_saved ? options_of(collection) : config.options);
   } catch (const Error& error) {
-    if (is_needed) throw;
+    if (is_needed || error.kind() == ErrorKind::kInternal) throw;
     if (error.kind() == ErrorKind::kInput) {
       model.findings.push_back({SecurityKind::kSize, "", "", error.what()});
     } else if (arguments.trace.any()) {
