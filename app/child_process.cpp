@@ -86,12 +86,6 @@ Messages::Messages(bool colour) : colour_(colour) {
   write_ = Descriptor(ends[1]);
 }
 
-void Messages::become_stderr() {
-  ::dup2(write_.number(), STDERR_FILENO);
-  read_ = Descriptor();
-  write_ = Descriptor();
-}
-
 void Messages::begin() {
   write_ = Descriptor();
   ::fcntl(read_.number(), F_SETFL, O_NONBLOCK);

@@ -24,8 +24,8 @@ class Messages {
   // With `colour`, colour sequences as Console and log write them are passed on.  Throws Error(kInput).
   explicit Messages(bool colour);
 
-  void become_stderr();  // in the child
-  void begin();          // in the parent, once there is a child
+  int child_end() const { return write_.number(); }  // to be the child's stderr
+  void begin();                                      // in the parent, once there is a child
   int number() const { return read_.number(); }
   // Copies available text to stderr, with unprintable characters escaped, up to kMaxBytes in total.  Returns
   // false at the end.

@@ -1,12 +1,10 @@
 #include "app/cli.h"
 
-#include <exception>
 #include <new>
 
 #include "app/command_line.h"
 #include "app/commands/command.h"
 #include "app/console.h"
-#include "support/error.h"
 #include "support/log.h"
 
 namespace fxtrace::cli {
@@ -14,6 +12,8 @@ namespace {
 
 constexpr int kWrongUsage = 2;
 constexpr int kDefect = 70;
+
+}  // namespace
 
 int exit_code(ErrorKind kind) {
   switch (kind) {
@@ -27,7 +27,11 @@ int exit_code(ErrorKind kind) {
   return kDefect;
 }
 
-}  // namespace
+Error internal_error(const std::exception& defect) {
+  return {ErrorKind::kInternal,
+          std::string("internal error: ") + defect.what(),
+          {"this is a bug in fxtrace; please report it with the command line and, if possible, the model"}};
+}
 
 int run(const std::vector<std::string>& args, std::istream& in, std::ostream& out, std::ostream& err) {
   int code = kDefect;
@@ -42,10 +46,7 @@ int run(const std::vector<std::string>& args, std::istream& in, std::ostream& ou
       console.error(input_error("out of memory"));
       code = kBadInput;
     } catch (const std::exception& error) {
-      console.error(
-          {ErrorKind::kInternal,
-           std::string("internal error: ") + error.what(),
-           {"this is a bug in fxtrace; please report it with the command line and, if possible, the model"}});
+      console.error(internal_error(error));
     }
   } catch (...) {
     // Nothing can be said any more.

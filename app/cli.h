@@ -1,9 +1,12 @@
 // The command line as a function, for tests.
 #pragma once
 
+#include <exception>
 #include <iosfwd>
 #include <string>
 #include <vector>
+
+#include "support/error.h"
 
 namespace fxtrace::cli {
 
@@ -11,5 +14,10 @@ namespace fxtrace::cli {
 // written to `err`.  Writing to `out` may throw std::system_error (descriptor_stream.h).  Reads and writes
 // the files named in `args`, and changes nothing else of the process.
 int run(const std::vector<std::string>& args, std::istream& in, std::ostream& out, std::ostream& err);
+
+// The exit code of fxtrace when an Error of this kind ends it.
+int exit_code(ErrorKind kind);
+// A defect of fxtrace as an Error.
+Error internal_error(const std::exception& defect);
 
 }  // namespace fxtrace::cli

@@ -1,5 +1,6 @@
 #include "app/isolated_process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -7,6 +8,8 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 #include "app/child_process.h"
+#include "app/cli.h"
 #include "app/limits.h"
 #include "app/lockdown.h"
 #include "support/descriptor.h"
@@ -30,6 +34,28 @@ struct IsolatedProcess::Report {
   Stage stage = Stage::kFxtrace;
   std::size_t file = 0;
   bool is_out_of_memory = false;
+  bool has_error = false;
+  ErrorKind error_kind = ErrorKind::kInternal;
+  // Of the error: message, place and hints, each behind its length.
+  std::size_t texts_size = 0;
+  std::array<char, std::size_t{1} << 20> texts;  // takes memory only where it is written to
+
+  void set_error(const Error& error) {
+    has_error = true;
+    error_kind = error.kind();
+    add_text(error.what());
+    add_text(error.place());
+    for (const std::string& hint : error.hints()) add_text(hint);
+  }
+  void add_text(std::string_view text) {
+    std::uint32_t size = 0;
+    const std::size_t left = texts.size() - texts_size;
+    if (left < sizeof size) return;
+    size = static_cast<std::uint32_t>(std::min(text.size(), left - sizeof size));
+    std::memcpy(&texts[texts_size], &size, sizeof size);
+    std::copy_n(text.begin(), size, texts.begin() + texts_size + sizeof size);
+    texts_size += sizeof size + size;
+  }
 };
 
 namespace {
@@ -219,17 +245,20 @@ IsolatedProcess::IsolatedProcess(const IsolationArguments& arguments, Console& c
 
 IsolatedProcess::~IsolatedProcess() { ::munmap(report_, sizeof(Report)); }
 
-bool IsolatedProcess::start() {
+void IsolatedProcess::start(int messages, std::vector<int> open, const Work& work,
+                            const std::function<bool()>& has_product) {
   parent_ = ::getpid();
   id_ = ::fork();
   if (id_ < 0) {
     throw input_error(std::string("cannot make a process to read the model in: ") + std::strerror(errno),
                       {"--no-isolation reads it in this one"});
   }
-  return id_ == 0;
+  if (id_ == 0) run(messages, std::move(open), work, has_product);
 }
 
-int IsolatedProcess::run(std::vector<int> open, const Work& work, const std::function<bool()>& has_product) {
+void IsolatedProcess::run(int messages, std::vector<int> open, const Work& work,
+                          const std::function<bool()>& has_product) {
+  ::dup2(messages, STDERR_FILENO);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
@@ -240,16 +269,41 @@ int IsolatedProcess::run(std::vector<int> open, const Work& work, const std::fun
   set_limits(arguments_, copied_);
   is_out_of_memory_here = &report_->is_out_of_memory;
   std::set_new_handler(end_out_of_memory);
-  Inside inside(report_->stage, report_->file, console_);
+  int code = EXIT_FAILURE;
   try {
-    return run_with([&] { return work(inside); }, [&] { report_->has_product = has_product(); });
+    Inside inside(report_->stage, report_->file, console_);
+    code = work(inside);
   } catch (const std::bad_alloc&) {
     end_out_of_memory();
+  } catch (const Error& error) {
+    report_->set_error(error);
+  } catch (const std::exception& error) {
+    report_->set_error(internal_error(error));
   }
+  report_->has_product = has_product();
+  console_.err().flush();
+  ::_exit(code);
 }
 
 bool IsolatedProcess::has_product() const { return report_->has_product; }
 std::size_t IsolatedProcess::file() const { return report_->file; }
+
+std::optional<Error> IsolatedProcess::error() const {
+  if (!report_->has_error) return std::nullopt;
+  std::string_view rest(report_->texts.data(), std::min(report_->texts_size, report_->texts.size()));
+  const auto next = [&] {
+    std::uint32_t size = 0;
+    if (rest.size() < sizeof size) return std::string();
+    std::memcpy(&size, rest.data(), sizeof size);
+    std::string text(rest.substr(sizeof size, size));
+    rest.remove_prefix(sizeof size + text.size());
+    return text;
+  };
+  const std::string message = next(), place = next();
+  std::vector<std::string> hints;
+  while (!rest.empty()) hints.push_back(next());
+  return Error(report_->error_kind, message, std::move(hints)).at(place);
+}
 
 std::optional<Error> IsolatedProcess::failure(int status) const {
   if (report_->is_out_of_memory) return out_of_memory(arguments_);

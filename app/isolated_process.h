@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -14,19 +13,6 @@
 #include "support/error.h"
 
 namespace fxtrace::cli {
-
-// Calls f(), and at_end() however that ends.
-template <class F, class G>
-auto run_with(F&& f, G&& at_end) {
-  try {
-    auto result = f();
-    at_end();
-    return result;
-  } catch (...) {
-    at_end();
-    throw;
-  }
-}
 
 class IsolatedProcess {
  public:
@@ -38,17 +24,18 @@ class IsolatedProcess {
 
   // Lets what is written be larger than memory by the size of what is read, as copied weights are.
   void allow_copies_of(std::uint64_t bytes) { copied_ = bytes; }
-  // Forks.  Returns true in the child, which then calls run().  Throws Error(kInput).
-  bool start();
-  // In the child: takes away its rights, except to `open` descriptors and stderr, and calls work().
-  int run(std::vector<int> open, const Work& work, const std::function<bool()>& has_product);
+  // Forks.  The child writes its messages to the descriptor `messages`, loses its rights, except to `open`
+  // descriptors and stderr, calls work(), and ends with its exit code: only the parent returns.  Throws
+  // Error(kInput).
+  void start(int messages, std::vector<int> open, const Work& work, const std::function<bool()>& has_product);
 
-  // In the parent.
   pid_t id() const { return id_; }
   // Once the child has ended: whether it has written its product.
   bool has_product() const;
   // Which file it read last, as Isolated::reads() was told; whatever number, as the child may be anyone's.
   std::size_t file() const;
+  // What work() threw; nothing if it returned.
+  std::optional<Error> error() const;
   // Why the child did not end by itself, as the model's problem; nothing if it did.  `status` is waitpid()'s.
   std::optional<Error> failure(int status) const;
   // For a child that had to be stopped.
@@ -56,6 +43,9 @@ class IsolatedProcess {
 
  private:
   struct Report;
+
+  [[noreturn]] void run(int messages, std::vector<int> open, const Work& work,
+                        const std::function<bool()>& has_product);
 
   const IsolationArguments& arguments_;
   Console& console_;

@@ -51,10 +51,17 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
   const std::vector<int> products = output.prepare();
   if (!arguments.isolates() || !console.owns_process()) {
     Isolated here(console.owns_process());
-    return run_with([&] { return work(here); },
-                    [&] {
-                      if (output.is_written()) output.commit();
-                    });
+    const auto commit = [&] {
+      if (output.is_written()) output.commit();
+    };
+    try {
+      const int code = work(here);
+      commit();
+      return code;
+    } catch (...) {
+      commit();
+      throw;
+    }
   }
   Messages messages(console.colour());
   IsolatedProcess process(arguments, console);
@@ -65,16 +72,14 @@ int isolate(const IsolationArguments& arguments, const InputFile& input,
     bytes += file->file().size();
   }
   process.allow_copies_of(bytes);
-  if (process.start()) {
-    messages.become_stderr();
-    return process.run(std::move(kept), work, [&] { return output.is_written(); });
-  }
+  process.start(messages.child_end(), std::move(kept), work, [&] { return output.is_written(); });
   messages.begin();
   Watch watch{ByteProgress("writing " + output.display()), [&] { return bytes_in(products); }};
   const auto status = wait_for(process.id(), arguments.seconds_by_the_clock(), &messages, &watch);
   if (!status) throw with_file(process.took_too_long(), process.file(), files);
   if (const auto failure = process.failure(*status)) throw with_file(*failure, process.file(), files);
   if (process.has_product()) output.commit();
+  if (const auto error = process.error()) throw *error;
   return WEXITSTATUS(*status);
 }
 

@@ -78,7 +78,8 @@ using RunningWork = std::function<int(Isolated&, const FxtraceEngine& engine)>;
 // and returns its exit code.  If the console owns the process (see Console::owns_process()), work() runs in a
 // child that can only read `input`, write the product and write to stderr: before the first byte is read, it
 // loses the right to open files.  The product becomes visible only after the child has succeeded.  Throws
-// Error(kInput) when the child fails: by a signal, or beyond the limits of memory or time.
+// the Error of work(), and Error(kInput) when the child fails: by a signal, or beyond the limits of memory or
+// time.
 // `others` are further files that work() reads; they must outlive the call.  Throws Error(kUsage) when the
 // output would replace one of them.
 int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,

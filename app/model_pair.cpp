@@ -94,7 +94,8 @@ class PairReader {
         run_passes(config.passes, result.collection, console_);
         return &result.collection;
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kUsage) return nullptr;  // which is told without them
+        if (error.kind() == ErrorKind::kInternal) throw;
+        if (error.kind() == ErrorKind::kInput) return nullptr;  // which is told without them
       }
     }
     return nullptr;

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
-#include <exception>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -71,32 +69,20 @@ void ModelProcesses::start(std::size_t number, const InputFile& input, const Wor
   Descriptor product = memory_file();
   if (!arguments_.isolates() || !console_.owns_process()) return run_here(number, work, std::move(product));
   Running& running = running_.emplace_back(number, arguments_, console_, std::move(product));
-  bool is_child = false;
+  const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  bool is_written = false;
   try {
-    is_child = running.process.start();
+    running.process.start(
+        nothing ? nothing.number() : STDERR_FILENO, {input.file().descriptor(), running.product.number()},
+        [&](Isolated& isolated) {
+          write_product(work, isolated, running.product.number());
+          is_written = true;
+          return kDone;
+        },
+        [&] { return is_written; });
   } catch (const Error&) {
     running_.pop_back();
     throw;
-  }
-  if (is_child) {
-    // Nothing of the parent's is this process's to finish: it ends here.
-    int code = EXIT_FAILURE;
-    try {
-      if (const Descriptor nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC)); nothing)
-        ::dup2(nothing.number(), STDERR_FILENO);
-      bool is_written = false;
-      code = running.process.run(
-          {input.file().descriptor(), running.product.number()},
-          [&](Isolated& isolated) {
-            write_product(work, isolated, running.product.number());
-            is_written = true;
-            return kDone;
-          },
-          [&] { return is_written; });
-    } catch (...) {
-      ::_exit(EXIT_FAILURE);
-    }
-    ::_exit(code);
   }
   running.handle = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, running.process.id(), 0)));
   const std::uint64_t seconds = arguments_.seconds_by_the_clock();
@@ -127,6 +113,7 @@ std::optional<ModelProcesses::Ended> ModelProcesses::find_ended() {
     if (ended < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
     if (ended == process.id()) {
       failure = process.failure(status);
+      if (!failure) failure = process.error();
       if (!failure && !process.has_product()) failure = input_error("the process that read it failed");
     } else if (Clock::now() >= running->end) {
       ::kill(process.id(), SIGKILL);

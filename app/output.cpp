@@ -64,8 +64,7 @@ void until_closed(F&& f) {
 
 }  // namespace
 
-// Where the product is until it is whole: a file of its own in the target's folder, or memory.  Belongs to
-// the process that made it; in others it is only a descriptor.
+// Where the product is until it is whole: a file of its own in the target's folder, or memory.
 class Output::Aside {
  public:
   // In memory.
@@ -82,7 +81,6 @@ class Output::Aside {
     set_path(std::move(path));
   }
   ~Aside() {
-    if (owner_ != ::getpid()) return;
     if (!path_.empty()) ::unlink(path_.c_str());
     set_path("");
   }
@@ -107,7 +105,7 @@ class Output::Aside {
   void give_name() {
     const std::string own = "/proc/self/fd/" + std::to_string(descriptor());
     for (int number = 0;; ++number) {
-      const std::string name = ".fxtrace-" + std::to_string(owner_) + "-" + std::to_string(number);
+      const std::string name = ".fxtrace-" + std::to_string(::getpid()) + "-" + std::to_string(number);
       set_path((folder_ / name).string());
       if (::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
       set_path("");  // somebody else's
@@ -124,7 +122,6 @@ class Output::Aside {
     if (!path_.empty()) place = path_.c_str();
   }
 
-  pid_t owner_ = ::getpid();
   fs::path folder_;
   std::string path_;  // while it has a name of its own
   Descriptor descriptor_;

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include <sys/types.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include "app/answer.h"
+#include "app/cli.h"
 #include "app/commands/commands.h"
 #include "app/cost_arguments.h"
 #include "app/descriptor_stream.h"
@@ -165,7 +164,7 @@ void read_model(const CheckArguments& arguments, const Config& given, const File
     const bool is_saved = info.kind == FileKind::kText;
     model.dimensions = dimensions_of(collection, is_saved ? options_of(collection) : config.options);
   } catch (const Error& error) {
-    if (is_needed) throw;
+    if (is_needed || error.kind() == ErrorKind::kInternal) throw;
     if (error.kind() == ErrorKind::kInput) {
       model.findings.push_back({SecurityKind::kSize, "", "", error.what()});
     } else if (arguments.trace.any()) {
@@ -213,32 +212,17 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);
 }
 
-constexpr char kUnread = '!';  // in place of a report, in front of why there is none
-
-// Reads one model in a process of its own, and returns its exit code.  In that process itself nothing is
-// added.
+// Reads one model in a process of its own, and returns its exit code.
 int check_one(const CheckArguments& arguments, const Rules& rules, const InputFile& input, Config config,
               CheckReports& reports, Console& console) {
   Output product("-", input, console);
   std::string text;
   product.set_filter([&](int in, int) { text = read_all(in); });
-  const pid_t own = ::getpid();
   const int code =
       run_isolated(arguments.isolation, input, product, console, config.options, [&](Isolated& isolated) {
-        try {
-          return check_model(arguments, rules, config, input, product, isolated, console);
-        } catch (const Error& error) {
-          if (!product.is_written())
-            product.write([&](std::ostream& out) { out << kUnread << error.what(); });
-          throw;
-        }
+        return check_model(arguments, rules, config, input, product, isolated, console);
       });
-  if (::getpid() != own) return code;
-  if (text.empty() || text.front() == kUnread) {
-    reports.unread.push_back({input.display(), text.empty() ? "it could not be read" : text.substr(1)});
-  } else {
-    reports.models.push_back(read_check_report(text, input.display()));
-  }
+  reports.models.push_back(read_check_report(text, input.display()));
   return code;
 }
 
@@ -360,21 +344,19 @@ int run_check(const CheckArguments& arguments, Console& console) {
   const Config config = arguments.set_up(console);
   const Rules rules = resolve_rules(arguments, console);
   KnownOffences known(arguments, rules.rules, console);
-  const pid_t own = ::getpid();
-  const auto is_child = [&] { return ::getpid() != own; };  // which reads one model, and ends
   CheckReports reports;
   int code = kDone;
   std::optional<Output> output;
   for (const std::string& name : arguments.models) {
     // A model that cannot be read does not keep the others from being checked.
+    std::optional<InputFile> input;
     const auto is_left_out = [&](const Error& error) {
-      if (is_child() || arguments.models.size() == 1 || error.kind() != ErrorKind::kInput) return false;
+      if (arguments.models.size() == 1) return false;
       console.error(error);
-      code = std::max(code, kBadInput);
-      reports.unread.push_back({name, error.what()});
+      code = std::max(code, exit_code(error.kind()));
+      reports.unread.push_back({input ? input->display() : name, error.what()});
       return true;
     };
-    std::optional<InputFile> input;
     try {
       input.emplace(name, console.in());
     } catch (const Error& error) {
@@ -390,7 +372,6 @@ int run_check(const CheckArguments& arguments, Console& console) {
     known.check_not(*input);
     try {
       const int one = check_one(arguments, rules, *input, config, reports, console);
-      if (is_child()) return one;
       if (one != kBroken) code = std::max(code, one);  // that is told when it is known what is known
     } catch (const Error& error) {
       if (!is_left_out(error)) throw;

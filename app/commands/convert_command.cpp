@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
+#include "app/cli.h"
 #include "app/commands/commands.h"
 #include "app/files.h"
 #include "app/isolation.h"
@@ -266,10 +266,15 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
     const std::string stem = file.substr(0, file.size() - kExtension.size());
     output.add_beside(std::make_unique<Output>(stem + ".safetensors", input, console));
   }
-  return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
-    return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
-                   console);
-  });
+  try {
+    return run_isolated(arguments.isolation, input, output, console, config.options, [&](Isolated& isolated) {
+      return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
+                     console);
+    });
+  } catch (const Error& error) {  // which does not keep other methods from being converted
+    console.error(error);
+    return exit_code(error.kind());
+  }
 }
 
 int run_convert(ConvertArguments& arguments, Console& console) {
@@ -284,12 +289,10 @@ int run_convert(ConvertArguments& arguments, Console& console) {
   const std::size_t place = file.find("%s");
   if (place == std::string::npos)
     return convert_to(file, arguments.methods, arguments, config, input, console);
-  const pid_t process = ::getpid();
   int worst = kDone;
   for (const std::string& method : arguments.methods) {
     const std::string own = std::string(file).replace(place, 2, method);
     worst = std::max(worst, convert_to(own, {method}, arguments, config, input, console));
-    if (::getpid() != process) break;  // the locked process, which ends here
   }
   return worst;
 }

@@ -101,7 +101,8 @@ void add_example_peak(const GraphCollection& collection, ModelSummary& summary) 
     set_sizes(there, sizes);
     const auto& cost = there.graphs.front().cost;
     if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUsage) throw;
     // The model does not take these.
   }
 }

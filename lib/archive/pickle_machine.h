@@ -12,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "archive/pickle_opcodes.h"
+
 namespace fxtrace {
 
-class PickleMachine {
+class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
  public:
   using Id = std::uint32_t;  // identifies a value
   using Item = std::pair<Id, Id>;
@@ -59,7 +61,7 @@ class PickleMachine {
 
   // `bytes` must outlive the machine.
   explicit PickleMachine(std::string_view bytes, std::size_t start = 0, Watcher* watcher = nullptr)
-      : bytes_(bytes), at_(start), watcher_(watcher) {}
+      : PickleOpcodes(bytes, start), watcher_(watcher) {}
 
   // The limit for a model's own pickles, for one that takes `stored` bytes in its file, where it may be
   // compressed; each opcode takes some sixty bytes.
@@ -86,44 +88,56 @@ class PickleMachine {
   std::string global_name(Id id, std::size_t max_size) const;
 
  private:
-  enum class Step { kDone, kUnknown, kTruncated };
-  static constexpr Id kMark = UINT32_MAX, kUnset = UINT32_MAX - 1;
+  friend PickleOpcodes;
+
+  struct Broken {
+    End end;
+  };
+  static constexpr Id kUnset = UINT32_MAX;
   static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
-  Id make(Kind kind);
-  void push(Kind kind) { stack_.push_back(make(kind)); }
-  void push_string(std::string_view text);
+  // What PickleOpcodes needs.
+  void push_none() { push(Kind::kOther); }
+  void push_boolean(bool) { push(Kind::kOther); }
+  void push_integer(std::int64_t number);
+  void push_long(std::uint64_t size);
+  void push_real(std::string_view) { push(Kind::kOther); }
+  void push_text(std::string_view text);
+  void push_global(std::string_view module, std::string_view name);
+  void push_tuple(std::span<const Id> items) { push_parts(Kind::kTuple, items); }
+  void push_list(std::span<const Id>) { push(Kind::kList); }
+  void push_dict(std::span<const Id> items);
+  void append(std::span<const Id>) { fill(Kind::kList); }
+  void set_items(std::span<const Id> flat);
+  void make_object(Id arguments) { call(pop(), arguments); }
+  void call(Id callable, Id arguments);
+  void build(Id state);
+  void push_persistent(Id id);
+  void put(std::uint64_t index);
+  void get(std::uint64_t index);
+  static void accept_protocol(std::uint64_t number) {
+    if (number > 5) throw Broken{End::kUnknown};
+  }
+  static void reserve(std::size_t) {}
+  void other(unsigned char opcode);
+  Id missing();
+  [[noreturn]] static void end_in_value() { throw Broken{End::kTruncated}; }
+  [[noreturn]] static void end_in_line() { throw Broken{End::kTruncated}; }
+  [[noreturn]] static void no_mark() { throw Broken{End::kUnknown}; }
+
+  void push(Kind kind);
   void push_parts(Kind kind, std::span<const Id> parts);
-  void push_call(Id callable, Id arguments);
-  Id pop();
-  std::vector<Id> pop_to_mark();
+  void push_other(std::uint64_t size);
+  void push_digits(std::string_view digits);
+  void push_global_of_stack();
+  void fill(Kind expected);
+  void add_items(Id target, std::span<const Id> flat);
   std::optional<Id> find_top() const;
 
-  bool has(std::uint64_t size) const { return size <= bytes_.size() - at_; }
-  std::uint64_t number(std::size_t size);
-  std::optional<std::string_view> line();
-  Step push_integer(std::size_t size, bool is_signed);
-  Step push_counted(std::size_t length_size, Kind kind);
-  Step push_other(std::size_t size);
-  Step push_line(Kind kind);
-  Step push_digits();
-  void call(Id callable, Id arguments);
-  void fill(Kind expected);
-  bool has_mark() const { return marks_ > 0; }
-  Step put(std::uint64_t index);
-  Step get(std::uint64_t index);
-  void set_items(Id target, std::span<const Id> flat);
-  Step execute(unsigned char opcode);
-
-  std::string_view bytes_;
-  std::size_t at_;
   std::size_t max_opcodes_ = 0;
-  bool stopped_ = false;
   std::deque<Value> values_{Value{}};
   std::vector<Id> parts_;                     // of all values, concatenated
   std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is empty and shared
-  std::vector<Id> stack_;
-  std::size_t marks_ = 0;  // on the stack
   // By index.  Python's MEMOIZE takes the number of entries as the next one.
   std::vector<Id> memo_;
   std::size_t memo_count_ = 0;

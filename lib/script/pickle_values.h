@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "archive/pickle_opcodes.h"
 #include "script/value.h"
 
 namespace fxtrace::script {
@@ -23,7 +25,13 @@ constexpr std::size_t pickle_memory(std::uint64_t stored) {
   return static_cast<std::size_t>(std::min(kMost, kFree + kBytesOfByte * std::min(stored, kMost)));
 }
 
-class PickleValues {
+// A value on the stack, or in the memo.
+struct PickledValue {
+  Value value;
+  std::uint32_t level = 0;  // see PickleValues
+};
+
+class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
  public:
   class Host {
    public:
@@ -41,7 +49,7 @@ class PickleValues {
   // `bytes` and `host` must outlive the machine.  What the values and the machine's own tables take is
   // limited by pickle_memory().
   PickleValues(std::string_view bytes, std::uint64_t stored, Host& host)
-      : bytes_(bytes), host_(host), most_memory_(pickle_memory(stored)) {}
+      : PickleOpcodes(bytes), host_(host), most_memory_(pickle_memory(stored)) {}
 
   // Runs the pickle.  Throws Error(kInput) when it is damaged, too large, nested too deep, or not as LibTorch
   // writes it, and for values that contain themselves.
@@ -51,6 +59,9 @@ class PickleValues {
   void spend(std::size_t bytes);
 
  private:
+  friend PickleOpcodes;
+  using Entry = PickledValue;
+
   // How deep a value is nested.
   struct Level {
     std::uint32_t nesting = 0;
@@ -58,46 +69,53 @@ class PickleValues {
   };
   static constexpr std::uint32_t kFlat = 0;              // the level of what holds nothing and never will
   static constexpr std::uint32_t kNotKept = UINT32_MAX;  // of an entry of the memo that is not there
-  struct Entry {
-    Value value;
-    std::uint32_t level = kFlat;  // index into levels_
-  };
 
-  void step(unsigned char opcode);
-  std::uint64_t number(std::size_t size);
-  std::int64_t signed_number(std::size_t size);
-  double real_number();
-  std::string_view text(std::uint64_t size);
-  std::string_view line();
+  // What PickleOpcodes needs.
+  void push_none() { push({}); }
+  void push_boolean(bool value) { push(value); }
+  void push_integer(std::int64_t value) { push(value); }
+  void push_long(std::uint64_t size);
+  void push_real(std::string_view big_endian);
+  void push_text(std::string_view text);
+  void push_global(std::string_view module, std::string_view name);
+  void push_tuple(std::span<Entry> entries);
+  void push_list(std::span<Entry> entries);
+  void push_dict(std::span<Entry> entries);
+  void append(std::span<Entry> entries);
+  void set_items(std::span<Entry> entries) { set_items(data(entries)); }
+  void make_object(Entry arguments);
+  void call(Entry callable, Entry arguments);
+  void build(Entry state);
+  void push_persistent(Entry id);
+  void put(std::uint64_t index);
+  void get(std::uint64_t index);
+  static void accept_protocol(std::uint64_t) {}
+  void reserve(std::size_t count);
+  [[noreturn]] static void other(unsigned char opcode);
+  [[noreturn]] static Entry missing();
+  [[noreturn]] static void end_in_value();
+  [[noreturn]] static void end_in_line();
+  [[noreturn]] static void no_mark();
 
   void push(Value value);
-  Value pop();
   Entry& top();
+  // Takes a value off for this step.
+  Value taken(Entry& entry);
+  // Takes off values to be put into another one; throws for a Handle that is still to be called.
+  Value data(Entry& entry);
+  std::vector<Value> data(std::span<Entry> entries);
+  void set_items(const std::vector<Value>& flat);
   // Makes a level for what holds the values that this step took off.
   std::uint32_t level_above();
   // Called before the top takes in the values that this step took off.
   void deepen();
   void count_value();
-  // Pops a value to be put into another one; throws for a Handle that is still to be called.
-  Value pop_data();
-  Value part_of_tuple(Value value);
-  std::vector<Value> pop_to_mark(bool for_tuple = false);
-  void push_tuple(std::size_t count);
-  void append(std::vector<Value> items);
-  void set_items(const std::vector<Value>& flat);
-  void put(std::uint64_t index);
-  void get(std::uint64_t index);
   [[noreturn]] static void damaged(const char* why);
   static void check_nesting(std::uint32_t nesting);
 
-  std::string_view bytes_;
   Host& host_;
-  std::size_t at_ = 0;
   std::size_t most_memory_;
   std::size_t memory_ = 0;
-  bool stopped_ = false;
-  std::vector<Entry> stack_;
-  std::vector<std::size_t> marks_;  // sizes of the stack
   std::vector<Entry> memo_;
   std::vector<Level> levels_{Level{}};
   std::uint32_t deepest_ = 0;  // the nesting of what holds the values that this step took off

@@ -5,9 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
+#include <memory>
 #include <unordered_set>
+#include <utility>
+#include <variant>
 
 #include <simdjson.h>
 #include <nlohmann/json.hpp>
@@ -62,49 +63,52 @@ std::string pointer_part(const std::string& key) {
 
 }  // namespace
 
-// Receives what nlohmann's parser finds, and writes simdjson's tape.
-class JsonParser : public nlohmann::json_sax<nlohmann::json> {
+// Fills a document with what a parser finds.  All events return false when the text is refused.
+class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  struct Problem {
-    std::string what;
-    std::size_t position = 0;
-    bool is_syntax = false;  // the text is no JSON
-  };
+  using Problem = JsonDocument::Problem;
 
-  explicit JsonParser(JsonDocument& document) : document_(&document) {}
+  // Has room for what a text of so many bytes usually has; `texts` has memory for its strings.
+  JsonBuilder(JsonDocument& document, std::size_t bytes, std::string texts = {}) : document_(&document) {
+    constexpr std::size_t kBytesPerNode = 10;  // of graphs, about
+    nodes().clear();
+    nodes().reserve(bytes / kBytesPerNode);
+    document.numbers_.clear();
+    document.texts_ = std::move(texts);
+    document.texts_.clear();
+    document.texts_.reserve(bytes);
+  }
 
   const std::optional<Problem>& problem() const { return problem_; }
 
-  bool null() override { return add('n'); }
-  bool boolean(bool value) override { return add(value ? 't' : 'f'); }
+  bool null() override { return add(Kind::kNull); }
+  bool boolean(bool value) override { return add(value ? Kind::kTrue : Kind::kFalse); }
   bool number_integer(number_integer_t value) override {
-    if (!add('l')) return false;
-    tape().push_back(static_cast<std::uint64_t>(value));
-    return true;
+    return add_number(Kind::kInteger, static_cast<std::uint64_t>(value));
   }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value <= static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
-      return number_integer(static_cast<number_integer_t>(value));
-    }
-    if (!add('u')) return false;
-    tape().push_back(value);
-    return true;
+    return std::in_range<std::int64_t>(value) ? add_number(Kind::kInteger, value)
+                                              : real(static_cast<double>(value));
   }
-  bool number_float(number_float_t value, const string_t&) override {
-    if (!add('d')) return false;
-    tape().push_back(std::bit_cast<std::uint64_t>(value));
-    return true;
-  }
-  bool string(string_t& value) override { return add_text(value); }
+  bool number_float(number_float_t value, const string_t&) override { return real(value); }
+  bool real(double value) { return add_number(Kind::kNumber, std::bit_cast<std::uint64_t>(value)); }
+  bool string(string_t& value) override { return text(value); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open('{'); }
+  bool start_object(std::size_t) override { return open(Kind::kObject); }
   bool key(string_t& value) override {
     if (document_->rules_.strict && !is_new(value)) return refuse("duplicate key '" + value + "'");
-    return add_text(value);
+    return text(value);
   }
-  bool end_object() override { return close('}'); }
-  bool start_array(std::size_t) override { return open('['); }
-  bool end_array() override { return close(']'); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(Kind::kArray); }
+  bool end_array() override { return close(); }
+  // A string or key.
+  bool text(std::string_view value) {
+    std::string& texts = document_->texts_;
+    if (!add(Kind::kString, value.size(), texts.size())) return false;
+    texts += value;
+    return true;
+  }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     const bool is_range = error.id == 406;
@@ -125,7 +129,7 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
   struct Open {
     std::uint32_t at = 0;
     std::size_t keys = 0;
-    std::unordered_set<std::string> names;  // of an object with more than a few keys
+    std::unique_ptr<std::unordered_set<std::string>> names;  // of an object with more than a few keys
   };
 
   // What nlohmann's message says behind "[json.exception...] parse error at line 1, column 2: syntax error
@@ -146,70 +150,141 @@ class JsonParser : public nlohmann::json_sax<nlohmann::json> {
     return message;
   }
 
-  std::vector<std::uint64_t>& tape() { return document_->own_tape_; }
+  std::vector<JsonDocument::Node>& nodes() { return document_->nodes_; }
 
   // The value or key that comes next.
   bool refuse(std::string what) {
-    problem_ = {std::move(what), document_->position(values_), false};
+    problem_ = {std::move(what), document_->position(nodes().size()), false};
     return false;
   }
 
-  void push(char tag, std::size_t payload) {
-    tape().push_back((std::uint64_t{static_cast<unsigned char>(tag)} << JsonDocument::kTagShift) | payload);
-  }
-  bool add(char tag, std::size_t payload = 0) {
-    if (const std::size_t most = document_->rules_.max_values; values_ >= most) {
+  bool add(Kind kind, std::size_t extent = 0, std::size_t content = 0) {
+    if (const std::size_t most = document_->rules_.max_values; nodes().size() >= most) {
       return refuse("it has more than " + std::to_string(most) + " values");
     }
-    ++values_;
-    push(tag, payload);
+    nodes().emplace_back(kind, extent, content);
     return true;
   }
-  bool add_text(const std::string& value) {
-    auto& strings = document_->own_strings_;
-    if (!add('"', strings.size())) return false;
-    const auto length =
-        std::bit_cast<std::array<char, sizeof(std::uint32_t)>>(static_cast<std::uint32_t>(value.size()));
-    strings.append(length.data(), length.size()).append(value);
-    return true;
+  bool add_number(Kind kind, std::uint64_t bits) {
+    document_->numbers_.push_back(bits);
+    return add(kind, 0, document_->numbers_.size() - 1);
   }
   // Whether the innermost object has no key of this name yet.
   bool is_new(const std::string& name) {
     Open& object = open_.back();
-    document_->use_own();
     const auto each_key = [&](auto&& f) {
-      for (std::uint32_t key = object.at + 1; key < tape().size(); key = document_->next(key + 1)) f(key);
+      for (std::uint32_t key = object.at + 1; key < nodes().size(); key = document_->next(key + 1)) f(key);
     };
     if (++object.keys > kFewKeys) {
-      if (object.names.empty())
-        each_key([&](std::uint32_t key) { object.names.emplace(document_->text(key)); });
-      return object.names.insert(name).second;
+      if (!object.names) {
+        object.names = std::make_unique<std::unordered_set<std::string>>();
+        each_key([&](std::uint32_t key) { object.names->emplace(document_->text(key)); });
+      }
+      return object.names->insert(name).second;
     }
     bool found = false;
     each_key([&](std::uint32_t key) { found = found || document_->text(key) == name; });
     return !found;
   }
-  bool open(char tag) {
+  bool open(Kind kind) {
     const auto& rules = document_->rules_;
     if (open_.size() >= rules.max_depth) {
       return refuse(rules.strict ? "nested too deeply"
                                  : "it is nested more than " + std::to_string(rules.max_depth) + " deep");
     }
-    open_.push_back({static_cast<std::uint32_t>(tape().size()), 0, {}});
-    return add(tag);
+    open_.push_back({static_cast<std::uint32_t>(nodes().size()), 0, {}});
+    return add(kind);
   }
-  bool close(char tag) {
-    push(tag, open_.back().at);
-    tape()[open_.back().at] |= tape().size();
+  bool close() {
+    JsonDocument::Node& node = nodes()[open_.back().at];
+    node = {node.kind(), nodes().size(), 0};
     open_.pop_back();
     return true;
   }
 
   JsonDocument* document_;
-  std::size_t values_ = 0;
   std::vector<Open> open_;
   std::optional<Problem> problem_;
 };
+
+namespace {
+
+// Gives the builder what simdjson has parsed, which may be nested deeper than a stack of calls should be.
+class DomWalk {
+ public:
+  explicit DomWalk(JsonBuilder& builder) : builder_(builder) {}
+
+  // Returns false when the builder refuses it.
+  bool walk(simdjson::dom::element root) {
+    bool goes_on = add(root);
+    while (goes_on && !open_.empty()) {
+      auto* const array = std::get_if<Contents<Array>>(&open_.back());
+      goes_on = array != nullptr ? add_next(*array) : add_next(std::get<Contents<Object>>(open_.back()));
+    }
+    return goes_on;
+  }
+
+ private:
+  using Array = simdjson::dom::array::iterator;
+  using Object = simdjson::dom::object::iterator;
+
+  template <class Iterator>
+  struct Contents {
+    Iterator at, end;
+  };
+
+  bool add_next(Contents<Array>& items) {
+    if (items.at == items.end) return close();
+    const simdjson::dom::element item = *items.at;
+    ++items.at;
+    return add(item);
+  }
+  bool add_next(Contents<Object>& fields) {
+    if (fields.at == fields.end) return close();
+    const simdjson::dom::element value = fields.at.value();
+    const bool is_added = builder_.text(fields.at.key());
+    ++fields.at;
+    return is_added && add(value);
+  }
+  bool close() {
+    open_.pop_back();
+    return builder_.end_array();
+  }
+
+  bool add(simdjson::dom::element value) {
+    using Type = simdjson::dom::element_type;
+    switch (value.type()) {
+      case Type::ARRAY: {
+        const simdjson::dom::array items = value.get_array().value_unsafe();
+        open_.emplace_back(Contents<Array>{items.begin(), items.end()});
+        return builder_.start_array(0);
+      }
+      case Type::OBJECT: {
+        const simdjson::dom::object fields = value.get_object().value_unsafe();
+        open_.emplace_back(Contents<Object>{fields.begin(), fields.end()});
+        return builder_.start_object(0);
+      }
+      case Type::INT64:
+        return builder_.number_integer(value.get_int64().value_unsafe());
+      case Type::UINT64:
+        return builder_.number_unsigned(value.get_uint64().value_unsafe());
+      case Type::DOUBLE:
+        return builder_.real(value.get_double().value_unsafe());
+      case Type::STRING:
+        return builder_.text(value.get_string().value_unsafe());
+      case Type::BOOL:
+        return builder_.boolean(value.get_bool().value_unsafe());
+      case Type::NULL_VALUE:
+        return builder_.null();
+    }
+    return false;
+  }
+
+  JsonBuilder& builder_;
+  std::vector<std::variant<Contents<Array>, Contents<Object>>> open_;
+};
+
+}  // namespace
 
 JsonDocument::JsonDocument(std::string_view text, std::string name, JsonRules rules)
     : name_(std::move(name)), rules_(rules) {
@@ -250,80 +325,43 @@ bool JsonDocument::parse_fast(JsonText& text) {
     if (parser.parse_into_document(document, text.text.data(), size, false).error() != simdjson::SUCCESS)
       return false;
   }
-  tape_ = document.tape.get();
-  if (size / 2 >= rules_.max_values && values_before(next(1)) > rules_.max_values) return false;
-  strings_ = reinterpret_cast<const char*>(document.string_buf.get());
-  fast_strings_ = std::move(document.string_buf);
-  if (size > kLarge) {
-    text.text = {};
-    own_tape_.assign(tape_, tape_ + next(1));
-    tape_ = own_tape_.data();
-  } else {
-    fast_tape_ = std::move(document.tape);
-  }
+  JsonBuilder builder(*this, size, std::move(text.text));  // simdjson has copied what it took of it
+  if (!DomWalk(builder).walk(document.root())) refuse(*builder.problem());
   return true;
 }
 
 void JsonDocument::parse(std::string_view text) {
-  std::optional<JsonParser::Problem> problem;
-  if (text.size() > kMaxText) {
-    problem = {"it is longer than " + std::to_string(kMaxText) + " bytes"};
-  } else if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
+  if (text.size() > kMaxText) refuse({"it is longer than " + std::to_string(kMaxText) + " bytes"});
+  if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
     // To nlohmann's parser this is the end of the text.
-    problem = {rules_.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end),
-               end};
-  } else {
-    constexpr std::size_t kBytesPerWord = 8;  // of graphs, about
-    own_tape_.reserve(text.size() / kBytesPerWord);
-    own_strings_.reserve(text.size());
-    const auto parse = [&](std::string_view standard) {
-      own_tape_.assign(1, std::uint64_t{'r'} << kTagShift);
-      own_strings_.clear();
-      JsonParser parser(*this);
-      nlohmann::json::sax_parse(standard.begin(), standard.end(), &parser);
-      problem = parser.problem();
-    };
-    parse(text);
-    if (problem && problem->is_syntax && !rules_.strict) {
-      if (const auto standard = with_quoted_numbers(text)) parse(*standard);
-    }
-    use_own();
+    refuse(
+        {rules_.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end), end});
   }
-  if (!problem) return;
-  if (!rules_.strict) throw Error(rules_.error, name_ + " cannot be parsed: " + problem->what);
-  throw Error(rules_.error, problem->what).at(name_ + line_and_column(problem->position));
-}
-
-void JsonDocument::use_own() {
-  tape_ = own_tape_.data();
-  strings_ = own_strings_.data();
-}
-
-std::string_view JsonDocument::text(std::uint32_t at) const {
-  const char* const start = strings_ + (tape_[at] & ((std::uint64_t{1} << kTagShift) - 1));
-  std::uint32_t length = 0;
-  std::memcpy(&length, start, sizeof length);
-  return {start + sizeof length, length};
-}
-
-// How many values and keys begin before this one.
-std::size_t JsonDocument::values_before(std::uint32_t at) const {
-  std::size_t count = 0;
-  for (std::uint32_t i = 1; i < at; ++i) {
-    const char kind = tag(i);
-    if (kind != ']' && kind != '}') ++count;
-    if (kind == 'l' || kind == 'u' || kind == 'd') ++i;
+  std::optional<Problem> problem;
+  const auto parse = [&](std::string_view standard) {
+    JsonBuilder builder(*this, standard.size());
+    nlohmann::json::sax_parse(standard.begin(), standard.end(), &builder);
+    problem = builder.problem();
+  };
+  parse(text);
+  if (problem && problem->is_syntax && !rules_.strict) {
+    if (const auto standard = with_quoted_numbers(text)) parse(*standard);
   }
-  return count;
+  if (problem) refuse(*problem);
+}
+
+void JsonDocument::refuse(const Problem& problem) const {
+  if (!rules_.strict) throw Error(rules_.error, name_ + " cannot be parsed: " + problem.what);
+  throw Error(rules_.error, problem.what).at(name_ + line_and_column(problem.position));
 }
 
 // "graph.nodes[12].inputs[0]", or as a JSON pointer; cut where no one would read on.
 std::string JsonDocument::path(std::uint32_t at) const {
   constexpr std::size_t kMaxKey = 80, kMaxPath = 300;
   std::string path;
-  std::uint32_t current = 1;
+  std::uint32_t current = 0;
   while (current != at) {
-    const bool object = tag(current) == '{';
+    const bool object = nodes_[current].kind() == Kind::kObject;
     std::uint32_t child = current + 1;
     std::size_t index = 0;
     // What is looked for is this value, its key, or something in it.
@@ -376,32 +414,10 @@ Error JsonDocument::error(std::uint32_t at, std::uint32_t about, const std::stri
   if (!path.empty()) path += ": ";
   if (!rules_.strict) return {rules_.error, name_ + ": " + path + what, std::move(hints)};
   Error error(rules_.error, path + what, std::move(hints));
-  return error.at(name_ + line_and_column(position(values_before(at))));
+  return error.at(name_ + line_and_column(position(at)));
 }
 
 // --- JsonValue ---
-
-Kind JsonValue::kind() const {
-  switch (document_->tag(at_)) {
-    case 'n':
-      return Kind::kNull;
-    case 'f':
-      return Kind::kFalse;
-    case 't':
-      return Kind::kTrue;
-    case 'l':
-      return Kind::kInteger;
-    case 'u':  // more than an integer holds
-    case 'd':
-      return Kind::kNumber;
-    case '"':
-      return Kind::kString;
-    case '[':
-      return Kind::kArray;
-    default:
-      return Kind::kObject;
-  }
-}
 
 void JsonValue::fail(const std::string& what, std::vector<std::string> hints) const {
   throw document_->error(at_, at_, what, std::move(hints));
@@ -417,13 +433,12 @@ bool JsonValue::boolean() const {
 
 std::int64_t JsonValue::integer() const {
   if (kind() != Kind::kInteger) fail("expected a 64-bit integer");
-  return static_cast<std::int64_t>(document_->tape_[at_ + 1]);
+  return static_cast<std::int64_t>(document_->number(at_));
 }
 
 double JsonValue::number() const {
   if (kind() == Kind::kInteger) return static_cast<double>(integer());
-  if (document_->tag(at_) == 'u') return static_cast<double>(document_->tape_[at_ + 1]);
-  if (kind() == Kind::kNumber) return std::bit_cast<double>(document_->tape_[at_ + 1]);
+  if (kind() == Kind::kNumber) return std::bit_cast<double>(document_->number(at_));
   if (kind() == Kind::kString) {
     const auto text = string();
     if (text == "Infinity") return HUGE_VAL;
@@ -438,25 +453,14 @@ std::string_view JsonValue::string() const {
   return document_->text(at_);
 }
 
-std::string_view JsonValue::key() const { return document_->text(at_ - 1); }
-
-JsonValue::Iterator& JsonValue::Iterator::operator++() {
-  at_ = document_->next(object_ ? at_ + 1 : at_);
-  return *this;
-}
-
-JsonValue JsonValue::Iterator::operator*() const { return {document_, object_ ? at_ + 1 : at_}; }
-
-std::string_view JsonValue::Iterator::key() const { return document_->text(at_); }
-
 JsonValue::Range JsonValue::items() const {
   if (kind() != Kind::kArray) fail("expected a list");
-  return {{document_, at_ + 1, false}, {document_, document_->next(at_) - 1, false}};
+  return {{document_, at_ + 1, false}, {document_, document_->next(at_), false}};
 }
 
 JsonValue::Range JsonValue::fields() const {
   if (kind() != Kind::kObject) fail("expected an object");
-  return {{document_, at_ + 1, true}, {document_, document_->next(at_) - 1, true}};
+  return {{document_, at_ + 1, true}, {document_, document_->next(at_), true}};
 }
 
 std::optional<JsonValue> JsonValue::find_or_null(std::string_view key) const {
@@ -509,13 +513,11 @@ bool JsonValue::equals(const JsonValue& other) const {
   if (b.next(other.at_) - other.at_ != count) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t x = at_ + i, y = other.at_ + i;
-    const char kind = a.tag(x);
-    if (b.tag(y) != kind || a.next(x) - at_ != b.next(y) - other.at_) return false;
-    if (kind == '"' && a.text(x) != b.text(y)) return false;
-    if (kind == 'l' || kind == 'u' || kind == 'd') {
-      if (a.tape_[x + 1] != b.tape_[y + 1]) return false;
-      ++i;
-    }
+    const Kind kind = a.nodes_[x].kind();
+    if (b.nodes_[y].kind() != kind || a.next(x) - at_ != b.next(y) - other.at_) return false;
+    const bool is_number = kind == Kind::kInteger || kind == Kind::kNumber;
+    if (is_number && a.number(x) != b.number(y)) return false;
+    if (kind == Kind::kString && a.text(x) != b.text(y)) return false;
   }
   return true;
 }

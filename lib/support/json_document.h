@@ -2,11 +2,10 @@
 // node.  Time and memory for hostile texts are limited, and every error has a place.
 //
 // simdjson parses standard JSON within the limits; everything else, and text that people may have written, is
-// parsed by nlohmann's parser, whose errors have places.
+// parsed by nlohmann's parser, whose errors have places.  Both fill the same array.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -124,36 +123,48 @@ class JsonDocument {
   JsonDocument(const JsonDocument&) = delete;                           // views point to the document
   JsonDocument& operator=(const JsonDocument&) = delete;
 
-  JsonValue root() const { return {this, 1}; }
+  JsonValue root() const { return {this, 0}; }
 
  private:
   friend class JsonValue;
-  friend class JsonParser;
+  friend class JsonBuilder;
 
-  // simdjson's tape: one word for each value or key, with the kind in the upper byte, and a second word for a
-  // number; the content of a container follows, and a closing word.
-  static constexpr int kTagShift = 56;
-  char tag(std::uint32_t at) const { return static_cast<char>(tape_[at] >> kTagShift); }
+  // A value or key; the content of an array or object follows it.  In one word, as graphs have millions.
+  class Node {
+   public:
+    Node(JsonValue::Kind kind, std::size_t extent, std::size_t content)
+        : bits_(static_cast<std::uint64_t>(kind) << (2 * kBits) | extent << kBits | content) {}
+    JsonValue::Kind kind() const { return static_cast<JsonValue::Kind>(bits_ >> (2 * kBits)); }
+    // Of a text: its bytes; of an array or object: the position after its content.
+    std::uint32_t extent() const { return static_cast<std::uint32_t>(bits_ >> kBits) & kMask; }
+    // Of a text: where it begins in texts_; of a number: where it is in numbers_.
+    std::uint32_t content() const { return static_cast<std::uint32_t>(bits_) & kMask; }
+
+   private:
+    static constexpr unsigned kBits = 30;
+    static constexpr std::uint32_t kMask = (1U << kBits) - 1;
+    static_assert(kMaxText <= kMask);
+    std::uint64_t bits_;
+  };
+
   // Returns the position after this value and its content.
   std::uint32_t next(std::uint32_t at) const {
-    switch (tag(at)) {
-      case '[':
-      case '{':
-        return static_cast<std::uint32_t>(tape_[at]);
-      case 'l':
-      case 'u':
-      case 'd':
-        return at + 2;
-      default:
-        return at + 1;
-    }
+    return nodes_[at].kind() < JsonValue::Kind::kArray ? at + 1 : nodes_[at].extent();
   }
-  std::string_view text(std::uint32_t at) const;
+  std::string_view text(std::uint32_t at) const {
+    return {texts_.data() + nodes_[at].content(), nodes_[at].extent()};
+  }
+  std::uint64_t number(std::uint32_t at) const { return numbers_[nodes_[at].content()]; }
+
+  struct Problem {
+    std::string what;
+    std::size_t position = 0;
+    bool is_syntax = false;  // the text is no JSON
+  };
 
   bool parse_fast(JsonText& text);
   void parse(std::string_view text);
-  void use_own();
-  std::size_t values_before(std::uint32_t at) const;
+  [[noreturn]] void refuse(const Problem& problem) const;
   std::string path(std::uint32_t at) const;
   std::size_t position(std::size_t values) const;
   std::string line_and_column(std::size_t position) const;
@@ -164,13 +175,22 @@ class JsonDocument {
   std::string name_;
   JsonRules rules_;
   std::string_view source_;  // text of a strict document, without byte order mark
-  // The tape, and the strings, each preceded by its length; owned by simdjson or by this.
-  const std::uint64_t* tape_ = nullptr;
-  const char* strings_ = nullptr;
-  std::unique_ptr<std::uint64_t[]> fast_tape_;
-  std::unique_ptr<std::uint8_t[]> fast_strings_;
-  std::vector<std::uint64_t> own_tape_;
-  std::string own_strings_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint64_t> numbers_;  // bits of integers and doubles
+  std::string texts_;
 };
+
+inline JsonValue::Kind JsonValue::kind() const { return document_->nodes_[at_].kind(); }
+
+inline std::string_view JsonValue::key() const { return document_->text(at_ - 1); }
+
+inline JsonValue::Iterator& JsonValue::Iterator::operator++() {
+  at_ = document_->next(object_ ? at_ + 1 : at_);
+  return *this;
+}
+
+inline JsonValue JsonValue::Iterator::operator*() const { return {document_, object_ ? at_ + 1 : at_}; }
+
+inline std::string_view JsonValue::Iterator::key() const { return document_->text(at_); }
 
 }  // namespace fxtrace
