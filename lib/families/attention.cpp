@@ -186,7 +186,8 @@ constexpr OperatorRow kAttentionRows[] = {
     {"_transformer_encoder_layer_fwd", {.shape = like_first, .macs = encoder_layer}},
     {"_triton_multi_head_attention", {.macs = multi_head}},
     {"_triton_scaled_dot_attention", {.macs = triton_attention}},
-    {"scaled_dot_product_attention", {.shape = attention, .macs = attention, .batch = {BatchForm::kEqual}}},
+    {"scaled_dot_product_attention",
+     {.shape = attention, .macs = attention, .batch = {.rule = &BatchRules::equal}}},
 };
 
 }  // namespace

@@ -69,11 +69,11 @@ SymInt distances(const RuleArguments& args, const Results& results) {
 
 constexpr OperatorRow kDistancesRows[] = {
     {"_cdist_forward", {.traits = kNoMacs, .shape = distances}},
-    {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {BatchForm::kEqual}}},
+    {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {.rule = &BatchRules::equal}}},
     {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
-    {"cdist", {.shape = distances, .macs = distances, .batch = {BatchForm::kEqual}}},
-    {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = {BatchForm::kBroadcast}}},
-    {"pairwise_distance", {.traits = kNoMacs, .shape = pairwise_distance, .batch = {BatchForm::kBroadcast}}},
+    {"cdist", {.shape = distances, .macs = distances, .batch = {.rule = &BatchRules::equal}}},
+    {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = kBroadcast}},
+    {"pairwise_distance", {.traits = kNoMacs, .shape = pairwise_distance, .batch = kBroadcast}},
 };
 
 }  // namespace

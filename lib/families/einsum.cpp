@@ -197,7 +197,7 @@ SymInt einsum(const RuleArguments& args, const Results&) {
 
 constexpr OperatorRow kEinsumRows[] = {
     {"einsum", {.shape = einsum, .macs = einsum, .hidden_alias = {{0, 1}}}},
-    {"einsum.", {.batch = {BatchForm::kEinsum}}},
+    {"einsum.", {.batch = {.rule = &BatchRules::einsum}}},
 };
 
 }  // namespace

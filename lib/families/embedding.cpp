@@ -51,7 +51,7 @@ constexpr OperatorRow kEmbeddingRows[] = {
     {"embedding",
      {.traits = kNoMacs,
       .shape = embedding,
-      .batch = {.form = BatchForm::kEmbedding, .argument = "indices"},
+      .batch = {.rule = &BatchRules::embedding, .argument = "indices"},
       .example = {ExampleForm::kIndices}}},
     {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag, .check = check_indices}},
     {"embedding_renorm", {.traits = kNoMacs, .shape = like_first}},

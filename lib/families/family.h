@@ -60,6 +60,7 @@ struct OperatorFacts {
   // ---- For one overload, if the row names one; else for all that do not write to `out` ----
   ValueRule value = nullptr;  // what it gives for arguments that are known
   BatchingRule batch = {};
+  std::string_view sizes = {};  // the argument that lists the sizes of the result
   IdentityRule identity = {};
   ViewInverse inverse = {};
   // ---- About inputs ----
@@ -82,8 +83,9 @@ using Family = std::span<const OperatorRow>;
 using ExampleForm = Example::Form;
 
 // What many rows have.
-inline constexpr BatchingRule kLeading{BatchForm::kLeading}, kReduce{BatchForm::kReduce},
-    kLoss{BatchForm::kLoss};
+inline constexpr BatchingRule kLeading{.rule = &BatchRules::leading, .may_write = true},
+    kBroadcast{.rule = &BatchRules::broadcast, .may_write = true}, kReduce{.rule = &BatchRules::reduce},
+    kLoss{.rule = &BatchRules::loss};
 inline constexpr ViewInverse kReshapeAs{"aten.reshape_as.default", InverseForm::kChangedBase};
 inline constexpr ViewInverse kSliceScatter{"aten.slice_scatter.default", InverseForm::kPart};
 

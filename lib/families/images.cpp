@@ -175,11 +175,11 @@ constexpr OperatorRow kImagesRows[] = {
      {.traits = kNoMacs | kKeepsRank | kLikeFirst,
       .shape = pad,
       .check = check_pad,
-      .batch = {.form = BatchForm::kLeading, .fixed = {"mode"}}}},
+      .batch = {.rule = &BatchRules::leading, .fixed = {"mode"}, .may_write = true}}},
     {"upsample_bicubic2d.vec upsample_bilinear2d.vec upsample_nearest2d.vec",
-     {.batch = {.form = BatchForm::kPool, .spatial = 2}}},
-    {"upsample_linear1d.vec upsample_nearest1d.vec", {.batch = {.form = BatchForm::kPool, .spatial = 1}}},
-    {"upsample_nearest3d.vec upsample_trilinear3d.vec", {.batch = {.form = BatchForm::kPool, .spatial = 3}}},
+     {.batch = {.rule = &BatchRules::pool, .spatial = 2}}},
+    {"upsample_linear1d.vec upsample_nearest1d.vec", {.batch = {.rule = &BatchRules::pool, .spatial = 1}}},
+    {"upsample_nearest3d.vec upsample_trilinear3d.vec", {.batch = {.rule = &BatchRules::pool, .spatial = 3}}},
 };
 
 }  // namespace

@@ -263,7 +263,7 @@ constexpr OperatorRow kLossesRows[] = {
      {.traits = kNoMacs, .shape = target_shaped_loss, .check = check_logits_loss, .batch = kLoss}},
     {"cosine_embedding_loss", {.traits = kNoMacs, .shape = cosine_embedding_loss}},
     {"cross_entropy_loss nll_loss_nd",
-     {.traits = kNoMacs, .shape = class_loss, .batch = {BatchForm::kCrossEntropy}}},
+     {.traits = kNoMacs, .shape = class_loss, .batch = {.rule = &BatchRules::cross_entropy}}},
     {"ctc_loss", {.traits = kNoMacs, .shape = ctc_loss}},
     {"hinge_embedding_loss", {.traits = kNoMacs, .shape = hinge_embedding_loss}},
     {"huber_loss", {.traits = kNoMacs, .shape = huber_loss, .batch = kLoss}},

@@ -38,9 +38,8 @@ OperatorEntry make_entry(const Operator& op) {
   entry.macs = find_cost_rule(op);
   entry.value = own.value != nullptr ? own.value : all.value;
   entry.batch = own.batch.empty() ? all.batch : own.batch;
-  if (entry.batch.empty())
-    entry.batch = {.form =
-                       (entry.traits & traits::kPointwise) != 0 ? BatchForm::kBroadcast : BatchForm::kNone};
+  if (entry.batch.empty() && (entry.traits & traits::kPointwise) != 0) entry.batch = kBroadcast;
+  entry.sizes = own.sizes.empty() ? all.sizes : own.sizes;
   entry.identity = own.identity.empty() ? all.identity : own.identity;
   entry.inverse = own.inverse.empty() ? all.inverse : own.inverse;
   return entry;

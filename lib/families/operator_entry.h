@@ -25,6 +25,7 @@ struct OperatorEntry {
   ValueRule value = nullptr;
   CostRule macs = nullptr;  // null: its cost is unknown
   BatchingRule batch;       // kBroadcast for a pointwise operator without a rule in its row
+  std::string_view sizes;   // the argument that lists the sizes of the result; empty: none
   IdentityRule identity;
   ViewInverse inverse;
 };

@@ -400,7 +400,7 @@ constexpr OperatorRow kPartsRows[] = {
       .inverse = {"aten.slice_scatter.default", InverseForm::kBaseChangedRest}}},
     {"slice_copy", {.shape = slice}},
     {"slice_inverse", {.shape = slice_inverse}},
-    {"slice_scatter", {.traits = kNoMacs, .shape = with_part<slice>, .batch = {BatchForm::kJoin}}},
+    {"slice_scatter", {.traits = kNoMacs, .shape = with_part<slice>, .batch = {.rule = &BatchRules::join}}},
     {"split", {.traits = kPlain | kTextMethod, .shape = split, .value = values::split}},
     {"split_copy split_with_sizes_copy", {.shape = split}},
     {"split_with_sizes",

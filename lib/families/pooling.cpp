@@ -58,9 +58,9 @@ Results resize_spatial(const RuleArguments& args) {
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));
 }
 
-constexpr BatchingRule kPool1d{.form = BatchForm::kPool, .spatial = 1};
-constexpr BatchingRule kPool2d{.form = BatchForm::kPool, .spatial = 2};
-constexpr BatchingRule kPool3d{.form = BatchForm::kPool, .spatial = 3};
+constexpr BatchingRule kPool1d{.rule = &BatchRules::pool, .spatial = 1};
+constexpr BatchingRule kPool2d{.rule = &BatchRules::pool, .spatial = 2};
+constexpr BatchingRule kPool3d{.rule = &BatchRules::pool, .spatial = 3};
 
 constexpr OperatorRow kPoolingRows[] = {
     {"_adaptive_avg_pool2d", {.traits = kNoMacs, .shape = resize_spatial<2>, .batch = kPool2d}},

@@ -84,15 +84,13 @@ std::string value_key(const NumberedGraph& graph, const Argument& argument, int&
 }
 
 // Where an operator has the sizes of its result as a list of integers.
-std::optional<std::size_t> sizes_argument(std::string_view target) {
-  static const std::map<std::string_view, std::size_t> arguments = {
-      {"aten.empty.memory_format", 0}, {"aten.expand.default", 1},   {"aten.full.default", 0},
-      {"aten.new_empty.default", 1},   {"aten.new_full.default", 1}, {"aten.new_ones.default", 1},
-      {"aten.new_zeros.default", 1},   {"aten.ones.default", 0},     {"aten.rand.default", 0},
-      {"aten.randn.default", 0},       {"aten.reshape.default", 1},  {"aten.view.default", 1},
-      {"aten.zeros.default", 0}};
-  const auto found = arguments.find(target);
-  return found == arguments.end() ? std::nullopt : std::optional(found->second);
+std::optional<std::size_t> sizes_argument(const Node& node) {
+  const Operator* op = find_operator(target_parts(node));
+  if (op == nullptr || entry_of(*op).sizes.empty()) return std::nullopt;
+  const auto& arguments = entry_of(*op).schema.arguments;
+  const auto found = std::ranges::find(arguments, entry_of(*op).sizes, &SchemaArgument::name);
+  if (found == arguments.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - arguments.begin());
 }
 
 class Integers {
@@ -185,7 +183,7 @@ class Integers {
     if (!keeps_its_shape(numbered_, tensor)) return std::nullopt;
     if (knows_shape(tensor)) return SymInt(static_cast<std::int64_t>(tensor.meta->shape->size()));
     if (tensor.target == "aten.eye.default" || tensor.target == "aten.eye.m") return SymInt(2);
-    const auto sizes = sizes_argument(*tensor.target);
+    const auto sizes = sizes_argument(tensor);
     if (sizes && *sizes < tensor.args.size()) {
       if (auto known = length(tensor.args[*sizes], depth)) return known;
     }
@@ -215,7 +213,7 @@ class Integers {
       if (const SymInt* known = (*tensor.meta->shape)[static_cast<std::size_t>(index)].size()) return *known;
     }
     if (tensor.target == "aten.eye.default") return of(tensor.args[0], depth + 1);
-    const auto sizes = sizes_argument(*tensor.target);
+    const auto sizes = sizes_argument(tensor);
     if (sizes && *sizes < tensor.args.size()) {
       if (auto known = item(tensor.args[*sizes], index, depth)) return known;
     }

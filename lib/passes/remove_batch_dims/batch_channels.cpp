@@ -12,22 +12,8 @@ namespace {
 class ChannelCall : public BatchCall {
  public:
   using BatchCall::BatchCall;
+  using BatchCall::finish;
 
-  void run() {
-    switch (rule_.form) {
-      case BatchForm::kConvolution:
-      case BatchForm::kTransposedConvolution:
-        return finish(convolution());
-      case BatchForm::kBatchNorm:
-        return finish(batch_norm());
-      case BatchForm::kGroupNorm:
-        return finish(group_norm());
-      default:
-        return pool();
-    }
-  }
-
- private:
   // The dimension of channels: with or without one of rows in front.
   std::size_t channels_of(const Batched& value, std::size_t spatial) const {
     if (value.rank() != spatial + 1 && value.rank() != spatial + 2) {
@@ -94,13 +80,13 @@ class ChannelCall : public BatchCall {
 
   // --- operators ---
 
-  Batched convolution() {
+  Batched convolution(bool is_transposed) {
     const Batched weight = second();
     if (weight.rank() < 3) throw CannotBatch{node_.name + " gets too few dimensions"};
     const std::size_t at = channels_of(first(), weight.rank() - 2);
     const bool has_own_bias = is_batched("bias") || !weight.levels.empty();
     const std::optional<Batched> bias = has_own_bias ? take("bias") : std::nullopt;
-    const Batched result = weight.levels.empty() ? with_one_weight(at) : with_own_weights(at);
+    const Batched result = weight.levels.empty() ? with_one_weight(at) : with_own_weights(at, is_transposed);
     return bias ? with_each("aten.add.Tensor", result, *bias, at) : result;
   }
 
@@ -113,12 +99,11 @@ class ChannelCall : public BatchCall {
   }
 
   // What is the same for all goes through the weights of all; else each sample is a group.
-  Batched with_own_weights(std::size_t at) {
+  Batched with_own_weights(std::size_t at, bool is_transposed) {
     const Batched input = first(), weight = second();
     const auto groups = args_.integer("groups");
     const auto* flag = args_.find("transposed");
-    const bool is_transposed =
-        rule_.form == BatchForm::kTransposedConvolution || (flag && *flag != Argument(false));
+    is_transposed = is_transposed || (flag && *flag != Argument(false));
     if (!groups) throw CannotBatch{"groups are not known"};
     const bool is_shared = input.levels.empty() && *groups == 1;
     Levels levels = weight.levels;
@@ -167,8 +152,20 @@ class ChannelCall : public BatchCall {
 
 }  // namespace
 
-void batch_channels(const Node& node, const OperatorEntry& info, BatchPlan& plan) {
-  ChannelCall(node, info, plan).run();
+void batch_pool(const Node& node, const OperatorEntry& info, BatchPlan& plan) {
+  ChannelCall(node, info, plan).pool();
+}
+void batch_convolution(const Node& node, const OperatorEntry& info, BatchPlan& plan, bool is_transposed) {
+  ChannelCall call(node, info, plan);
+  call.finish(call.convolution(is_transposed));
+}
+void batch_batch_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan) {
+  ChannelCall call(node, info, plan);
+  call.finish(call.batch_norm());
+}
+void batch_group_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan) {
+  ChannelCall call(node, info, plan);
+  call.finish(call.group_norm());
 }
 
 }  // namespace fxtrace

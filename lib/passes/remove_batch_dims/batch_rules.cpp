@@ -48,7 +48,7 @@ std::optional<std::string> einsum_of_batch(std::string equation, const Levels& l
   return result;
 }
 
-class OperatorCall : public BatchCall {
+class OperatorCall final : public BatchCall, private BatchRules {
  public:
   OperatorCall(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan)
       : BatchCall(node, info, plan), semantics_(semantics) {}
@@ -56,82 +56,8 @@ class OperatorCall : public BatchCall {
   void run() {
     check_fixed();
     if (std::ranges::any_of(info_.schema.arguments, &SchemaArgument::is_written)) check_write();
-    switch (rule_.form) {
-      case BatchForm::kUnknown:
-      case BatchForm::kNone:
-        throw CannotBatch{"there is no rule for " + std::string(info_.row->name) + " over a batch"};
-      case BatchForm::kLeading:
-        return leading();
-      case BatchForm::kOneHot:
-        return one_hot();
-      case BatchForm::kPermute:
-        return permute();
-      case BatchForm::kTransposeOne:
-        return finish(only().rank() < 2 ? only() : steps_.transposed(only()));
-      case BatchForm::kReverse:
-        return finish(reversed());
-      case BatchForm::kNorm:
-        return norm();
-      case BatchForm::kCross:
-        return cross();
-      case BatchForm::kGrid:
-        return grid();
-      case BatchForm::kKron:
-        return finish(kron());
-      case BatchForm::kSearchSorted:
-        return finish(search_sorted());
-      case BatchForm::kSqueezeAll:
-        return squeeze_all();
-      case BatchForm::kReduce:
-        return reduce();
-      case BatchForm::kSizes:
-      case BatchForm::kExpand:
-      case BatchForm::kRepeat:
-        return sizes();
-      case BatchForm::kBroadcast:
-        return broadcast();
-      case BatchForm::kCopy:
-        return copy();
-      case BatchForm::kEqual:
-      case BatchForm::kJoin:
-        return equal();
-      case BatchForm::kGather:
-        return gather();
-      case BatchForm::kSizesOf:
-        return sizes_of();
-      case BatchForm::kTypeOf:
-        return type_of();
-      case BatchForm::kIndex:
-        return index();
-      case BatchForm::kIndexSelect:
-        return index_select();
-      case BatchForm::kEmbedding:
-        return embedding();
-      case BatchForm::kDot:
-        return finish(steps_.dot(first(), second(), node_.meta));
-      case BatchForm::kOuter:
-        return finish(outer());
-      case BatchForm::kMatmul:
-        return finish(steps_.matmul(first(), second(), node_.meta));
-      case BatchForm::kAddMatmul:
-        return add_matmul();
-      case BatchForm::kLinear:
-        return linear();
-      case BatchForm::kNormalize:
-        return normalize();
-      case BatchForm::kLoss:
-        return loss();
-      case BatchForm::kCrossEntropy:
-        return cross_entropy();
-      case BatchForm::kEinsum:
-        return finish(einsum());
-      case BatchForm::kPool:
-      case BatchForm::kConvolution:
-      case BatchForm::kTransposedConvolution:
-      case BatchForm::kBatchNorm:
-      case BatchForm::kGroupNorm:
-        return batch_channels(node_, info_, plan_);
-    }
+    if (rule_.empty()) return none();
+    (this->*rule_.rule)();
   }
 
  private:
@@ -164,21 +90,15 @@ class OperatorCall : public BatchCall {
     if ((info_.traits & traits::kChangesShape) != 0) {
       throw CannotBatch{node_.name + " changes sizes in place"};
     }
-    const bool has_rule = rule_.form == BatchForm::kLeading || rule_.form == BatchForm::kBroadcast ||
-                          rule_.form == BatchForm::kCopy ||
-                          (rule_.form == BatchForm::kGather && rule_.argument == name_at(0));
-    if (!has_rule) throw CannotBatch{"there is no rule for " + std::string(info_.row->name) + " over a batch"};
+    if (!rule_.may_write) none();
     const Batched self = first();
     const std::vector<Batched> values = tensors();
     // torch.vmap refuses it too.
     if (BatchPlan::common_levels(values) != self.levels) {
       throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
     }
-    if (max_rank(values) > self.rank() || (rule_.form == BatchForm::kGather && self.rank() == 0)) {
+    if (max_rank(values) > self.rank()) {
       throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
-    }
-    if (rule_.form == BatchForm::kBroadcast && common_type(values)) {
-      throw CannotBatch{node_.name + " would compute in another dtype"};
     }
   }
 
@@ -212,9 +132,13 @@ class OperatorCall : public BatchCall {
     return dim < 0 ? dim : dim + static_cast<std::int64_t>(levels);
   }
 
+  [[noreturn]] void none() override {
+    throw CannotBatch{"there is no rule for " + std::string(info_.row->name) + " over a batch"};
+  }
+
   // --- one tensor ---
 
-  void leading() {
+  void leading() override {
     const Batched value = only();
     shift_dimensions(value.levels.size(), value.rank());
     replace_tensors();
@@ -222,14 +146,14 @@ class OperatorCall : public BatchCall {
   }
 
   // What it gives has one dimension more, which the data decides where the call does not.
-  void one_hot() {
+  void one_hot() override {
     if (args_.integer("num_classes").value_or(-1) <= 0) {
       throw CannotBatch{"the number of classes of " + node_.name + " is not known"};
     }
     leading();
   }
 
-  void permute() {
+  void permute() override {
     const Batched value = only();
     shift_dimensions(value.levels.size(), value.rank());
     const auto* given = args_.find("dims")->get_if<Argument::List>();
@@ -241,6 +165,8 @@ class OperatorCall : public BatchCall {
     finish(value.levels);
   }
 
+  void transpose_matrix() override { finish(only().rank() < 2 ? only() : steps_.transposed(only())); }
+  void reverse() override { finish(reversed()); }
   Batched reversed() {
     const Batched value = only();
     if (!rule_.target.empty()) {
@@ -255,7 +181,7 @@ class OperatorCall : public BatchCall {
   }
 
   // As ATen/native/LinearAlgebra.cpp decides between both.
-  void norm() {
+  void norm() override {
     const Batched value = only();
     const Argument* dim = args_.find("dim");
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
@@ -290,7 +216,7 @@ class OperatorCall : public BatchCall {
     finish(plan_.emit(node_, call(target, args), given.levels, node_.meta));
   }
 
-  void squeeze_all() {
+  void squeeze_all() override {
     const Batched value = only();
     Argument::List dims;
     for (std::size_t i = 0; i < value.rank(); ++i) {
@@ -313,7 +239,7 @@ class OperatorCall : public BatchCall {
     return dim == nullptr || (is_empty && args_.type("dim").required().length);
   }
 
-  void reduce() {
+  void reduce() override {
     Batched value = only();
     if (!reduces_everything()) return leading();
     const std::string target = rule_.target.empty() ? *node_.target : std::string(rule_.target);
@@ -336,23 +262,35 @@ class OperatorCall : public BatchCall {
     finish(plan_.emit(node_, call(target, args), value.levels, node_.meta));
   }
 
-  void sizes() {
+  void sizes() override { set_sizes(info_.sizes, plan_.sizes_of(only().levels), false); }
+  void expand() override { set_sizes(info_.sizes, plan_.sizes_of(only().levels), true); }
+  void repeat() override {
+    Argument::List once;
+    once.items.assign(only().levels.size(), 1);
+    set_sizes(rule_.counts, std::move(once), true);
+  }
+  // With entries for the batch before those of the list.  `has_more`: there may be more than the tensor has
+  // dimensions.
+  void set_sizes(std::string_view name, Argument::List sizes, bool has_more) {
     const Batched value = only();
-    const Argument* given = args_.find(rule_.sizes);
+    const Argument* given = args_.find(name);
     const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (list == nullptr) throw CannotBatch{"a list of sizes is not known"};
-    Argument::List sizes = plan_.sizes_of(value.levels);
-    if (rule_.form == BatchForm::kRepeat) sizes.items.assign(value.levels.size(), 1);
     std::ranges::copy(list->items, std::back_inserter(sizes.items));
-    const std::size_t rank = rule_.form == BatchForm::kSizes ? 0 : list->items.size();
-    args_.set(name_at(0), plan_.align(node_, value, value.levels, rank));
-    args_.set(rule_.sizes, std::move(sizes));
+    args_.set(name_at(0), plan_.align(node_, value, value.levels, has_more ? list->items.size() : 0));
+    args_.set(name, std::move(sizes));
     finish(value.levels);
   }
 
   // --- several tensors ---
 
-  void broadcast() {
+  void broadcast() override {
+    if (is_in_place(info_) && common_type(tensors())) {
+      throw CannotBatch{node_.name + " would compute in another dtype"};
+    }
+    broadcast_all();
+  }
+  void broadcast_all() {
     const std::vector<Batched> values = tensors();
     const Levels levels = BatchPlan::common_levels(values);
     const std::size_t rank = max_rank(values);
@@ -364,12 +302,12 @@ class OperatorCall : public BatchCall {
     finish(levels);
   }
 
-  void copy() {
+  void copy() override {
     const Batched self = first(), source = second();
     if (BatchPlan::common_levels({self, source}) != self.levels || source.rank() > self.rank()) {
       throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
     }
-    if (rule_.target.empty()) return broadcast();
+    if (rule_.target.empty()) return broadcast_all();
     if (source.levels.empty()) return leading();  // fill() takes one number
     const std::string target = is_in_place(info_) ? "aten.copy_.default" : std::string(rule_.target);
     finish(steps_.elementwise(target, {self, source}, node_.meta));
@@ -401,16 +339,19 @@ class OperatorCall : public BatchCall {
                       meta);
   }
 
-  void equal() {
+  void equal() override {
     const std::vector<Batched> values = tensors();
     const Levels levels = BatchPlan::common_levels(values);
+    spread(levels, max_rank(values));
+    finish(levels);
+  }
+  void join() override {
+    const std::vector<Batched> values = tensors();
     const std::size_t rank = max_rank(values);
-    const auto has_other = [&](const Batched& value) { return value.rank() != rank; };
-    if (rule_.form == BatchForm::kJoin && std::ranges::any_of(values, has_other)) {
+    if (std::ranges::any_of(values, [&](const Batched& value) { return value.rank() != rank; })) {
       throw CannotBatch{node_.name + " gets tensors of several ranks"};
     }
-    spread(levels, rank);
-    finish(levels);
+    equal();
   }
   // With the dimensions that arguments name.
   void spread(const Levels& levels, std::size_t rank) {
@@ -419,7 +360,10 @@ class OperatorCall : public BatchCall {
   }
 
   // A tensor without dimensions is taken for one of one element.
-  void gather() {
+  void gather() override {
+    if (is_in_place(info_) && first().rank() == 0) {
+      throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
+    }
     const std::vector<Batched> values = tensors();
     const Levels levels = BatchPlan::common_levels(values);
     const bool has_dimensions = tensor(rule_.argument).rank() > 0;
@@ -430,7 +374,7 @@ class OperatorCall : public BatchCall {
   }
 
   // As at::_default_cross_dim finds it.
-  void cross() {
+  void cross() override {
     if (args_.integer("dim")) return equal();
     if (args_.find("dim") != nullptr) throw CannotBatch{"a dimension is not known"};
     const Batched value = first();
@@ -446,7 +390,7 @@ class OperatorCall : public BatchCall {
     throw CannotBatch{"it is not known along which dimension " + node_.name + " is"};
   }
 
-  void grid() {
+  void grid() override {
     const Argument* given = args_.find("tensors");
     const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (items == nullptr || items->items.empty()) throw CannotBatch{"a list of tensors is not known"};
@@ -469,7 +413,8 @@ class OperatorCall : public BatchCall {
   }
 
   // a[i, k] * b[j, l] at [i * J + j, k * L + l]
-  Batched kron() {
+  void kron() override { finish(kron_of_all()); }
+  Batched kron_of_all() {
     std::vector<Batched> values{first(), second()};
     const std::size_t rank = max_rank(values);
     if (rank == 0 && common_type(values)) throw CannotBatch{node_.name + " would have another dtype"};
@@ -493,7 +438,8 @@ class OperatorCall : public BatchCall {
   }
 
   // Rows of values are searched for in rows of one length; one row is for values of any shape.
-  Batched search_sorted() {
+  void search_sorted() override { finish(search_sorted_of_all()); }
+  Batched search_sorted_of_all() {
     const std::string sequence = name_at(0);
     const bool is_number = args_.type("self").name != "Tensor";
     const Batched sorted = first();
@@ -547,7 +493,7 @@ class OperatorCall : public BatchCall {
     return plan_.emit(node_, {"aten.scalar_tensor.default", {number}, std::move(kwargs)}, {}, meta);
   }
 
-  void sizes_of() {
+  void sizes_of() override {
     const Batched value = first();
     Argument::List sizes = plan_.sizes_of(value.levels);
     const Batched other = second();
@@ -561,7 +507,7 @@ class OperatorCall : public BatchCall {
                       node_.meta));
   }
 
-  void type_of() {
+  void type_of() override {
     const Levels levels = first().levels;
     replace_tensors();
     finish(levels);
@@ -639,14 +585,14 @@ class OperatorCall : public BatchCall {
                       std::move(levels), node_.meta);
   }
 
-  void index() {
+  void index() override {
     const Argument* given = args_.find("indices");
     const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (items == nullptr) throw CannotBatch{"a list of indices is not known"};
     finish(elements(first(), *items));
   }
 
-  void index_select() {
+  void index_select() override {
     const Batched self = first(), index = tensor("index");
     if (index.rank() != 1 || self.rank() == 0) throw CannotBatch{node_.name + " gets no dimension"};
     if (index.levels.empty()) return leading();
@@ -659,7 +605,7 @@ class OperatorCall : public BatchCall {
     finish(elements(self, items));
   }
 
-  void embedding() {
+  void embedding() override {
     if (!is_batched("weight")) return leading();
     finish(elements(first(), {{*args_.find("indices")}}));
   }
@@ -679,11 +625,12 @@ class OperatorCall : public BatchCall {
 
   // --- products ---
 
-  Batched outer() {
+  void outer() override { finish(outer_of_all()); }
+  Batched outer_of_all() {
     return steps_.elementwise("aten.mul.Tensor", {steps_.unsqueezed(first(), 1), second()}, node_.meta);
   }
 
-  void add_matmul() {
+  void add_matmul() override {
     for (const std::string_view factor : {"beta", "alpha"}) {
       if (args_.integer(factor) != 1) throw CannotBatch{node_.name + " has factors"};
     }
@@ -691,14 +638,14 @@ class OperatorCall : public BatchCall {
     finish(steps_.elementwise("aten.add.Tensor", {product, first()}, node_.meta));
   }
 
-  void linear() {
+  void linear() override {
     if (!is_batched("weight") && !is_batched("bias")) return leading();
     const Batched product = steps_.matmul(first(), steps_.transposed(second()), node_.meta);
     if (args_.find("bias") == nullptr) return finish(product);
     finish(steps_.elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));
   }
 
-  void normalize() {
+  void normalize() override {
     const bool has_own_weight = is_batched("weight");
     if (!has_own_weight && !is_batched("bias")) return leading();
     const Argument* bias = args_.find("bias");
@@ -715,7 +662,8 @@ class OperatorCall : public BatchCall {
   }
 
   // Each level is a letter of its own, in front.
-  Batched einsum() {
+  void einsum() override { finish(einsum_of_all()); }
+  Batched einsum_of_all() {
     const Argument* given = args_.find("equation");
     const auto* text = given == nullptr ? nullptr : given->get_if<std::string>();
     if (text == nullptr) throw CannotBatch{"an equation is not known"};
@@ -732,7 +680,7 @@ class OperatorCall : public BatchCall {
 
   static constexpr std::int64_t kNone = 0, kMean = 1;  // at::Reduction
 
-  void loss() {
+  void loss() override {
     const auto reduction = args_.integer("reduction");
     if (!reduction) throw CannotBatch{"reduction is not known"};
     const std::vector<Batched> values = tensors();
@@ -748,7 +696,7 @@ class OperatorCall : public BatchCall {
   }
 
   // Rows of all samples are rows of one call; the mean is over those that count.
-  void cross_entropy() {
+  void cross_entropy() override {
     const auto reduction = args_.integer("reduction");
     const auto ignored = args_.integer("ignore_index");
     const std::size_t rank = second().rank();
@@ -778,6 +726,14 @@ class OperatorCall : public BatchCall {
     const Batched count = steps_.reduced("aten.sum.dim_IntList", counts, std::move(of_count));
     finish(steps_.elementwise("aten.div.Tensor", {all, count}, node_.meta));
   }
+  void dot() override { finish(steps_.dot(first(), second(), node_.meta)); }
+  void matmul() override { finish(steps_.matmul(first(), second(), node_.meta)); }
+  void pool() override { batch_pool(node_, info_, plan_); }
+  void convolution() override { batch_convolution(node_, info_, plan_, false); }
+  void transposed_convolution() override { batch_convolution(node_, info_, plan_, true); }
+  void batch_norm() override { batch_batch_norm(node_, info_, plan_); }
+  void group_norm() override { batch_group_norm(node_, info_, plan_); }
+
   Batched spread_to(const Levels& levels, const Batched& value) {
     return {plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
   }

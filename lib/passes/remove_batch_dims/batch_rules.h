@@ -12,6 +12,9 @@ void batch_operator(const Node& node, const OperatorEntry& info, Semantics& sema
 // Plans calls of operators over [N, C, ...]: convolutions, pooling, normalisation of channels
 // (batch_channels.cpp).  The batch is folded into N, or into C when weights are batched, as in torch's own
 // rules (ATen/functorch/BatchRulesConvolution.cpp, BatchRulesNorm.cpp).
-void batch_channels(const Node& node, const OperatorEntry& info, BatchPlan& plan);
+void batch_pool(const Node& node, const OperatorEntry& info, BatchPlan& plan);
+void batch_convolution(const Node& node, const OperatorEntry& info, BatchPlan& plan, bool is_transposed);
+void batch_batch_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan);
+void batch_group_norm(const Node& node, const OperatorEntry& info, BatchPlan& plan);
 
 }  // namespace fxtrace
