@@ -153,16 +153,18 @@ def same_names(root):
         for path in sorted(folder.glob("**/*.cpp")):
             if path.name in by_itself or path.parent.name == "documents":
                 continue
-            own = re.findall(r"^namespace \{$(.*?)^\}  // namespace$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-            for line in "".join(own).splitlines():
-                alias = re.match(r"using (\w+) = (.*)", line)
-                match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "namespace ", "}", "/", "#", "return")) else None
-                name = alias[1] if alias else match and (match[1] or match[2])
-                if not name:
-                    continue
-                other, meaning = first.setdefault(name, (path, alias and alias[2]))
-                if other != path and not (alias and alias[2] == meaning):
-                    yield f"{path.relative_to(root)}: {name} is a name in {other.name} too: a unity build has both"
+            text = path.read_text(encoding="utf-8")
+            for own in re.finditer(r"^namespace \{$(.*?)^\}  // namespace$", text, re.DOTALL | re.MULTILINE):
+                around = re.findall(r"^namespace (?:\w+::)*(\w+) \{$", text[: own.start()], re.MULTILINE)
+                for line in own[1].splitlines():
+                    alias = re.match(r"using (\w+) = (.*)", line)
+                    match = DEFINED.match(line) if line[:1].strip() and not line.startswith(("using ", "namespace ", "}", "/", "#", "return")) else None
+                    name = alias[1] if alias else match and (match[1] or match[2])
+                    if not name:
+                        continue
+                    other, meaning = first.setdefault((*around[-1:], name), (path, alias and alias[2]))
+                    if other != path and not (alias and alias[2] == meaning):
+                        yield f"{path.relative_to(root)}: {name} is a name in {other.name} too: a unity build has both"
 
 
 def all_problems(root):

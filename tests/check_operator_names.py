@@ -33,7 +33,6 @@ REASONS = {
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
     "lib/passes/support/strides.cpp": "which operators give strides like their input's, or parts of it",
     "lib/passes/support/identity_call.cpp": "an argument",
-    "lib/torchscript/constant_tensors.cpp": "an argument",
     "lib/torchscript/infer_schemas.cpp": "torch.NAME is aten::NAME",
     "lib/torchscript/input_guesses.cpp": "what code asks of an input, which tells its size",
     "lib/torchscript/input_guards.cpp": "comparisons and sizes, of which guards are made, and operators that give a rank by ranks",

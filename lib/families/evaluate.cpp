@@ -4,6 +4,8 @@
 
 #include "families/operator_entry.h"
 #include "families/values/list_changes.h"
+#include "support/log.h"
+#include "support/words.h"
 
 namespace fxtrace {
 
@@ -26,6 +28,19 @@ bool are_tensors_known(const RuleArguments& args) {
   return true;
 }
 
+std::string op_text(const RuleArguments& args) {
+  return args.op().target.empty() ? std::string(args.name()) : args.op().target;
+}
+
+std::string to_text(const Results& results) {
+  const auto text_of = [](const AbstractValue& value) {
+    const TensorInfo* info = value.tensor();
+    return info != nullptr && info->find_content() ? values::to_text(*info->content->array)
+                                                   : std::string("...");
+  };
+  return joined(results, text_of);
+}
+
 }  // namespace
 
 std::optional<Results> evaluate(const RuleArguments& args, const Results& shapes) {
@@ -35,11 +50,15 @@ std::optional<Results> evaluate(const RuleArguments& args, const Results& shapes
       std::ranges::any_of(shapes, [](const AbstractValue& shape) { return !shape.is_unknown(); });
   try {
     if (gives_tensor && rule != values::sizes_as_tensor && !are_tensors_known(args)) return std::nullopt;
-    return rule({args, shapes});
+    Results results = rule({args, shapes});
+    if (gives_tensor && log::is_enabled())
+      log::info("the value of " + op_text(args) + " is " + to_text(results));
+    return results;
   } catch (const CannotTell&) {
   } catch (const SymbolicError&) {
   } catch (const Raises&) {
   }
+  if (gives_tensor && log::is_enabled()) log::info("the value of " + op_text(args) + " cannot be told");
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Helpers shared by the implementations of plain operators (plain_math.cpp and others).
+// Helpers shared by the implementations of plain operators (plain_text.cpp and others).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct PlainRow {
 };
 using PlainTable = std::span<const PlainRow>;
 
-// The tables, each in a file of its name: plain_numbers.cpp, ...
+// The tables, each in a file of its name: plain_text.cpp, ...
 PlainTable text_operators();       // strings, and conversions of values to strings
 PlainTable container_operators();  // of lists, dicts and tuples
 PlainTable other_operators();      // of sizes, dtypes, devices and enums

@@ -34,6 +34,8 @@ void set_up(std::ostream& err, const Settings& settings) {
   logger()->set_pattern(settings.colour ? "\033[2m%n: %v\033[0m" : "%n: %v");
 }
 
+bool is_enabled() { return is_verbose; }
+
 void info(const std::string& message) {
   if (is_verbose) logger()->info(printable(message));
 }

@@ -16,6 +16,8 @@ struct Settings {
 // the first call.
 void set_up(std::ostream& err, const Settings& settings);
 
+bool is_enabled();
+
 // Writes one line of progress, with unprintable characters escaped.  Cheap when logging is off.
 void info(const std::string& message);
 // Writes a line that --timings asks for.

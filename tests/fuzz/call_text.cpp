@@ -186,12 +186,8 @@ std::string to_text(const AbstractValue& value) {
     if (!info->device.is_cpu()) text += "@" + info->device.text();
     if (info->sparse_dim) text += "%" + std::to_string(*info->sparse_dim);
     if (info->content == nullptr || info->content->array == nullptr) return text;
-    std::vector<std::string> elements;
-    for (const Element& element : info->content->array->elements) {
-      const auto* number = std::get_if<double>(&element);
-      elements.push_back(number != nullptr ? text_of(*number) : values::size_of(element).text());
-    }
-    return text + "{" + joined(elements, {}, ",") + "}";
+    const std::string whole = values::to_text(*info->content->array);
+    return text + whole.substr(whole.find('{'));
   }
   if (const AbstractValue::Sequence* items = value.sequence()) {
     std::vector<std::string> texts;

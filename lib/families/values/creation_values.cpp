@@ -96,7 +96,7 @@ Array number_or(const ValueCall& call, std::string_view name, std::int64_t other
   return call.args.given(name) ? array(call, name) : Array{ScalarType::kInt64, {}, {otherwise}, true};
 }
 
-double real_of(const Array& number) {
+double exact_real(const Array& number) {
   const Element& element = nth(number.elements, 0);
   const double value = is_floating(number.dtype) ? real(element) : static_cast<double>(integer(element));
   need(std::abs(value) < kExact);
@@ -109,8 +109,8 @@ Results arange(const ValueCall& call) {
   Array out = result(call);
   const Array start = number_or(call, "start", 0), end = array(call, "end"),
               step = number_or(call, "step", 1);
-  const double from = real_of(start), by = real_of(step);
-  need((by > 0 && from <= real_of(end)) || (by < 0 && from >= real_of(end)));
+  const double from = exact_real(start), by = exact_real(step);
+  need((by > 0 && from <= exact_real(end)) || (by < 0 && from >= exact_real(end)));
   if (is_floating(out.dtype)) return give(range_of(from, by, std::move(out)));
   need(!is_floating(start.dtype) && !is_floating(end.dtype) && !is_floating(step.dtype) &&
        out.dtype != ScalarType::kBool);
@@ -123,7 +123,7 @@ Results arange(const ValueCall& call) {
 }
 
 Results linspace(const ValueCall& call) {
-  const double from = real_of(array(call, "start")), to = real_of(array(call, "end"));
+  const double from = exact_real(array(call, "start")), to = exact_real(array(call, "end"));
   const std::int64_t steps = call.args.number("steps");
   Array out = result(call);
   const auto is_plain = [](double end) { return !(end == 0 && std::signbit(end)); };

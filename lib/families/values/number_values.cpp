@@ -70,18 +70,20 @@ AbstractValue value_of(const Ratio& ratio) {
   return {ratio};
 }
 
-std::int64_t product_of(std::int64_t a, std::int64_t b) { return (SymInt(a) * b).number().value_or(0); }
+std::int64_t product_of_denominators(std::int64_t a, std::int64_t b) {
+  return (SymInt(a) * b).number().value_or(0);
+}
 
 // Fractions of sizes are exact, so sums and the like are those of numerators over one denominator.
 AbstractValue apply_to_ratios(const BinaryOperation& operation, const Ratio& a, const Ratio& b) {
   need(operation.sizes != nullptr);
   if (&operation == &arithmetic::kProduct)
-    return value_of({a.numerator * b.numerator, product_of(a.denominator, b.denominator)});
+    return value_of({a.numerator * b.numerator, product_of_denominators(a.denominator, b.denominator)});
   need(&operation == &arithmetic::kSum || &operation == &arithmetic::kDifference);
   if (a.denominator == b.denominator)
     return value_of({operation.sizes(a.numerator, b.numerator), a.denominator});
   return value_of({operation.sizes(a.numerator * b.denominator, b.numerator * a.denominator),
-                   product_of(a.denominator, b.denominator)});
+                   product_of_denominators(a.denominator, b.denominator)});
 }
 
 Complex apply_to_complexes(const BinaryOperation& operation, const Number& a, const Number& b) {
@@ -174,7 +176,7 @@ AbstractValue true_quotient(const AbstractValue& a, const AbstractValue& b) {
   const Ratio left = ratio_of(x), right = ratio_of(y);
   const auto by = right.numerator.number();
   need(by && *by > 0);
-  return value_of({left.numerator * right.denominator, product_of(left.denominator, *by)});
+  return value_of({left.numerator * right.denominator, product_of_denominators(left.denominator, *by)});
 }
 Results complex_quotient(const ValueCall& call) {
   return {{arithmetic::complex_quotient(complex_of(number_of(call[0])), complex_of(number_of(call[1])))}};
@@ -320,8 +322,8 @@ Results derived_index(const ValueCall& call) {
 
 namespace {
 
-AbstractValue compare(Relation relation, const SymInt& left, const SymInt& right,
-                      const ShapeEnv& dimensions) {
+AbstractValue compare_sizes(Relation relation, const SymInt& left, const SymInt& right,
+                            const ShapeEnv& dimensions) {
   if (const auto decided = dimensions.decide(relation, left, right)) return {*decided};
   return {Condition{relation, left, right}};
 }
@@ -339,8 +341,8 @@ AbstractValue compare_lists(bool equal, const AbstractValue::Sequence& left,
   AbstractValue open{equal};
   std::size_t undecided = 0;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    const AbstractValue same = compare(equal ? Relation::kEqual : Relation::kNotEqual, *left[i].integer(),
-                                       *right[i].integer(), dimensions);
+    const AbstractValue same = compare_sizes(equal ? Relation::kEqual : Relation::kNotEqual,
+                                             *left[i].integer(), *right[i].integer(), dimensions);
     if (const auto* known = same.get_if<bool>()) {
       if (*known != equal) return {!equal};
     } else {
@@ -376,8 +378,8 @@ AbstractValue compare_values(Relation relation, const ValueCall& call) {
   }
   if (!is_symbolic(x) && !is_symbolic(y)) return {holds(relation, real_of(x), real_of(y))};
   const Ratio left = ratio_of(x), right = ratio_of(y);
-  return compare(relation, left.numerator * right.denominator, right.numerator * left.denominator,
-                 dimensions);
+  return compare_sizes(relation, left.numerator * right.denominator, right.numerator * left.denominator,
+                       dimensions);
 }
 
 // --- of all elements of a list ---
@@ -400,8 +402,8 @@ Results sum_of_list(const ValueCall& call) {
 namespace {
 
 // Of two floats, as C++ compares them: NaN and zeros are as they stand.
-AbstractValue extreme_of(const AbstractValue& a, const AbstractValue& b, bool largest,
-                         const ShapeEnv& dimensions) {
+AbstractValue extreme_of_two(const AbstractValue& a, const AbstractValue& b, bool largest,
+                             const ShapeEnv& dimensions) {
   const Number x = number_of(a), y = number_of(b);
   const BinaryOperation& operation = largest ? arithmetic::kLargest : arithmetic::kLeast;
   if (is_integer(x) && is_integer(y)) {
@@ -417,13 +419,13 @@ AbstractValue extreme_of(const AbstractValue& a, const AbstractValue& b, bool la
 
 AbstractValue extreme_of_numbers(const ValueCall& call, bool largest) {
   const ShapeEnv& dimensions = call.args.dimensions;
-  if (call.size() == 2) return extreme_of(call[0], call[1], largest, dimensions);
+  if (call.size() == 2) return extreme_of_two(call[0], call[1], largest, dimensions);
   const auto* items = call[0].sequence();
   need(items != nullptr && call.size() == 1);
   if (items->empty()) throw Raises{std::string(largest ? "max" : "min") + "() arg is an empty sequence"};
   AbstractValue best = (*items)[0];
   // The first of equal ones stays.
-  for (const AbstractValue& item : *items) best = extreme_of(item, best, largest, dimensions);
+  for (const AbstractValue& item : *items) best = extreme_of_two(item, best, largest, dimensions);
   return best;
 }
 

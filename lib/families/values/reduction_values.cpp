@@ -76,7 +76,7 @@ Element mean_of(const Elements& group, ScalarType dtype) {
   return apply(arithmetic::kQuotient, sum_of(group, dtype), static_cast<double>(group.size()), dtype);
 }
 
-Results truth(const ValueCall& call, bool every) {
+Results truth_of_groups(const ValueCall& call, bool every) {
   const Array self = tensor_array(call[0]);
   // Of an empty list of dimensions LibTorch reduces none here.
   need(!call.args.given("dim") || !call.args.numbers("dim").empty());
@@ -113,11 +113,11 @@ Results product(const ValueCall& call) { return reduce(call, product_of, result(
 Results mean(const ValueCall& call) { return reduce(call, mean_of, result(call).dtype); }
 Results any(const ValueCall& call) {
   if (auto answer = truth_of_list(call, false)) return *std::move(answer);
-  return truth(call, false);
+  return truth_of_groups(call, false);
 }
 Results all(const ValueCall& call) {
   if (auto answer = truth_of_list(call, true)) return *std::move(answer);
-  return truth(call, true);
+  return truth_of_groups(call, true);
 }
 
 // --- extremes ---

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "families/shape_helpers.h"
+#include "support/words.h"
 
 namespace fxtrace {
 
@@ -81,7 +82,7 @@ const T& get(const Element& element) {
 }
 
 template <class T>
-bool compare(Relation relation, const T& a, const T& b) {
+bool relates(Relation relation, const T& a, const T& b) {
   switch (relation) {
     case Relation::kEqual:
       return a == b;
@@ -217,7 +218,7 @@ Element apply(const UnaryOperation& operation, const Element& element, ScalarTyp
 
 bool holds(Relation relation, const Element& a, const Element& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
-  return x != nullptr && y != nullptr ? compare(relation, *x, *y) : compare(relation, integer(a), integer(b));
+  return x != nullptr && y != nullptr ? relates(relation, *x, *y) : relates(relation, integer(a), integer(b));
 }
 
 // --- positions ---
@@ -271,6 +272,18 @@ Array result_of(const AbstractValue& shape) {
 }
 
 }  // namespace
+
+std::string to_text(const Array& array) {
+  const auto size_text = [](std::int64_t size) { return std::to_string(size); };
+  const auto element_text = [](const Element& element) {
+    const auto* number = std::get_if<double>(&element);
+    if (number == nullptr) return size_of(element).text();
+    std::string text = std::to_string(*number);
+    return text.erase(text.find_last_not_of('0') + 1);
+  };
+  return dtype_name(array.dtype) + "[" + fxtrace::joined(array.sizes, size_text, ",") + "]{" +
+         fxtrace::joined(array.elements, element_text, ",") + "}";
+}
 
 Array result(const ValueCall& call, std::size_t i) {
   need(i < call.shapes.size());

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,6 +91,8 @@ Dims places(std::int64_t place, const Dims& sizes);
 std::int64_t place_of(const Dims& places, const Dims& sizes);
 
 // ---- Results ----
+// Returns "int64[2]{1,n+3}".
+std::string to_text(const Array& array);
 // Returns the empty array for the i-th result: its sizes and dtype.
 Array result(const ValueCall& call, std::size_t i = 0);
 // Returns a result whose elements are from(places), given the place of each in every dimension.
