@@ -286,8 +286,7 @@ void CostLog::call(const OperatorEntry& op, const CallArguments& args, std::vect
       unsized_ = one_more(unsized);
     } catch (const Raises&) {
       unsized_ = one_more(unsized);
-    } catch (const std::exception& error) {
-      rethrow_what_is_not_the_models(error);
+    } catch (const SymbolicError&) {
       unsized_ = one_more(unsized);
     }
   }

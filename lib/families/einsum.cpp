@@ -39,7 +39,7 @@ Results einsum(const RuleArguments& args) {
         continue;
       }
       ++uses[label];
-      const SymInt& size = sizes.at(next++);
+      const SymInt& size = nth(sizes, next++);
       const auto [place, is_new] = letters.try_emplace(label, size);
       if (!is_new) place->second = broadcast_size(place->second, size, args.dimensions);
     }
@@ -56,7 +56,9 @@ Results einsum(const RuleArguments& args) {
     if (label == '.') {
       sizes = concatenated(std::move(sizes), ellipsis);
     } else {
-      sizes.push_back(letters.at(label));
+      const auto size = letters.find(label);
+      if (size == letters.end()) throw CannotTell{};
+      sizes.push_back(size->second);
     }
   }
   // Sums of integers are int64 where no product is made of them.

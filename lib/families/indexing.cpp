@@ -78,7 +78,7 @@ Results index_put(const RuleArguments& args) {
   // How much a mask leaves depends on data.
   if (items == nullptr || std::ranges::any_of(*items, has_mask)) return make(self);
   try {
-    require_expandable(args.dimensions, values.sizes, index(args).at(0).tensor()->sizes);
+    require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes);
   } catch (const CannotTell&) {
     return make(self);
   }
@@ -175,8 +175,8 @@ Results put_slices(const RuleArguments& args) {
     throw Raises{"a tensor of " + std::to_string(self.dim()) + " dimensions is changed by one of " +
                  std::to_string(source.dim())};
   }
-  require(args.dimensions, Relation::kEqual, source.sizes.empty() ? SymInt(1) : source.sizes.at(along), count,
-          "the index is not one for each part");
+  require(args.dimensions, Relation::kEqual, source.sizes.empty() ? SymInt(1) : nth(source.sizes, along),
+          count, "the index is not one for each part");
   return make(self);
 }
 

@@ -251,7 +251,7 @@ std::optional<Pieces> unfinished_pieces(const RuleArguments& args, std::int64_t 
   const std::string_view name = without_namespace(args.name());
   const TensorInfo& piece = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), piece);
-  const SymInt size = piece.sizes.at(dim);
+  const SymInt size = nth(piece.sizes, dim);
   std::vector<TensorInfo> pieces(static_cast<std::size_t>(count), piece);
   if (name == "unbind") {
     for (TensorInfo& each : pieces) each.sizes.erase(each.sizes.begin() + signed_index(dim));
@@ -308,7 +308,7 @@ std::optional<Pieces> pieces_of(const RuleArguments& args, std::int64_t count) {
       finish(found->pieces, result_device(args).value_or(Device{}), results_may_require_grad(args),
              args.dimensions);
     return found;
-  } catch (const std::exception&) {
+  } catch (const SymbolicError&) {
   } catch (const Raises&) {
   } catch (const CannotTell&) {
   }
@@ -331,8 +331,7 @@ Inferred infer_shapes(const RuleArguments& args) {
   } catch (const Raises& raises) {
     return {unknown_results(args.schema()), raises.message};
   } catch (const CannotTell&) {
-  } catch (const std::exception&) {
-    // SymbolicError: this call cannot be told either.
+  } catch (const SymbolicError&) {
   }
   return {unknown_results(args.schema()), {}};
 }

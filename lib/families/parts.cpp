@@ -203,8 +203,7 @@ template <ShapeRule Part>
 Results with_part(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &source = args.tensor("src");
   const Results part = Part(args);
-  require_equal_sizes(args.dimensions, source.sizes, part.at(0).tensor()->sizes,
-                      "sizes of source and part differ");
+  require_equal_sizes(args.dimensions, source.sizes, first_of(part).sizes, "sizes of source and part differ");
   return make(self);
 }
 

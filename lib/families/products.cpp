@@ -77,7 +77,7 @@ Results added_product(const RuleArguments& args, std::string_view first, std::st
     require(args.dimensions, Relation::kEqual, args.tensor(first).sizes[0], args.tensor(second).sizes[0],
             "numbers of matrices differ");
   }
-  require_expandable(args.dimensions, self.sizes, results.at(0).tensor()->sizes);
+  require_expandable(args.dimensions, self.sizes, first_of(results).sizes);
   return results;
 }
 
@@ -247,7 +247,7 @@ Results grouped_product(const RuleArguments& args) {
   require_rank(a, {2, 3}, "the first factor");
   require_rank(b, {2, 3}, "the second factor");
   Sizes sizes;
-  if (a.dim() == b.dim()) sizes.push_back(a.dim() == 3 ? a.sizes[0] : args.tensor("offs").sizes.at(0));
+  if (a.dim() == b.dim()) sizes.push_back(a.dim() == 3 ? a.sizes[0] : nth(args.tensor("offs").sizes, 0));
   sizes.push_back(from_back(a.sizes, 2));
   sizes.push_back(b.sizes.back());
   return make(std::move(sizes), dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));

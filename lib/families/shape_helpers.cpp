@@ -24,6 +24,12 @@ Results make_list(std::vector<TensorInfo> infos) {
   return results;
 }
 
+const TensorInfo& first_of(const Results& results) {
+  const TensorInfo* info = nth(results, 0).tensor();
+  if (info == nullptr) throw CannotTell{};
+  return *info;
+}
+
 Results same_as_first(const RuleArguments& args) { return make(args.tensor(first_argument(args))); }
 
 std::string_view first_argument(const RuleArguments& args) {

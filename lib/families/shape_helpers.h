@@ -15,12 +15,20 @@ namespace fxtrace {
 
 using Sizes = std::vector<SymInt>;
 
+// Returns the i-th of some items; throws CannotTell where there are fewer.
+template <class Items>
+auto& nth(Items& items, std::size_t i) {
+  if (i >= items.size()) throw CannotTell{};
+  return items[i];
+}
+
 // ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
 // ----
 Results make(Sizes sizes, Dtype dtype);
 Results make(TensorInfo info);
-Results make_many(std::vector<TensorInfo> infos);  // several results
-Results make_list(std::vector<TensorInfo> infos);  // one result that is a list
+Results make_many(std::vector<TensorInfo> infos);    // several results
+Results make_list(std::vector<TensorInfo> infos);    // one result that is a list
+const TensorInfo& first_of(const Results& results);  // a tensor; throws CannotTell for another value
 // A rule: the result is like the first tensor argument.
 Results same_as_first(const RuleArguments& args);
 // Returns `first` as first result and leaves the others unknown: results that kernels save for the backward

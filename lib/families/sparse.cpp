@@ -132,7 +132,7 @@ Results addmm(const RuleArguments& args) {
 // Sparse, whatever the second factor is.
 Results smm(const RuleArguments& args) {
   Results results = sparse_product(args, "self", "mat2");
-  const TensorInfo& product = *results.at(0).tensor();
+  const TensorInfo& product = first_of(results);
   return make_sparse(product.sizes, product.dtype, 2);
 }
 

@@ -195,7 +195,7 @@ Results move_dimensions(const RuleArguments& args) {
   if (self.sizes.empty()) return make(self);
   std::vector<std::int64_t> order(self.sizes.size(), -1);
   for (std::size_t i = 0; i < source.size(); ++i)
-    order.at(static_cast<std::size_t>(destination[i])) = source[i];
+    nth(order, static_cast<std::size_t>(destination[i])) = source[i];
   std::int64_t next = 0;
   for (std::int64_t& dim : order) {
     if (dim >= 0) continue;

@@ -185,6 +185,8 @@ DebugRecords::Found DebugRecords::find_source(const script::SourceRange& range) 
     Table table;
     try {
       if (const auto record = read_(code_file + ".debug_pkl")) table = parse(*record);
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const std::exception&) {
       table = {};  // positions are a convenience: a damaged record only costs them
     }

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "families/shape_rules.h"
+#include "families/shape_helpers.h"
 #include "shapes/array.h"
 #include "symbolic/arithmetic.h"
 
@@ -40,12 +40,6 @@ inline void need(bool holds) {
   if (!holds) throw CannotTell{};
 }
 
-// Returns the i-th of some items; throws CannotTell where there are fewer.
-template <class Items>
-auto& nth(Items& items, std::size_t i) {
-  need(i < items.size());
-  return items[i];
-}
 // Returns the element of an array that has one; throws CannotTell for others.
 inline const Element& only(const Array& array) {
   need(array.count() == 1);
