@@ -56,7 +56,7 @@ std::optional<double> plain_real(const AbstractValue& value) {
 }
 
 std::vector<std::optional<double>> factors(const AbstractValue& value, std::size_t count) {
-  if (value.sequence() == nullptr) return {count, plain_real(value)};
+  if (value.sequence() == nullptr) return std::vector<std::optional<double>>(count, plain_real(value));
   std::vector<std::optional<double>> result;
   for (const AbstractValue& element : *value.sequence()) result.push_back(plain_real(element));
   if (result.size() != count) throw CannotTell{};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costs/cost_log.h"
+#include "families/values/value_call.h"
 #include "tests/fuzz/call_text.h"
 #include "tests/fuzz/torchscript/choices.h"
 
@@ -157,10 +158,43 @@ class Generator {
       case 15:
         info.contiguous = choices_.one_in(2);
         break;
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        add_elements(info);
+        break;
       default:
         break;
     }
     return info;
+  }
+
+  // Of a small tensor of a dtype whose elements may be known.
+  void add_elements(TensorInfo& info) {
+    Array array{ScalarType::kInt64, {}, {}};
+    if (choices_.one_in(3)) array.dtype = scalar_type();
+    if (!is_known_type(array.dtype)) return;
+    std::int64_t count = 1;
+    for (const SymInt& size : info.sizes) {
+      const auto number = size.number();
+      if (!number || *number > kMaxKnownElements || count * *number > kMaxKnownElements) return;
+      count *= *number;
+      array.sizes.push_back(*number);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const SymInt element = integer();
+      if (is_floating(array.dtype)) {
+        array.elements.emplace_back(static_cast<double>(element.number().value_or(1)) / 4);
+      } else if (array.dtype == ScalarType::kInt64 && !element.is_number()) {
+        array.elements.emplace_back(element);
+      } else {
+        array.elements.push_back(values::integer_element(bits(element.number().value_or(1)), array.dtype));
+      }
+    }
+    info.dtype = array.dtype;
+    info.content = std::make_shared<const TensorContent>(
+        TensorContent{std::make_shared<const Array>(std::move(array)), {}});
   }
 
   std::string text() {
@@ -293,6 +327,17 @@ class Numbers {
     if (auto* info = std::get_if<TensorInfo>(&value.value)) {
       for (SymInt& size : info->sizes) {
         if (!put_into(size)) return false;
+      }
+      if (info->content != nullptr) {
+        Array array = *info->content->array;
+        for (Element& element : array.elements) {
+          const auto* size = std::get_if<SymInt>(&element);
+          const auto value = size != nullptr ? size->evaluate(sizes_) : std::nullopt;
+          if (size != nullptr && !value) return false;
+          if (value) element = *value;
+        }
+        info->content = std::make_shared<const TensorContent>(
+            TensorContent{std::make_shared<const Array>(std::move(array)), {}});
       }
     } else if (auto* size = std::get_if<SymInt>(&value.value)) {
       return put_into(*size);

@@ -507,6 +507,8 @@ TEST_CASE("shape rules: windows, samples and boxes", "[shapes]") {
       {"adaptive_avg_pool2d(float32[n,3,h,w], [1,1])", "float32[n,3,1,1]"},
       {"pad(float32[n,3,h], [1,2])", "float32[n,3,h+3]"},
       {"reflection_pad2d(float32[n,3,h,w], [1,1,2,2])", "float32[n,3,h+4,w+2]"},
+      {"__interpolate(float32[1,3,8,10], None, 3.0)", "float32[1,3,24,30]"},
+      {"__upsample_nearest(float32[1,3,8], None, 3)", "float32[1,3,24]"},
       {"upsample_nearest2d.vec(float32[n,3,h,w], None, [2.0,2.0])", "float32[n,3,h*2,w*2]"},
       {"upsample_nearest1d.vec(float32[n,3,h], None, [1e-300])", "float32[n,3,u0]"},
       {"upsample_nearest1d.vec(float32[n,3,9223372036854775807], None, [2.0])", "?"},

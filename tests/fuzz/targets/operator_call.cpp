@@ -40,6 +40,7 @@ const std::vector<const Operator*>& known_operators() {
 
 struct Told {
   Inferred shapes;
+  Results values;
   Cost cost;
   Evaluated plain;
 };
@@ -52,7 +53,7 @@ Told tell(const Operator& op, const std::vector<AbstractValue>& values, ShapeEnv
   told.plain = evaluate_plain(args);
   changed_list(op.base_name(), arguments);
   told.shapes = infer_shapes(args);
-  evaluate(args, told.shapes.results);
+  if (auto values = evaluate(args, told.shapes.results)) told.values = *std::move(values);
   CostLog log(known);
   log.call(entry, arguments, told.shapes.results);
   told.cost = log.cost();
@@ -69,6 +70,7 @@ class Comparison {
       check(!says_anything(numbers.shapes.results), "what always raises gives nothing");
     }
     compare(named.shapes.results, numbers.shapes.results);
+    compare(named.values, numbers.values);
     // Of costs only this: rules do not refuse all that torch does, and what it refuses costs this or that.
     if (named.cost.macs) check_is_size(*named.cost.macs);
     compare(named.plain.known, numbers.plain.plain ? *numbers.plain.plain : numbers.plain.known);
@@ -110,6 +112,14 @@ class Comparison {
     check(!a->dtype || !b->dtype || a->dtype == b->dtype, "dtypes agree");
     for (std::size_t i = 0; i < a->sizes.size(); ++i) compare(a->sizes[i], b->sizes[i]);
     for (const SymInt& size : a->sizes) check_is_size(size);
+    if (a->content == nullptr || b->content == nullptr || a->dim() != b->dim()) return;
+    const auto &elements = a->content->array->elements, &others = b->content->array->elements;
+    if (elements.size() != others.size()) return;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      const auto* size = std::get_if<SymInt>(&elements[i]);
+      const auto* number = std::get_if<std::int64_t>(&others[i]);
+      if (size != nullptr && number != nullptr) compare(*size, SymInt(*number));
+    }
   }
 
   void check_is_size(const SymInt& size) const {
