@@ -41,9 +41,25 @@ REASONS = {
     "lib/torchscript/operator_calls.cpp": "lists and dicts that the tracer changes itself",
     "lib/torchscript/process.cpp": "questions about the process, and what sets its modes",
     "lib/torchscript/value_nodes.cpp": "awaitables",
+    "lib/compare/common_form.cpp": "the calls that stand for others of the same meaning",
+    "lib/exported/module_graph.cpp": "calls that are made for inputs and outputs of modules",
+    "lib/passes/extract.cpp": "sizes that become inputs of a part",
+    "lib/passes/remove_batch_dims": "the calls that become of those over a batch",
+    "lib/passes/remove_batch_dims.cpp": "likewise",
+    "lib/passes/support/tensors.cpp": "the copy into a tensor that takes the place of a write",
+    "lib/passes/support/view_undo.cpp": "calls that make a base anew",
+    "lib/pictures/plumbing.cpp": "sizes that a tensor holds",
+    "lib/pictures/repeats.cpp": "operators whose numbers are no difference between repetitions",
+    "lib/torchscript/assignments.cpp": "the copy that an assignment is",
+    "lib/torchscript/conditions.cpp": "the assertion that a condition becomes",
+    "lib/torchscript/subgraphs.cpp": "what becomes of numbers that go into and out of subgraphs",
+    "lib/trace/alias_check.cpp": "the copy that keeps results apart",
+    "lib/trace/condition.cpp": "sizes that guards ask for, and those of eye, which has no list of them",
+    "lib/trace/graph_tracer.cpp": "what becomes of numbers that go into and out of subgraphs",
+    "lib/trace/guard_expression.cpp": "sizes, and lists of sizes, of which guards are made",
     "lib/verify": "what verify has LibTorch do: tensors made, copied, stacked",
 }
-QUOTED = re.compile(r'"((?:aten|prim)::\w+|\w+)["._]')
+QUOTED = re.compile(r'"((?:aten|prim)(?:::|\.)\w+|\w+)["._]')
 LIST = re.compile(r'"([\w:.]+(?: [\w:.]+)* ?)"')  # names with spaces between them (support/words.h)
 
 
@@ -69,7 +85,7 @@ def main():
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             code = line.split("//")[0]
             listed = [word.split(".")[0] for text in LIST.findall(code) for word in text.split() if not word.endswith("::")]
-            quoted = [name for name in QUOTED.findall(code) + listed if name.startswith(("aten::", "prim::")) or name in names]
+            quoted = [name for name in QUOTED.findall(code) + listed if name.startswith(("aten::", "prim::", "aten.", "prim.")) or name in names]
             found.update(f"{place}:{number}: {name}" for name in quoted)
         reason = next((key for key in REASONS if place == key or place.startswith(key + "/")), None)
         if found and reason:

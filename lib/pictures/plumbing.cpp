@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "families/operator_entry.h"
 #include "families/stored_parts.h"
 #include "families/traits.h"
 #include "operators/function_traits.h"
@@ -148,10 +149,9 @@ class Roles {
   }
 
   bool copies_constant(const Node& node) const {
-    if (!is_any_of(*node.target, {"aten.lift_fresh_copy.default", "aten.lift_fresh.default",
-                                  "aten.detach.default", "aten.detach_.default", "aten.alias.default"})) {
-      return false;
-    }
+    const Operator* op = Target(*node.target).find_operator();
+    const Operator* twin = op != nullptr ? entry_of(*op).twin : nullptr;  // detach_ does what detach does
+    if (twin == nullptr || entry_of(*twin).identity.when != When::kAlways) return false;
     const auto* source = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
     return source != nullptr && is_known(*source);
   }

@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "families/traits.h"
 #include "graph/each_graph.h"
 #include "graph/input_sizes.h"
 #include "graph/text_form.h"
@@ -41,16 +41,8 @@ void for_each_size(const Meta& meta, const F& f) {
   if (meta.value) f(*meta.value);
 }
 
-constexpr std::array<std::string_view, 6> kAsserts = {"aten._assert_scalar.default",
-                                                      "aten._assert_async.default",
-                                                      "aten._assert_async.msg",
-                                                      "aten.sym_constrain_range.default",
-                                                      "aten.sym_constrain_range_for_size.default",
-                                                      "aten._functional_assert_scalar.default"};
-
 bool is_assert(const Node& node) {
-  return node.op == Opcode::kCallFunction &&
-         std::ranges::find(kAsserts, std::string_view(*node.target)) != kAsserts.end();
+  return node.op == Opcode::kCallFunction && has_trait(find_operator(target_parts(node)), traits::kAsserts);
 }
 
 class DimensionExplainer {
