@@ -81,5 +81,6 @@ int main() {
     const std::string name = schema.substr(0, end);
     rows[name] = "{" + quoted(name) + ", " + quoted(schema.substr(end)) + ", " + traits(*op) + "},\n";
   }
+  std::cout << "// From PyTorch (BSD-3-Clause, see NOTICE), written by scripts/operators.\n";
   for (const auto& [name, row] : rows) std::cout << row;
 }

@@ -82,9 +82,13 @@ TensorInfo tensor_of(std::string_view text, std::size_t bracket) {
   if (rest.starts_with('{')) {
     Array array{info.dtype.value(), {}, {}};
     for (const SymInt& size : info.sizes) array.sizes.push_back(size.number().value());
-    for (const std::string_view element : parts_of(rest.substr(1, rest.size() - 2)))
-      array.elements.push_back(is_floating(array.dtype) ? Element(std::stod(std::string(element)))
-                                                        : values::element_of(size_of(element), array.dtype));
+    for (const std::string_view element : parts_of(rest.substr(1, rest.size() - 2))) {
+      if (is_floating(array.dtype)) {
+        array.elements.emplace_back(std::stod(std::string(element)));
+      } else {
+        array.elements.push_back(values::element_of(size_of(element), array.dtype));
+      }
+    }
     info.content = std::make_shared<const TensorContent>(
         TensorContent{std::make_shared<const Array>(std::move(array)), {}});
   }

@@ -121,6 +121,16 @@ def test_archives_are_the_same_for_the_same_content(tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
+def test_what_is_from_pytorch():
+    """Files of facts say what they are from, and NOTICE, which every artefact has, names them and has the licence."""
+    notice = pathlib.Path(harness.ROOT, "NOTICE").read_text()
+    assert "From PyTorch (BSD-3-Clause" in notice and "(Adam Paszke)" in notice and "Neither the names of Facebook" in notice
+    tables = [*pathlib.Path(harness.ROOT, "lib").glob("*/*.inc")]
+    assert len(tables) >= 7
+    for path in [*tables, *(pathlib.Path(harness.ROOT, "lib/script", name) for name in ("builtin_functions.cpp", "upgraders.cpp"))]:
+        assert path.name in notice and "torch" in path.read_text()[:200].lower(), path
+
+
 def test_what_is_pinned():
     """Each library has a way of being built, and its licence stands in NOTICE."""
     pinned = json.loads((RELEASE / "pinned.json").read_text())

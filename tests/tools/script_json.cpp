@@ -47,9 +47,11 @@ Value read_tensor(const Json& json) {
               {}};
   for (const Json& item : json["elements"]) {
     const Value value = read_value(item);
-    array.elements.push_back(value.is_double()
-                                 ? Element(value.to_double())
-                                 : Element(value.is_bool() ? std::int64_t{value.to_bool()} : value.to_int()));
+    if (value.is_double()) {
+      array.elements.emplace_back(value.to_double());
+    } else {
+      array.elements.emplace_back(value.is_bool() ? std::int64_t{value.to_bool()} : value.to_int());
+    }
   }
   auto tensor = make_counted<TensorValue>();
   tensor->dtype = array.dtype;
