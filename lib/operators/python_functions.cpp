@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "support/words.h"
+#include "symbolic/arithmetic.h"
 
 namespace fxtrace {
 namespace {
@@ -22,91 +27,81 @@ constexpr std::array<PythonSymbol, 20> kSymbols{
 using Result = std::optional<PythonNumber>;
 using Integer = std::int64_t;
 
-template <class... Values>
-struct Function {
-  std::string_view name;
-  Result (*apply)(Values...);
-};
+// What Python's functions of two numbers are among those of lib/symbolic.
+const BinaryOperation* find_operation(std::string_view target) {
+  using namespace arithmetic;  // NOLINT(google-build-using-namespace): the rows are written with them
+  static constexpr std::pair<std::string_view, const BinaryOperation*> kOperations[] = {
+      {"operator.add", &kSum},
+      {"operator.sub", &kDifference},
+      {"operator.mul", &kProduct},
+      {"operator.mod", &kRemainder},
+      {"operator.floordiv", &kFloorQuotient},
+      {"operator.pow", &kPower},
+      {"torch.sym_max", &kLargest},
+      {"torch.sym_min", &kLeast}};
+  const auto* found =
+      std::ranges::find(kOperations, target, &std::pair<std::string_view, const BinaryOperation*>::first);
+  return found == std::end(kOperations) ? nullptr : found->second;
+}
 
-Result add(Integer a, Integer b) { return __builtin_add_overflow(a, b, &a) ? Result() : Result(a); }
-Result subtract(Integer a, Integer b) { return __builtin_sub_overflow(a, b, &a) ? Result() : Result(a); }
-Result multiply(Integer a, Integer b) { return __builtin_mul_overflow(a, b, &a) ? Result() : Result(a); }
-// Python rounds down.
-Result floordiv(Integer a, Integer b) {
-  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-Result mod(Integer a, Integer b) {
-  if (b == 0 || b == -1) return b == 0 ? Result() : Result(Integer{0});
-  return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
-}
-Result power(Integer a, Integer b) {
-  constexpr Integer kLargest = 64;
-  if (b < 0 || b > kLargest) return std::nullopt;
-  Integer result = 1;
-  for (; b > 0; --b) {
-    if (__builtin_mul_overflow(result, a, &result)) return std::nullopt;
+// In numbers without a limit, of which those beyond 64 bits are given up; where Python raises, nothing.
+Result of_integers(std::string_view target, Integer a, Integer b) {
+  const BinaryOperation* operation = find_operation(target);
+  if (operation == nullptr) return std::nullopt;
+  try {
+    const auto number = operation->sizes(a, b).number();
+    return number ? Result(*number) : Result();
+  } catch (const SymbolicError&) {
+    return std::nullopt;
   }
-  return result;
-}
-// Where Python raises or has a complex number, nothing.
-Result power_of_number(double a, double b) {
-  const double result = a > 0 ? std::pow(a, b) : HUGE_VAL;
-  return std::isfinite(result) ? Result(result) : Result();
-}
-Result truediv(double a, double b) { return b == 0 ? Result() : Result(a / b); }
-Result integer(double value) {
-  constexpr double kFits = 9e18;
-  return std::abs(value) < kFits ? Result(static_cast<Integer>(value)) : Result();
 }
 
-constexpr std::array<Function<Integer>, 7> kOfInteger{
-    {{"operator.neg", [](Integer a) { return subtract(0, a); }},
-     {"operator.pos", [](Integer a) { return Result(a); }},
-     {"math.floor", [](Integer a) { return Result(a); }},
-     {"math.ceil", [](Integer a) { return Result(a); }},
-     {"math.trunc", [](Integer a) { return Result(a); }},
-     {"torch.sym_int", [](Integer a) { return Result(a); }},
-     {"operator.not_", [](Integer a) { return Result(a == 0); }}}};
-constexpr std::array<Function<Integer, Integer>, 14> kOfIntegers{
-    {{"operator.add", add},
-     {"operator.sub", subtract},
-     {"operator.mul", multiply},
-     {"operator.floordiv", floordiv},
-     {"operator.mod", mod},
-     {"operator.pow", power},
-     {"torch.sym_max", [](Integer a, Integer b) { return Result(std::max(a, b)); }},
-     {"torch.sym_min", [](Integer a, Integer b) { return Result(std::min(a, b)); }},
-     {"operator.eq", [](Integer a, Integer b) { return Result(a == b); }},
-     {"operator.ne", [](Integer a, Integer b) { return Result(a != b); }},
-     {"operator.lt", [](Integer a, Integer b) { return Result(a < b); }},
-     {"operator.le", [](Integer a, Integer b) { return Result(a <= b); }},
-     {"operator.gt", [](Integer a, Integer b) { return Result(a > b); }},
-     {"operator.ge", [](Integer a, Integer b) { return Result(a >= b); }}}};
-constexpr std::array<Function<double>, 6> kOfNumber{
-    {{"operator.neg", [](double a) { return Result(-a); }},
-     {"torch.sym_float", [](double a) { return Result(a); }},
-     {"torch.sym_int", integer},
-     {"math.trunc", integer},
-     {"math.floor", [](double a) { return integer(std::floor(a)); }},
-     {"math.ceil", [](double a) { return integer(std::ceil(a)); }}}};
-constexpr std::array<Function<double, double>, 11> kOfNumbers{
-    {{"operator.add", [](double a, double b) { return Result(a + b); }},
-     {"operator.sub", [](double a, double b) { return Result(a - b); }},
-     {"operator.mul", [](double a, double b) { return Result(a * b); }},
-     {"operator.truediv", truediv},
-     {"operator.pow", power_of_number},
-     {"operator.eq", [](double a, double b) { return Result(a == b); }},
-     {"operator.ne", [](double a, double b) { return Result(a != b); }},
-     {"operator.lt", [](double a, double b) { return Result(a < b); }},
-     {"operator.le", [](double a, double b) { return Result(a <= b); }},
-     {"operator.gt", [](double a, double b) { return Result(a > b); }},
-     {"operator.ge", [](double a, double b) { return Result(a >= b); }}}};
-constexpr std::array<Function<bool>, 1> kOfBoolean{{{"torch.sym_not", [](bool a) { return Result(!a); }}}};
-constexpr std::array<Function<bool, bool>, 3> kOfBooleans{
-    {{"operator.and_", [](bool a, bool b) { return Result(a && b); }},
-     {"operator.or_", [](bool a, bool b) { return Result(a || b); }},
-     {"operator.xor", [](bool a, bool b) { return Result(a != b); }}}};
+// Where Python raises or has a complex number, nothing.
+Result of_numbers(std::string_view target, double a, double b) {
+  if (target == "operator.truediv") return b == 0 ? Result() : Result(a / b);
+  if (target == "operator.pow") {
+    const double result = a > 0 ? std::pow(a, b) : HUGE_VAL;
+    return std::isfinite(result) ? Result(result) : Result();
+  }
+  if (target != "operator.add" && target != "operator.sub" && target != "operator.mul") return std::nullopt;
+  return find_operation(target)->reals(a, b);
+}
+
+template <class Number>
+Result compared(std::string_view target, Number a, Number b) {
+  if (target == "operator.eq") return a == b;
+  if (target == "operator.ne") return a != b;
+  if (target == "operator.lt") return a < b;
+  if (target == "operator.le") return a <= b;
+  if (target == "operator.gt") return a > b;
+  return target == "operator.ge" ? Result(a >= b) : Result();
+}
+
+Result of_booleans(std::string_view target, bool a, bool b) {
+  if (target == "operator.and_") return a && b;
+  if (target == "operator.or_") return a || b;
+  return target == "operator.xor" ? Result(a != b) : Result();
+}
+
+Result rounded(std::string_view target, double a) {
+  constexpr double kFits = 9e18;
+  const double whole = target == "math.floor" ? std::floor(a) : target == "math.ceil" ? std::ceil(a) : a;
+  return std::abs(whole) < kFits ? Result(static_cast<Integer>(whole)) : Result();
+}
+
+constexpr std::string_view kRoundings = "math.floor math.ceil math.trunc torch.sym_int";
+
+Result of_integer(std::string_view target, Integer a) {
+  if (target == "operator.neg") return of_integers("operator.sub", 0, a);
+  if (target == "operator.not_") return a == 0;
+  return target == "operator.pos" || has_word(kRoundings, target) ? Result(a) : Result();
+}
+
+Result of_number(std::string_view target, double a) {
+  if (target == "operator.neg") return -a;
+  if (target == "torch.sym_float") return a;
+  return has_word(kRoundings, target) ? rounded(target, a) : Result();
+}
 
 std::optional<bool> as_boolean(const PythonNumber& value) {
   const auto* boolean = std::get_if<bool>(&value);
@@ -125,22 +120,6 @@ std::optional<double> as_number(const PythonNumber& value) {
   return static_cast<double>(*integer);
 }
 
-// The function of that name in the table that takes one or two such values, applied.
-template <class As, class One, class Two>
-Result apply(std::string_view target, const std::vector<PythonNumber>& args, As&& as, const One& ones,
-             const Two& twos) {
-  const auto named = [&](const auto& function) { return function.name == target; };
-  const auto first = args.empty() ? decltype(as(args[0]))() : as(args[0]);
-  if (!first) return std::nullopt;
-  if (args.size() == 1) {
-    const auto found = std::find_if(ones.begin(), ones.end(), named);
-    return found == ones.end() ? Result() : found->apply(*first);
-  }
-  const auto second = as(args[1]);
-  const auto found = std::find_if(twos.begin(), twos.end(), named);
-  return args.size() != 2 || !second || found == twos.end() ? Result() : found->apply(*first, *second);
-}
-
 }  // namespace
 
 std::string_view python_symbol(std::string_view target) {
@@ -149,15 +128,25 @@ std::string_view python_symbol(std::string_view target) {
 }
 
 std::optional<PythonNumber> evaluate_python(std::string_view target, const std::vector<PythonNumber>& args) {
-  if (auto result = apply(target, args, as_boolean, kOfBoolean, kOfBooleans)) return result;
-  if (auto result = apply(target, args, as_integer, kOfInteger, kOfIntegers)) return result;
+  const bool has_two = args.size() == 2;
+  if (!has_two && args.size() != 1) return std::nullopt;
+  const PythonNumber &first = args.front(), &second = args.back();
+  if (const auto a = as_boolean(first), b = as_boolean(second); a && b) {
+    if (!has_two && target == "torch.sym_not") return !*a;
+    if (auto result = has_two ? of_booleans(target, *a, *b) : Result()) return result;
+  }
   // Where integers are too large they must not become floating-point numbers.
-  const bool are_integers = std::all_of(
-      args.begin(), args.end(), [](const PythonNumber& value) { return as_integer(value).has_value(); });
-  constexpr std::array<std::string_view, 2> kMakeNumbers{"operator.truediv", "torch.sym_float"};
-  const bool makes_number = std::find(kMakeNumbers.begin(), kMakeNumbers.end(), target) != kMakeNumbers.end();
-  if (are_integers && !makes_number) return std::nullopt;
-  return apply(target, args, as_number, kOfNumber, kOfNumbers);
+  const bool makes_number = target == "operator.truediv" || target == "torch.sym_float";
+  if (const auto a = as_integer(first), b = as_integer(second); a && b && !makes_number) {
+    if (!has_two) return of_integer(target, *a);
+    auto result = compared(target, *a, *b);
+    return result ? result : of_integers(target, *a, *b);
+  }
+  const auto a = as_number(first), b = as_number(second);
+  if (!a || !b) return std::nullopt;
+  if (!has_two) return of_number(target, *a);
+  auto result = compared(target, *a, *b);
+  return result ? result : of_numbers(target, *a, *b);
 }
 
 }  // namespace fxtrace

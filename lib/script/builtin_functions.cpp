@@ -1,4 +1,4 @@
-// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/frontend/builtin_functions.cpp.
+// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/frontend/builtin_functions.
 #include "script/builtin_functions.h"
 
 #include "support/words.h"

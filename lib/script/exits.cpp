@@ -1,4 +1,4 @@
-// Follows PyTorch's torch/csrc/jit/frontend/exit_transforms.cpp (BSD-3-Clause, see NOTICE).
+// Follows PyTorch's torch/csrc/jit/frontend/exit_transforms (BSD-3-Clause, see NOTICE).
 #include "script/ir_steps.h"
 
 #include <unordered_map>

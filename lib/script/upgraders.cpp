@@ -1,4 +1,4 @@
-// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/operator_upgraders/upgraders_entry.cpp.
+// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/operator_upgraders/upgraders_entry.
 #include "script/upgraders.h"
 
 #include <array>

@@ -236,7 +236,7 @@ Results quotient_and_remainder(const ValueCall& call) {
   const double floored = std::floor(dividend / divisor);
   if (!std::isfinite(floored))
     throw Raises{"Cannot convert float " + std::to_string(double{dividend / divisor}) + " to integer"};
-  const double quotient = static_cast<double>(integer_of(floored));  // an integer has no -0
+  const auto quotient = static_cast<double>(integer_of(floored));  // an integer has no -0
   return {{quotient}, {half(a) - quotient * half(b)}};
 }
 
