@@ -54,8 +54,7 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     if (rule == nullptr) continue;
     const TargetParts target = parse_target(*node.target);
     const Operator* op = target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
-    const std::optional<Schema> schema =
-        op == nullptr ? std::nullopt : std::optional(entry_of(*op).schema);
+    const std::optional<Schema> schema = op == nullptr ? std::nullopt : std::optional(entry_of(*op).schema);
     std::vector<std::string> names;
     for (const auto& [name, value] : node.kwargs) names.push_back(name);
     if (schema) {

@@ -385,8 +385,8 @@ class GraphCosts {
   ShapeEnv dimensions_;
   CostLog log_;
   std::unordered_map<std::string_view, Owned> constants_;
-  OwnedBytes &read_, &all_;                                                  // by the node, by all of them
-  std::vector<AbstractValue> known_;                                         // by node
+  OwnedBytes &read_, &all_;                                                 // by the node, by all of them
+  std::vector<AbstractValue> known_;                                        // by node
   std::unordered_map<const std::string*, const OperatorEntry*> operators_;  // by target; null for others
 };
 

@@ -38,8 +38,8 @@ inline constexpr Traits kPlain = Traits{1} << 11;
 inline constexpr Traits kMovesElements =
     Traits{1} << 12;  // only moves elements of lists and dicts: kPlain for elements of any kind
 inline constexpr Traits kMakesTensor = Traits{1} << 13;  // makes a tensor from numbers alone
-inline constexpr Traits kCompares = Traits{1} << 15;  // compares or searches values: both mean the same
-inline constexpr Traits kDivides = Traits{1} << 16;   // integers: undefined for 0, and for INT64_MIN by -1
+inline constexpr Traits kCompares = Traits{1} << 15;     // compares or searches values: both mean the same
+inline constexpr Traits kDivides = Traits{1} << 16;      // integers: undefined for 0, and for INT64_MIN by -1
 inline constexpr Traits kRepeats = Traits{1} << 17;  // the result is as large as a number among the arguments
 inline constexpr Traits kJoins = Traits{1} << 18;    // the result is as large as the product of the arguments
 inline constexpr Traits kMayBeArgument =

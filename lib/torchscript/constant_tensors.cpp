@@ -76,7 +76,8 @@ void add_content(AbstractValue& result, const AbstractValue& computed) {
   }
   auto* info = std::get_if<TensorInfo>(&result.value);
   const TensorInfo* found = computed.tensor();
-  if (info == nullptr || found == nullptr || info->sizes != found->sizes || info->dtype != found->dtype) return;
+  if (info == nullptr || found == nullptr || info->sizes != found->sizes || info->dtype != found->dtype)
+    return;
   const auto array = array_in(computed);
   if (array != nullptr && (array->is_constant() || !array->integers().empty()))
     info->content = std::make_shared<TensorContent>(TensorContent{array, new_memory()});

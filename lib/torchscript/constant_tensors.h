@@ -37,7 +37,9 @@ class ConstantTensors {
   // Returns the elements of a tensor; null when they are unknown.
   std::shared_ptr<const Array> find(const Value& value) const;
   // Keeps the known value of a recorded node until forget().
-  void keep(const NodeRef& node, AbstractValue value) { made_.insert_or_assign(key_of(node), std::move(value)); }
+  void keep(const NodeRef& node, AbstractValue value) {
+    made_.insert_or_assign(key_of(node), std::move(value));
+  }
   void forget(const NodeRef& node) { made_.erase(key_of(node)); }
   // Returns the kept value of a proxy's node; null for other values.
   const AbstractValue* find_kept(const Value& value) const;

@@ -83,7 +83,8 @@ void OperatorCalls::run(const IrNode* node) {
     // The type that is asked for is made before it is looked at.
     const auto constant = run_.shapes ? run_.constants.find(frames_.input(node, 0)) : nullptr;
     const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
-    if (constant && constant->is_constant() && dimensions.is_int() && dimensions.to_int() == constant->dim()) {
+    if (constant && constant->is_constant() && dimensions.is_int() &&
+        dimensions.to_int() == constant->dim()) {
       TypePtr element = node->output()->type();
       while (const auto* list = element->as<ListType>()) element = list->element();
       if (auto list = script::find_list(*constant, element)) return frames_.set(node, *std::move(list));

@@ -45,7 +45,8 @@ std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<
   return fxtrace::pieces_of(RuleArguments(entry_of(schema, other), arguments, dimensions), count);
 }
 
-Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions) {
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
+                         ShapeEnv& dimensions) {
   const InterpreterArguments arguments(values);
   OperatorEntry other;
   Evaluated result = fxtrace::evaluate_plain(RuleArguments(entry_of(schema, other), arguments, dimensions));

@@ -18,7 +18,8 @@ Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& va
 std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
                                 ShapeEnv& dimensions, std::int64_t count);
 
-Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions);
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
+                         ShapeEnv& dimensions);
 
 std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
 

@@ -77,8 +77,7 @@ std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
 }
 
 const Operand* LeafSite::find(std::size_t place) const {
-  const SchemaArgument& argument =
-      entry_of(*operation->target.find_operator()).schema.arguments[place];
+  const SchemaArgument& argument = entry_of(*operation->target.find_operator()).schema.arguments[place];
   return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
 }
 

@@ -29,8 +29,8 @@ std::string to_text(const AbstractValue& value);
 // raise, "raises: " and why.
 std::string shapes_of(std::string_view call);
 
-// What the value rules give for arguments that are known, "add(int64[2]{1,n}, 3)": "int64[2]{4,n+3}"; "?" where
-// they cannot tell.
+// What the value rules give for arguments that are known, "add(int64[2]{1,n}, 3)": "int64[2]{4,n+3}"; "?"
+// where they cannot tell.
 std::string values_of(std::string_view call);
 
 // The answer to a question about sizes, "size(float32[n,3], 1)": "= 3" when nothing has to be recorded.

@@ -5,8 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "families/operator_entry.h"
 #include "families/identities.h"
+#include "families/operator_entry.h"
 #include "families/shape_helpers.h"
 #include "operators/function_traits.h"
 #include "operators/target.h"
