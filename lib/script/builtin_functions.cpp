@@ -1,3 +1,5 @@
+// The functions are those of PyTorch's torch/csrc/jit/frontend/builtin_functions.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/builtin_functions.h"
 
 #include "support/words.h"

@@ -1,3 +1,5 @@
+// The algorithm is that of PyTorch's torch/csrc/jit/frontend/exit_transforms.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/ir_steps.h"
 
 #include <unordered_map>

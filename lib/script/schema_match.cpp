@@ -1,3 +1,5 @@
+// The rules are those of PyTorch's torch/csrc/jit/frontend/schema_matching.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/schema_match.h"
 
 #include <algorithm>

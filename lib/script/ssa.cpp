@@ -1,3 +1,5 @@
+// The algorithm is that of PyTorch's torch/csrc/jit/frontend/convert_to_ssa.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/ir_steps.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The upgraders are those of PyTorch's torch/csrc/jit/operator_upgraders/upgraders_entry.cpp
+// (BSD-3-Clause, see NOTICE).
 #include "script/upgraders.h"
 
 #include <array>
