@@ -17,6 +17,7 @@ endif()
 
 # A unity build needs Python, which looks for private names.
 if(CMAKE_UNITY_BUILD)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16 CACHE STRING "The most files that a unity build compiles together")
   find_package(Python3 COMPONENTS Interpreter)
   if(NOT Python3_FOUND)
     message(STATUS "No Python: each file is compiled by itself, which takes twice as long")

@@ -30,6 +30,8 @@ else()
     install(FILES /usr/share/doc/${_package}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences
             RENAME ${_name}.txt COMPONENT Runtime OPTIONAL)
   endforeach()
+  install(FILES /usr/share/common-licenses/LGPL-2.1 DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences
+          RENAME LGPL-2.1.txt COMPONENT Runtime OPTIONAL)
 endif()
 if(FXTRACE_PLUGINS)
   install(DIRECTORY ${FXTRACE_PLUGINS}/ DESTINATION ${FXTRACE_INSTALL_PLUGINDIR} COMPONENT Runtime USE_SOURCE_PERMISSIONS)

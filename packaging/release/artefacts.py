@@ -31,6 +31,7 @@ def collect_licences() -> None:
     LICENCES.mkdir(parents=True)
     for source, library in PINNED["libraries"].items():
         shutil.copy(libraries.source_of(source) / "debian" / "copyright", LICENCES / f"{library['name']}.txt")
+    shutil.copy("/usr/share/common-licenses/LGPL-2.1", LICENCES / "LGPL-2.1.txt")  # to which that of libseccomp refers
     compiler = libraries.zig().parent
     for name, file in {"llvm": "lib/libcxx/LICENSE.TXT", "musl": "lib/libc/musl/COPYRIGHT", "zig": "LICENSE"}.items():
         shutil.copy(compiler / file, LICENCES / f"{name}.txt")

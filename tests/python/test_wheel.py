@@ -114,8 +114,8 @@ def check_content(wheel: str, has_plugin: bool) -> None:
     assert "Copyright (c) 2016-     Facebook, Inc " in notice
     assert any(name.endswith("/share/doc/fxtrace/elkjs-EPL-2.0.md") for name in names)
     if pathlib.Path("/etc/debian_version").exists():
-        texts = {pathlib.PurePath(name).stem for name in names if "/share/doc/fxtrace/licences/" in name}
-        assert texts == set(licences) - {"elkjs", "PyTorch"}
+        texts = {pathlib.PurePath(name).name.removesuffix(".txt") for name in names if "/share/doc/fxtrace/licences/" in name}
+        assert texts == set(licences) - {"elkjs", "PyTorch"} | {"LGPL-2.1"}
     assert {"fxtrace/py.typed", "fxtrace/torch_functions.inc", "fxtrace/callable_operators.inc"} <= set(names) and "fxtrace/__init__.py" in names
     assert any(name.endswith(".data/scripts/fxtrace") for name in names)
     assert any(".data/data/lib/fxtrace/libfxtrace_execute-" in name for name in names) == has_plugin
