@@ -17,10 +17,21 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/ DESTINATION ${CMAKE_INSTALL_INCLUDE
 install(FILES ${PROJECT_SOURCE_DIR}/lib/fxtrace/fxtrace.h ${PROJECT_SOURCE_DIR}/lib/fxtrace/plugin_folder.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxtrace COMPONENT Development)
 
-# Licences of what is in the program; a release has those of its libraries and the plugins that it was made with besides.
+# Licences of what is in the program, those of libraries as Debian's packages tell them; a release has those that it was built of.
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace COMPONENT Runtime)
 if(FXTRACE_LICENCES)
   install(DIRECTORY ${FXTRACE_LICENCES}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences COMPONENT Runtime)
+else()
+  foreach(_library libcli11-dev=CLI11 libfmt-dev=fmt libjemalloc-dev=jemalloc libseccomp-dev=libseccomp nlohmann-json3-dev=nlohmann_json
+                   libsimdjson-dev=simdjson libspdlog-dev=spdlog libsqlite3-dev=SQLite zlib1g-dev=zlib)
+    string(REPLACE "=" ";" _library ${_library})
+    list(GET _library 0 _package)
+    list(GET _library 1 _name)
+    install(FILES /usr/share/doc/${_package}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences
+            RENAME ${_name}.txt COMPONENT Runtime OPTIONAL)
+  endforeach()
+  install(FILES /usr/share/common-licenses/LGPL-2.1 DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fxtrace/licences
+          RENAME LGPL-2.1.txt COMPONENT Runtime OPTIONAL)
 endif()
 if(FXTRACE_PLUGINS)
   install(DIRECTORY ${FXTRACE_PLUGINS}/ DESTINATION ${FXTRACE_INSTALL_PLUGINDIR} COMPONENT Runtime USE_SOURCE_PERMISSIONS)

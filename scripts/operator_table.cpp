@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
+#include <torch/headeronly/version.h>
 
 #include <array>
 #include <exception>
@@ -81,6 +82,8 @@ int main() {
     const std::string name = schema.substr(0, end);
     rows[name] = "{" + quoted(name) + ", " + quoted(schema.substr(end)) + ", " + traits(*op) + "},\n";
   }
-  std::cout << "// From PyTorch (BSD-3-Clause, see NOTICE), written by scripts/operators.\n";
+  std::cout << "// Written by scripts/operators: what PyTorch " << TORCH_VERSION_MAJOR << '.'
+            << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH
+            << " registers (BSD-3-Clause, see NOTICE).\n";
   for (const auto& [name, row] : rows) std::cout << row;
 }

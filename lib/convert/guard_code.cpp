@@ -1,3 +1,5 @@
+// The forms of guards are those of PyTorch's torch/fx/experimental/symbolic_shapes.py (BSD-3-Clause, see
+// NOTICE).
 #include "convert/guard_code.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// What is checked is what PyTorch's torch/export/_unlift.py and torch/_export/utils.py check (BSD-3-Clause,
+// see NOTICE).
 #include "exported/program_guards.h"
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// The rules are those of PyTorch's torch/fx/graph.py (BSD-3-Clause, see NOTICE).
 #include "graph/namespace.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@ namespace fxtrace {
 namespace {
 
 constexpr auto kOperators = std::to_array<NamesOfSpace>({
-#include "operators/callable_operators.inc"
+#include "python/fxtrace/callable_operators.inc"
 });
 
 // Namespaces of operators and classes of torch's own.

@@ -1,4 +1,4 @@
-// Names by their namespaces, as scripts/torch_functions writes them: lib/operators/*.inc.
+// Names by their namespaces, as scripts/torch_functions writes them.
 #pragma once
 
 #include <algorithm>

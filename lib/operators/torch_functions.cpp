@@ -6,7 +6,7 @@ namespace fxtrace {
 namespace {
 
 constexpr auto kFunctions = std::to_array<NamesOfSpace>({
-#include "operators/torch_functions.inc"
+#include "python/fxtrace/torch_functions.inc"
 });
 
 }  // namespace

@@ -1,4 +1,5 @@
-// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/frontend/builtin_functions.
+// The functions are those of PyTorch's torch/csrc/jit/frontend/builtin_functions.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/builtin_functions.h"
 
 #include "support/words.h"

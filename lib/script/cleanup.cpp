@@ -1,3 +1,5 @@
+// The passes are those that PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp runs at the end (BSD-3-Clause,
+// see NOTICE).
 #include "script/ir_steps.h"
 
 #include <algorithm>

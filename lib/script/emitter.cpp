@@ -1,3 +1,4 @@
+// emitter*.cpp follow PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp (BSD-3-Clause, see NOTICE).
 #include "script/emitter.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Follows PyTorch's torch/csrc/jit/frontend/exit_transforms (BSD-3-Clause, see NOTICE).
+// The algorithm is that of PyTorch's torch/csrc/jit/frontend/exit_transforms.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/ir_steps.h"
 
 #include <unordered_map>

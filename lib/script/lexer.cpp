@@ -1,3 +1,4 @@
+// The tokens are those of PyTorch's torch/csrc/jit/frontend/lexer.h (BSD-3-Clause, see NOTICE).
 #include "script/lexer.h"
 
 #include <algorithm>

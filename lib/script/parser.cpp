@@ -1,3 +1,4 @@
+// The grammar is that of PyTorch's torch/csrc/jit/frontend/parser.cpp (BSD-3-Clause, see NOTICE).
 #include "script/parser.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Follows PyTorch's torch/csrc/jit/frontend/schema_matching (BSD-3-Clause, see NOTICE).
+// The rules are those of PyTorch's torch/csrc/jit/frontend/schema_matching.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/schema_match.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Follows PyTorch's torch/csrc/jit/frontend/convert_to_ssa (BSD-3-Clause, see NOTICE).
+// The algorithm is that of PyTorch's torch/csrc/jit/frontend/convert_to_ssa.cpp (BSD-3-Clause, see
+// NOTICE).
 #include "script/ir_steps.h"
 
 #include <algorithm>

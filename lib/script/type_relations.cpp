@@ -1,3 +1,4 @@
+// The rules are those of PyTorch's aten/src/ATen/core/type.cpp (BSD-3-Clause, see NOTICE).
 #include "script/type_relations.h"
 
 #include <algorithm>

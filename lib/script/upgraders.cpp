@@ -1,4 +1,5 @@
-// From PyTorch (BSD-3-Clause, see NOTICE): torch/csrc/jit/operator_upgraders/upgraders_entry.
+// The upgraders are those of PyTorch's torch/csrc/jit/operator_upgraders/upgraders_entry.cpp
+// (BSD-3-Clause, see NOTICE).
 #include "script/upgraders.h"
 
 #include <array>

@@ -8,7 +8,7 @@ namespace fxtrace {
 
 // Escape sequences of terminals.
 inline constexpr const char* kBold = "\033[1m";
-inline constexpr const char* kDim = "\033[2m";
+inline constexpr const char* kFaint = "\033[2m";
 inline constexpr const char* kRed = "\033[31m";
 inline constexpr const char* kGreen = "\033[32m";
 inline constexpr const char* kYellow = "\033[33m";

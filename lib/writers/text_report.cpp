@@ -85,7 +85,7 @@ std::string TextTable::line(const TableRow& row, const TextLayout& layout) const
     const std::string padding(used < column.width && !is_end ? column.width - used : 0, ' ');
     if (i != 0) line.append(kGap, ' ');
     if (column.right) line += padding;
-    line += layout.paint(tree, kDim) + layout.paint(text, row[i].style);
+    line += layout.paint(tree, kFaint) + layout.paint(text, row[i].style);
     if (!column.right) line += padding;
   }
   while (!is_ragged && line.ends_with(' ')) line.pop_back();

@@ -68,7 +68,7 @@ class TextReport {
   TextReport(std::ostream& out, const TextLayout& layout) : out_(out), layout_(layout) {}
 
   std::string bold(const std::string& text) const { return layout_.paint(text, kBold); }
-  std::string dim(const std::string& text) const { return layout_.paint(text, kDim); }
+  std::string dim(const std::string& text) const { return layout_.paint(text, kFaint); }
   void line(const std::string& text = "") { out_ << text << "\n"; }
   // Writes an empty line and a title, and behind it what is not so important.
   void heading(const std::string& text, const std::string& remark = "") { line("\n" + titled(text, remark)); }

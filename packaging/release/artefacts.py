@@ -31,6 +31,7 @@ def collect_licences() -> None:
     LICENCES.mkdir(parents=True)
     for source, library in PINNED["libraries"].items():
         shutil.copy(libraries.source_of(source) / "debian" / "copyright", LICENCES / f"{library['name']}.txt")
+    shutil.copy("/usr/share/common-licenses/LGPL-2.1", LICENCES / "LGPL-2.1.txt")  # to which that of libseccomp refers
     compiler = libraries.zig().parent
     for name, file in {"llvm": "lib/libcxx/LICENSE.TXT", "musl": "lib/libc/musl/COPYRIGHT", "zig": "LICENSE"}.items():
         shutil.copy(compiler / file, LICENCES / f"{name}.txt")
@@ -201,13 +202,14 @@ def make_sbom(epoch: int) -> Path:
              [("llvm-runtimes", "Apache-2.0 WITH LLVM-exception"), ("musl", "MIT")]]
     elk = json.loads((ROOT / "build/web/node_modules/elkjs/package.json").read_text())["version"]
     held.append(package("elkjs", elk, "EPL-2.0", "NOASSERTION", f"pkg:npm/elkjs@{elk}"))
+    held.append(package("PyTorch", "parts that NOTICE names", "BSD-3-Clause", "NOASSERTION"))
     document = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"fxtrace-{version()}",
         "documentNamespace": f"https://spdx.org/spdxdocs/fxtrace-{version()}-{hashlib.sha256(json.dumps(PINNED).encode()).hexdigest()[:16]}",
         "creationInfo": {"created": datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: scripts/release"]},
         "packages": [own, *held],
         "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-fxtrace"},
-                          *({"spdxElementId": "SPDXRef-fxtrace", "relationshipType": "CONTAINS" if entry["name"] == "elkjs" else "STATIC_LINK",
+                          *({"spdxElementId": "SPDXRef-fxtrace", "relationshipType": "CONTAINS" if entry["name"] in ("elkjs", "PyTorch") else "STATIC_LINK",
                              "relatedSpdxElement": entry["SPDXID"]} for entry in held)],
     }
     out = DIST / f"fxtrace-{version()}.spdx.json"

@@ -33,7 +33,7 @@ def build(target: str) -> None:
     options = {
         "CMAKE_TOOLCHAIN_FILE": libraries.toolchain(target), "CMAKE_BUILD_TYPE": "Release", "CMAKE_CXX_FLAGS": flags,
         "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG", "CMAKE_EXE_LINKER_FLAGS": "-s -Wl,--gc-sections", "CMAKE_UNITY_BUILD": "ON",
-        "CMAKE_UNITY_BUILD_BATCH_SIZE": "16", "CMAKE_INSTALL_PREFIX": "/usr", "CMAKE_INSTALL_LIBDIR": "lib", "FXTRACE_CCACHE": "OFF",
+        "CMAKE_INSTALL_PREFIX": "/usr", "CMAKE_INSTALL_LIBDIR": "lib", "FXTRACE_CCACHE": "OFF",
         "FXTRACE_PCH": "OFF", "FXTRACE_SMALL": ";".join(SMALL), "FXTRACE_TESTS": "OFF", "FXTRACE_EXECUTE": "OFF", "FXTRACE_STATIC": "ON" if is_static(target) else "OFF",
         "FXTRACE_DOCUMENTS": "" if is_native(target) else folder_of(f"{platform.machine()}-linux-gnu") / "share",
         "FXTRACE_COMMIT": run("git", "rev-parse", "HEAD", cwd=ROOT).strip(), "FXTRACE_LICENCES": WORK / "licences",

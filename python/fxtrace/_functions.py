@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import importlib
 import keyword
+import pkgutil
+import re
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
@@ -12,11 +14,20 @@ from typing import Any, Union
 import torch
 from torch.jit._script import RecursiveScriptClass
 
-from ._callable_operators import OPERATORS
 from ._checked import checked
 from ._errors import RebuildError
-from ._torch_functions import FUNCTIONS
 
+
+def _table(name: str) -> dict[str, frozenset[str]]:
+    """Names by their namespaces, from rows of lib/operators: {"torch.linalg", " cholesky cond " " det "},"""
+    rows = re.findall(r'\{"(.+?)",([^}]*)\}', (pkgutil.get_data(__package__, name) or b"").decode())
+    return {space: frozenset(names.replace('"', " ").split()) for space, names in rows}
+
+
+# Functions of torch that a graph may name.
+FUNCTIONS = _table("torch_functions.inc")
+# Operators that a graph may call without the caller's word.
+OPERATORS = _table("callable_operators.inc")
 # What Python itself does in graphs; what could run other code than the graph's is not among it.
 _BUILTINS = frozenset(
     "abs all any bin bool bytes chr complex dict divmod enumerate float getattr hash hex int isinstance len list max "

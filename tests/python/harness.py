@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 from typing import Any
@@ -51,6 +52,11 @@ def find_program(given: str | None) -> str | None:
         return os.path.abspath(program)
     builds = glob.glob(os.path.join(ROOT, "build", "*", "bin", "fxtrace"))
     return max(builds, key=os.path.getmtime, default=None)
+
+
+def licences_of_notice(text: str) -> dict[str, str]:
+    """What fxtrace is linked to or carries parts of, and its licence, as the file NOTICE lists them."""
+    return dict(re.findall(r"^  (\w+)  +(\S+(?: \S+)?)(?:  .*)?$", text, re.MULTILINE))
 
 
 def samples(kind: str = "torchscript") -> list[dict]:

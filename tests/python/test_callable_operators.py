@@ -11,7 +11,7 @@ import harness
 import pytest
 import torch
 from fxtrace import _functions
-from fxtrace._callable_operators import OPERATORS
+from fxtrace._functions import OPERATORS
 
 SCRIPTED = os.path.join(harness.SAMPLES, "nested_scripted.pt")
 

@@ -15,7 +15,7 @@ import fxtrace
 import harness
 import pytest
 import torch
-from fxtrace import _functions, _torch_functions
+from fxtrace import _functions
 
 
 def test_the_tables_are_torchs():
@@ -27,14 +27,14 @@ def test_the_tables_are_torchs():
 
 def test_the_table_has_functions_of_torch_alone():
     """No module, class or function of another package; none that reads or writes a file or calls what it is given."""
-    for space, names in _torch_functions.FUNCTIONS.items():
+    for space, names in _functions.FUNCTIONS.items():
         for name in names:
             function = _functions.resolve_function(f"{space}.{name}")
             assert inspect.isroutine(function), (space, name)
             origin = getattr(function, "__module__", None) or "torch"
             assert origin.partition(".")[0] in ("torch", "fxtrace"), (space, name, origin)
     for name in ("load", "save", "compile", "from_file", "os", "sys", "Tensor", "hub", "set_default_device"):
-        assert name not in _torch_functions.FUNCTIONS["torch"]
+        assert name not in _functions.FUNCTIONS["torch"]
 
 
 def private_function(x: torch.Tensor, value: float) -> torch.Tensor:

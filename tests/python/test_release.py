@@ -4,6 +4,7 @@ import http.server
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -11,8 +12,11 @@ import zipfile
 
 import harness
 import pytest
+import torch
 
-RELEASE = pathlib.Path(harness.ROOT, "packaging", "release")
+ROOT = pathlib.Path(harness.ROOT)
+RELEASE = ROOT / "packaging" / "release"
+NOTICE = (ROOT / "NOTICE").read_text()
 sys.path.insert(0, str(RELEASE))
 import artefacts  # noqa: E402
 import common  # noqa: E402
@@ -121,21 +125,38 @@ def test_archives_are_the_same_for_the_same_content(tmp_path):
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_what_is_from_pytorch():
-    """Files of facts say what they are from, and NOTICE, which every artefact has, names them and has the licence."""
-    notice = pathlib.Path(harness.ROOT, "NOTICE").read_text()
-    assert "From PyTorch (BSD-3-Clause" in notice and "(Adam Paszke)" in notice and "Neither the names of Facebook" in notice
-    tables = [*pathlib.Path(harness.ROOT, "lib").glob("*/*.inc")]
-    assert len(tables) >= 7
-    for path in [*tables, *(pathlib.Path(harness.ROOT, "lib/script", name) for name in ("builtin_functions.cpp", "upgraders.cpp"))]:
-        assert path.name in notice and "torch" in path.read_text()[:200].lower(), path
-
-
 def test_what_is_pinned():
     """Each library has a way of being built, and its licence stands in NOTICE."""
     pinned = json.loads((RELEASE / "pinned.json").read_text())
-    notice = pathlib.Path(harness.ROOT, "NOTICE").read_text()
+    named = harness.licences_of_notice(NOTICE)
     for source, library in pinned["libraries"].items():
         assert source == "sqlite3" or (source in libraries.CMAKE_OPTIONS) != (source in libraries.CONFIGURE_OPTIONS)
-        assert library["name"] in notice and (library["licence"] == "blessing" or library["licence"] in notice)
+        assert named[library["name"]] == library["licence"].replace("blessing", "public domain")
     assert [number.rpartition(".")[0] for number in pinned["torch"]] == [f"2.{minor}" for minor in range(10, 16)]
+    assert set(named) == {library["name"] for library in pinned["libraries"].values()} | {"elkjs", "PyTorch"}
+
+
+def test_debian_is_told_the_same():
+    stanzas = dict(re.findall(r"(?ms)^Files: (.*?)\n.*?^License: (.*?)$", (ROOT / "packaging/deb/copyright").read_text()))
+    own = [text for files, text in stanzas.items() if files.startswith("lib/operators/")]
+    assert stanzas.pop("build/web/node_modules/elkjs/*") == "EPL-2.0" and own == ["BSD-3-Clause-PyTorch"]
+    spelled = {"MIT": "Expat", "LGPL-2.1-only": "LGPL-2.1", "public domain": "public-domain"}
+    for name, licence in harness.licences_of_notice(NOTICE).items():
+        assert name in ("elkjs", "PyTorch") or stanzas[name] == spelled.get(licence, licence)
+
+
+def test_what_the_build_links_is_named():
+    text = (ROOT / "cmake/Dependencies.cmake").read_text().partition("if(FXTRACE_TESTS)")[0]
+    found = set(re.findall(r"^ *(?:find_package|pkg_check_modules)\((\w+)|libjemalloc", text, re.MULTILINE)) - {"PkgConfig", ""}
+    named = {name.lower() for name in harness.licences_of_notice(NOTICE)}
+    assert {name.lower().replace("sqlite3", "sqlite") for name in found} <= named and "jemalloc" in named
+
+
+def test_what_is_of_pytorch_says_so():
+    """NOTICE has PyTorch's licence, and names the files with parts of it, each of which refers to it."""
+    (licence,) = pathlib.Path(torch.__file__).parents[1].glob("torch-*.dist-info/licenses/LICENSE")
+    assert " ".join(licence.read_text().split()) in " ".join(NOTICE.split())
+    named = re.findall(r"^  ((?:lib|python)/\S+)$", NOTICE, re.MULTILINE)
+    files = [path for folder in ("lib", "python/fxtrace") for path in (ROOT / folder).rglob("*") if path.suffix in (".h", ".cpp", ".inc", ".py")]
+    referring = [path for path in files if "BSD-3-Clause, see NOTICE" in path.read_text()[:500].replace("\n//", "")]
+    assert sorted(str(path.relative_to(ROOT)) for path in referring) == sorted(named)

@@ -102,7 +102,7 @@ def test_order_of_overloads():
     operators = ROOT / "lib" / "operators" / "registered.inc"
     orders = ROOT / "lib" / "script" / "overload_order.inc"
     rows: dict[str, list[str]] = {}
-    for line in operators.read_text().splitlines()[1:]:  # what it is from
+    for line in operators.read_text().splitlines()[1:]:
         base, _, overload = re.match(r'\{"([^"]*)"', line)[1].partition(".")
         rows.setdefault(base, []).append(overload or "-")
     for line in orders.read_text().splitlines()[1:]:

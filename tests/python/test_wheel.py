@@ -106,7 +106,17 @@ def bare(wheel, tmp_path_factory) -> pathlib.Path:
 def check_content(wheel: str, has_plugin: bool) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert "fxtrace/py.typed" in names and "fxtrace/__init__.py" in names
+        (notice,) = [archive.read(name).decode() for name in names if name.endswith(".dist-info/licenses/NOTICE")]
+    licences = harness.licences_of_notice(notice)
+    bundled = {pathlib.PurePath(name).name.partition(".")[0].replace("libz", "zlib") for name in names if ".data/data/lib/fxtrace/" in name}
+    bundled = {name.removeprefix("lib") for name in bundled if not name.startswith("libfxtrace_execute-")}
+    assert bundled and bundled <= {name.removeprefix("lib") for name in licences}
+    assert "Copyright (c) 2016-     Facebook, Inc " in notice
+    assert any(name.endswith("/share/doc/fxtrace/elkjs-EPL-2.0.md") for name in names)
+    if pathlib.Path("/etc/debian_version").exists():
+        texts = {pathlib.PurePath(name).name.removesuffix(".txt") for name in names if "/share/doc/fxtrace/licences/" in name}
+        assert texts == set(licences) - {"elkjs", "PyTorch"} | {"LGPL-2.1"}
+    assert {"fxtrace/py.typed", "fxtrace/torch_functions.inc", "fxtrace/callable_operators.inc"} <= set(names) and "fxtrace/__init__.py" in names
     assert any(name.endswith(".data/scripts/fxtrace") for name in names)
     assert any(".data/data/lib/fxtrace/libfxtrace_execute-" in name for name in names) == has_plugin
     assert not [name for name in names if "torch_cpu" in name or name.endswith((".h", ".a", "libtorch_folder.txt"))]

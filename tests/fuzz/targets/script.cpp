@@ -9,6 +9,7 @@ namespace fxtrace::fuzz {
 // The code file "__torch__" of an archive: all its functions and methods are compiled.
 void script(std::string_view input) {
   using namespace fxtrace::script;  // NOLINT: this function is its tests
+  using fxtrace::script::Program;   // that of the tracer has the name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;
