@@ -106,9 +106,12 @@ void read_as_options(std::vector<std::string>& args) {
   args.emplace_back("--help");
 }
 
+constexpr const char* kVersion = "fxtrace " FXTRACE_VERSION;
+
+bool is_version(const std::string& word) { return word == "--version" || word == "-V"; }
+
 // `fxtrace --version --json`; no command follows, so the two are no options of one.
 bool asks_for_build(const std::vector<std::string>& args) {
-  const auto is_version = [](const std::string& word) { return word == "--version" || word == "-V"; };
   return args.size() == 2 && std::ranges::count_if(args, is_version) == 1 &&
          std::ranges::count(args, "--json") == 1;
 }
@@ -124,7 +127,7 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
-  app_.set_version_flag("-V,--version", std::string("fxtrace ") + FXTRACE_VERSION,
+  app_.set_version_flag("-V,--version", kVersion,
                         "show the version; with --json what was built, how, and which walls hold here");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
@@ -139,6 +142,10 @@ int CommandLine::run(std::vector<std::string> args, Console& console) {
   read_as_options(args);
   if (asks_for_build(args)) {
     write_stdout(console, write_version_json);
+    return kDone;
+  }
+  if (args.size() == 1 && is_version(args.front())) {  // before any option is made
+    write_stdout(console, [](std::ostream& out) { out << kVersion << "\n"; });
     return kDone;
   }
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
