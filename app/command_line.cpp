@@ -26,16 +26,51 @@ std::vector<std::string> long_names(const CLI::App* app) {
 // The one list of commands; the help is made from it.
 struct Row {
   const char* name;
+  const char* headline;  // the first sentence of its description
   Command (*make)(CLI::App& app);
 };
 constexpr Row kCommands[] = {
-    {"trace", make_trace_command},     {"summary", make_summary_command}, {"inspect", make_inspect_command},
-    {"render", make_render_command},   {"diff", make_diff_command},       {"order", make_order_command},
-    {"extract", make_extract_command}, {"convert", make_convert_command}, {"why", make_why_command},
-    {"check", make_check_command},     {"catalog", make_catalog_command}, {"query", make_query_command},
-    {"verify", make_verify_command},   {"schema", make_schema_command}};
+    {"trace", "Trace a model into torch.fx graphs.", make_trace_command},
+    {"summary", "Show what a model is and what it costs, module by module.", make_summary_command},
+    {"inspect", "Show what a model file holds: inputs and outputs, methods, parameters and modules.",
+     make_inspect_command},
+    {"render", "Draw a model, or write a graph collection in another format or after graph passes.",
+     make_render_command},
+    {"diff",
+     "Tell what differs between two models: modules, parameters, weights, nodes and their arguments, "
+     "shapes, order of use, costs and guards.",
+     make_diff_command},
+    {"order", "Show in which order a model uses its modules and parameters.", make_order_command},
+    {"extract",
+     "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from "
+     "some nodes to others.",
+     make_extract_command},
+    {"convert",
+     "Make a program of torch.export (.pt2) of a TorchScript archive, without torch: "
+     "torch.export.load takes it, and what compiles such programs.",
+     make_convert_command},
+    {"why",
+     "Tell why modules failed to trace and what helps: each option is tried before it is told, alone "
+     "and with others.",
+     make_why_command},
+    {"check",
+     "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give "
+     "exit code 1 if one of severity error is broken.",
+     make_check_command},
+    {"catalog",
+     "Read many models into one SQLite database: a row for each model, module, parameter, graph, "
+     "node, edge, operator and failure (docs/catalog.md), so that a question about all of them is one "
+     "SQL statement.",
+     make_catalog_command},
+    {"query", "Ask a catalog of models a question in SQL, of SQLite's dialect.", make_query_command},
+    {"verify",
+     "Run the model, and the graph that was traced of it, on the same inputs, and say whether they "
+     "give the same, bit for bit; if not, at which node that begins.",
+     make_verify_command},
+    {"schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.",
+     make_schema_command}};
 
-bool is_command(const std::string& word) {
+bool is_command(std::string_view word) {
   return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });
 }
 
@@ -71,9 +106,12 @@ void read_as_options(std::vector<std::string>& args) {
   args.emplace_back("--help");
 }
 
+constexpr const char* kVersion = "fxtrace " FXTRACE_VERSION;
+
+bool is_version(const std::string& word) { return word == "--version" || word == "-V"; }
+
 // `fxtrace --version --json`; no command follows, so the two are no options of one.
 bool asks_for_build(const std::vector<std::string>& args) {
-  const auto is_version = [](const std::string& word) { return word == "--version" || word == "-V"; };
   return args.size() == 2 && std::ranges::count_if(args, is_version) == 1 &&
          std::ranges::count(args, "--json") == 1;
 }
@@ -89,13 +127,14 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace trace model.pt --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
-  app_.set_version_flag("-V,--version", std::string("fxtrace ") + FXTRACE_VERSION,
+  app_.set_version_flag("-V,--version", kVersion,
                         "show the version; with --json what was built, how, and which walls hold here");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
-    if (!only.empty() && only != row.name) continue;
-    CLI::App* app = app_.add_subcommand(row.name);
-    commands_.emplace_back(app, row.make(*app));
+    const bool is_made = only.empty() || only == row.name;
+    if (!is_made && is_command(only)) continue;
+    CLI::App* app = app_.add_subcommand(row.name, row.headline);
+    if (is_made) commands_.emplace_back(app, row.make(*app));
   }
 }
 
@@ -105,9 +144,14 @@ int CommandLine::run(std::vector<std::string> args, Console& console) {
     write_stdout(console, write_version_json);
     return kDone;
   }
+  if (args.size() == 1 && is_version(args.front())) {  // before any option is made
+    write_stdout(console, [](std::ostream& out) { out << kVersion << "\n"; });
+    return kDone;
+  }
   if (is_file_without_command(args)) args.insert(args.begin(), "summary");
   check_command(args);
-  return CommandLine(is_command(args.front()) ? args.front() : "").parse_and_run(args, console);
+  const bool is_enough = args.size() == 1 || is_command(args.front());
+  return CommandLine(is_enough ? args.front() : "").parse_and_run(args, console);
 }
 
 int CommandLine::parse_and_run(const std::vector<std::string>& args, Console& console) {

@@ -16,7 +16,8 @@ namespace fxtrace::cli {
 
 class CommandLine {
  public:
-  // Makes all commands, or the one of that name: options take longer to be made than a small file to be read.
+  // Makes all commands, or the one of that name, or, for an option of fxtrace itself ("--help"), what
+  // commands there are without their options: options take longer to be made than a small file to be read.
   explicit CommandLine(std::string_view only = {});
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;

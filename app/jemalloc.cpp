@@ -1,26 +1,57 @@
 // What the program sets of jemalloc, where it is linked to it (cmake/Dependencies.cmake).
+#include <cstddef>
 #include <string_view>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "app/commands/command.h"
 
 extern "C" {
-// jemalloc reads it before anything else.  Large pages where the system has them for who asks: otherwise a
-// third of the time of a large trace goes to faults, one for each 4 KiB.  One arena, as there is one thread.
+// jemalloc reads it before anything else.  One arena, as there is one thread.
 extern const char* malloc_conf;
-const char* malloc_conf = "thp:always,narenas:1";
+const char* malloc_conf = "narenas:1";
+int mallctl(const char* name, void* old, std::size_t* old_size, void* value, std::size_t size);
+
+// jemalloc's extent_hooks_t: how an arena gets its memory of the system, in pieces that grow from 2 MiB on.
+struct ExtentHooks {
+  void* (*allocate)(ExtentHooks* hooks, void* address, std::size_t size, std::size_t alignment, bool* zero,
+                    bool* commit, unsigned arena);
+  void* others[8];
+};
 }
 
 namespace {
+
+ExtentHooks* g_default_hooks = nullptr;
+ExtentHooks g_hooks{};
+
+// Asks for large pages for all but the first pieces: otherwise a third of the time of a large trace goes to
+// faults, one for each 4 KiB.  To clear a large page takes longer than a small trace needs in all.
+void* allocate(ExtentHooks*, void* address, std::size_t size, std::size_t alignment, bool* zero, bool* commit,
+               unsigned arena) {
+  constexpr std::size_t kFirst = std::size_t{2} << 20;
+  void* piece = g_default_hooks->allocate(g_default_hooks, address, size, alignment, zero, commit, arena);
+  if (piece != nullptr && size > kFirst) ::madvise(piece, size, MADV_HUGEPAGE);
+  return piece;
+}
+
+void use_large_pages() {
+  std::size_t size = sizeof g_default_hooks;
+  if (mallctl("arena.0.extent_hooks", &g_default_hooks, &size, nullptr, 0) != 0) return;
+  g_hooks = *g_default_hooks;
+  g_hooks.allocate = allocate;
+  ExtentHooks* hooks = &g_hooks;
+  mallctl("arena.0.extent_hooks", nullptr, nullptr, &hooks, sizeof hooks);
+}
 
 constexpr rlim_t kLeast = rlim_t{16} << 20;
 
 // It begins with pieces of megabytes.  Without them nothing can be allocated, not even to say so.
 void check_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur >= kLeast) return;
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur >= kLeast) return use_large_pages();
   constexpr std::string_view kMessage =
       "fxtrace: error: it needed more memory than `ulimit -d` allows (less than 16 MiB)\n"
       "hint: start fxtrace with a larger limit\n";

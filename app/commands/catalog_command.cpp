@@ -412,10 +412,10 @@ int run_catalog(const CatalogArguments& arguments, Console& console) {
 Command make_catalog_command(CLI::App& app) {
   auto arguments = std::make_shared<CatalogArguments>();
   app.description(
-      "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, edge, operator "
-      "and failure (docs/catalog.md), so that a question about all of them is one SQL statement. PATH is a model, a "
-      "collection, or a folder. Files that have not changed since the last run are not read again; a run that was killed "
-      "goes on where it was. A file that cannot be read is a row with its error.");
+      app.get_description() +
+      " PATH is a model, a collection, or a folder. Files that have not changed since the last run are not "
+      "read again; a run that was killed goes on where it was. A file that cannot be read is a row with "
+      "its error.");
   app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");

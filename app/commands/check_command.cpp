@@ -394,11 +394,11 @@ int run_check(const CheckArguments& arguments, Console& console) {
 Command make_check_command(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
   app.description(
-      "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give exit code 1 if one "
-      "of severity error is broken. Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or "
-      "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
-      "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where it cannot be "
-      "told whether a rule holds, that is an offence, too. Several models make one report.");
+      app.get_description() +
+      " Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or the JSON that "
+      "fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
+      "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where "
+      "it cannot be told whether a rule holds, that is an offence, too. Several models make one report.");
   app.footer(
       "  fxtrace check model.pt2\n"
       "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"

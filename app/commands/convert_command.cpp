@@ -302,9 +302,9 @@ int run_convert(ConvertArguments& arguments, Console& console) {
 Command make_convert_command(CLI::App& app) {
   auto arguments = std::make_shared<ConvertArguments>();
   app.description(
-      "Make a program of torch.export (.pt2) of a TorchScript archive, without torch: torch.export.load takes it, and "
-      "what compiles such programs. Weights are copied as they are. What a program cannot say is refused, all of it at "
-      "once, with exit code 4 and no file. An exported program is written anew: in the newest layout and without pickled "
+      app.get_description() +
+      " Weights are copied as they are. What a program cannot say is refused, all of it at once, with exit "
+      "code 4 and no file. An exported program is written anew: in the newest layout and without pickled "
       "weights, after graph passes, or a part of it.");
   app.footer(
       "  fxtrace convert model.pt -o model.pt2 --input 'x=float32[batch,3,224,224]' --dim batch=1..64\n"

@@ -153,11 +153,12 @@ int run_diff(const DiffArguments& arguments, Console& console) {
 Command make_diff_command(CLI::App& app) {
   auto arguments = std::make_shared<DiffArguments>();
   app.description(
-      "Tell what differs between two models: modules, parameters, weights, nodes and their arguments, shapes, order of use, costs "
-      "and guards. A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
-      "fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. TorchScript "
-      "beside an exported program is traced with the sizes of that program's inputs. Modules are matched by path, nodes by what they do and what feeds them, not by their names: "
-      "a node that was put in or renamed is one line. Equal changes in equal blocks are told once.");
+      app.get_description() +
+      " A and B are models as of fxtrace trace, which are traced with the same options, or the JSON that "
+      "fxtrace trace wrote; an option that only one kind of file takes goes to the model of that kind. "
+      "TorchScript beside an exported program is traced with the sizes of that program's inputs. Modules "
+      "are matched by path, nodes by what they do and what feeds them, not by their names: a node that was "
+      "put in or renamed is one line. Equal changes in equal blocks are told once.");
   app.footer(
       "  fxtrace diff before.pt2 after.pt2\n"
       "  fxtrace diff model.pt model.pt2 --ignore guards,order --markdown\n"

@@ -88,10 +88,10 @@ int run_extract(ExtractArguments& arguments, Console& console) {
 Command make_extract_command(CLI::App& app) {
   auto arguments = std::make_shared<ExtractArguments>();
   app.description(
-      "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from some nodes to "
-      "others. What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep their "
-      "names. Run on the values that entered, the part computes what the model computed; a part that cannot is refused. "
-      "FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
+      app.get_description() +
+      " What enters becomes inputs, what is used outside the output; nodes, modules and parameters keep "
+      "their names. Run on the values that entered, the part computes what the model computed; a part that "
+      "cannot is refused. FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote.");
   app.footer(
       "  fxtrace extract model.pt2 encoder.layers.0 -o layer.json\n"
       "  fxtrace extract model.json --from conv1 --to relu_3 -o part.svg\n");

@@ -99,11 +99,12 @@ int run_inspect(const InspectArguments& arguments, Console& console) {
 Command make_inspect_command(CLI::App& app) {
   auto arguments = std::make_shared<InspectArguments>();
   app.description(
-      "Show what a model file holds: inputs and outputs, methods, parameters and modules. The table of modules "
-      "has their types, the number of elements in their own parameters and in all parameters below them, the "
-      "bytes of the latter, and what a trace with these options makes of each module; --max-depth N cuts it at "
-      "that depth. For an archive of several exported programs, lists them unless --model names one. Of models that "
-      "AOTInductor compiled, shows the platform, the constants and the files.");
+      app.get_description() +
+      " The table of modules has their types, the number of elements in their own parameters and in all "
+      "parameters below them, the bytes of the latter, and what a trace with these options makes of each "
+      "module; --max-depth N cuts it at that depth. For an archive of several exported programs, lists "
+      "them unless --model names one. Of models that AOTInductor compiled, shows the platform, the "
+      "constants and the files.");
   app.footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");

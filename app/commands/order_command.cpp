@@ -101,10 +101,11 @@ int run_order(const OrderArguments& arguments, Console& console) {
 Command make_order_command(CLI::App& app) {
   auto arguments = std::make_shared<OrderArguments>();
   app.description(
-      "Show in which order a model uses its modules and parameters. Each module has the number of its first call, its "
-      "parameters with their bytes, and its other calls; each parameter the calls that use it. Below stand parameters "
-      "that are unused or tied, and modules that are shared or never called. MODEL is a model as of fxtrace trace, or "
-      "the JSON that fxtrace trace wrote. Equal blocks in a row are written once.");
+      app.get_description() +
+      " Each module has the number of its first call, its parameters with their bytes, and its other "
+      "calls; each parameter the calls that use it. Below stand parameters that are unused or tied, and "
+      "modules that are shared or never called. MODEL is a model as of fxtrace trace, or the JSON that "
+      "fxtrace trace wrote. Equal blocks in a row are written once.");
   app.footer(
       "  fxtrace order model.pt2\n"
       "  fxtrace order model.pt2 --buckets 25MiB\n"

@@ -34,7 +34,6 @@ int run_schema(const std::string& name, Console& console) {
 
 Command make_schema_command(CLI::App& app) {
   auto name = std::make_shared<std::string>();
-  app.description("Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.");
   app.footer(
       "  fxtrace schema graph_collection\n"
       "  fxtrace schema config > config.schema.json\n");

@@ -189,12 +189,13 @@ int run_summary(const SummaryArguments& arguments, Console& console) {
 Command make_summary_command(CLI::App& app) {
   auto arguments = std::make_shared<SummaryArguments>();
   app.description(
-      "Show what a model is and what it costs, module by module. The table has for each module its type, the shape of "
-      "what its first call gives, the number and bytes of its parameters, and the multiply-accumulates (MACs) of all "
-      "its calls, submodules included; below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as "
-      "of fxtrace trace, or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
-      "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and so do the "
-      "rows below it.");
+      app.get_description() +
+      " The table has for each module its type, the shape of what its first call gives, the number and "
+      "bytes of its parameters, and the multiply-accumulates (MACs) of all its calls, submodules included; "
+      "below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as of fxtrace trace, "
+      "or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
+      "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and "
+      "so do the rows below it.");
   app.footer(
       "  fxtrace summary model.pt2\n"
       "  fxtrace summary model.pt --input 'x=float32[1,3,224,224]' --sort macs\n");

@@ -162,11 +162,10 @@ int run_trace(const TraceCommandArguments& arguments, bool is_render, Console& c
 Command make_trace_command(CLI::App& app) {
   auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
-      "Trace a model into torch.fx graphs. MODEL is an exported program "
-      "(torch.export.save) or a TorchScript archive (torch.jit.save); its "
-      "weights are not read and its code does not run. A module that "
-      "cannot be traced becomes a leaf, and its submodules get graphs of "
-      "their own.");
+      app.get_description() +
+      " MODEL is an exported program (torch.export.save) or a TorchScript archive (torch.jit.save); its "
+      "weights are not read and its code does not run. A module that cannot be traced becomes a leaf, and "
+      "its submodules get graphs of their own.");
   app.footer(
       "  fxtrace trace model.pt2 --leaf torch.nn.Linear -o model.json\n"
       "  fxtrace trace model.pt --leaf '@encoder.layers.*' -o model.svg\n");
@@ -182,10 +181,11 @@ Command make_trace_command(CLI::App& app) {
 Command make_render_command(CLI::App& app) {
   auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
-      "Draw a model, or write a graph collection in another format or after graph passes. FILE is a model as of fxtrace "
-      "trace, or the JSON that fxtrace trace wrote: then the model is not needed any more, and nothing is lost: as JSON "
-      "the collection is written as it was. A picture shows equal blocks in a row as one, leaves out sizes, asserts and "
-      "constants, and closes boxes until it fits a page.");
+      app.get_description() +
+      " FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote: then the model is not "
+      "needed any more, and nothing is lost: as JSON the collection is written as it was. A picture shows "
+      "equal blocks in a row as one, leaves out sizes, asserts and constants, and closes boxes until it "
+      "fits a page.");
   app.footer(
       "  fxtrace render model.pt2 -o model.svg\n"
       "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"

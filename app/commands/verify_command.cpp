@@ -242,11 +242,10 @@ int run_verify(const VerifyArguments& arguments, Console& console) {
 Command make_verify_command(CLI::App& app) {
   auto arguments = std::make_shared<VerifyArguments>();
   app.description(
-      "Run the model, and the graph that was traced of it, on the same inputs, and say whether they give the same, bit "
-      "for bit; if not, at which node that begins. Every value's shape and dtype is held against what the graph says "
-      "of it, and so are guards. MODEL is a model as of fxtrace trace, which is traced with the same options. Its code "
-      "runs, in LibTorch, in a process that can open nothing and write nothing but the answer. Exit code 1 when they "
-      "differ.");
+      app.get_description() +
+      " Every value's shape and dtype is held against what the graph says of it, and so are guards. MODEL "
+      "is a model as of fxtrace trace, which is traced with the same options. Its code runs, in LibTorch, "
+      "in a process that can open nothing and write nothing but the answer. Exit code 1 when they differ.");
   app.footer(
       "  fxtrace verify model.pt2\n"
       "  fxtrace verify model.pt --input 'x=float32[batch,3,224,224]' --dim batch=1..8 --runs 3\n");

@@ -121,10 +121,11 @@ int run_why(WhyArguments& arguments, Console& console) {
 Command make_why_command(CLI::App& app) {
   auto arguments = std::make_shared<WhyArguments>();
   app.description(
-      "Tell why modules failed to trace and what helps: each option is tried before it is told, alone and with others. "
-      "With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is known of a "
-      "dimension and why; with --guard, who says what a guard says, and which line needs it. MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which "
-      "nothing can be tried.");
+      app.get_description() +
+      " With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is "
+      "known of a dimension and why; with --guard, who says what a guard says, and which line needs it. "
+      "MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which nothing can "
+      "be tried.");
   app.footer(
       "  fxtrace why model.pt\n"
       "  fxtrace why model.pt encoder.layers.3\n"
