@@ -73,7 +73,7 @@ bool Assignments::has_set(const ObjectValue& object, std::size_t slot) const {
 }
 
 bool Assignments::is_open(const ObjectValue& object, std::size_t slot) const {
-  return run_.bound->state_of(run_.root).assigned.contains({&object, slot}) && !has_set(object, slot);
+  return run_.findings->state_of(run_.root).assigned.contains({&object, slot}) && !has_set(object, slot);
 }
 
 bool Assignments::is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const {
@@ -85,7 +85,7 @@ bool Assignments::is_set_by_leaf(ModuleId module, const ClassType& type, const s
 }
 
 void Assignments::open(const Attribute& attribute) {
-  if (!run_.bound->state_of(run_.root).assigned.insert(attribute).second) return;
+  if (!run_.findings->state_of(run_.root).assigned.insert(attribute).second) return;
   if (read_.contains(attribute)) throw TraceAgain();
 }
 
@@ -216,7 +216,7 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
   }
   // Without --input shapes are not followed, and a tensor may be made of what the file tells of.
   if (!run_.shapes) {
-    run_.bound->state_of(run_.root).needs_shapes = true;
+    run_.findings->state_of(run_.root).needs_shapes = true;
     throw TraceAgain();
   }
   frames_.refuse("'" + target +

@@ -91,12 +91,12 @@ void Calls::call_method(const IrNode* node) {
     for (const Value& argument : values) run_.budget.spend(kUnitsOfKnown * extent_of(argument).looked);
     const Values given(values.begin() + 1, values.end());
     if (run_.inputs_are_open) {
-      run_.bound->calls().remember_open(*module, given);
+      run_.findings->calls.remember_open(*module, given);
     } else {
       std::vector<bool> may_be_roots;
       for (std::size_t i = 1; run_.has_concrete && i < node->inputs().size(); ++i)
         may_be_roots.push_back(!node->input(i)->node()->is(Symbol::kPrimConstant));
-      run_.bound->calls().remember(run_.root, *module, given, std::move(may_be_roots));
+      run_.findings->calls.remember(run_.root, *module, given, std::move(may_be_roots));
     }
   }
   const ModuleId caller = run_.module;

@@ -9,7 +9,7 @@
 #include "costs/cost_log.h"
 #include "costs/custom_costs.h"
 #include "symbolic/shape_env.h"
-#include "torchscript/bound_torchscript_program.h"
+#include "torchscript/findings.h"
 #include "torchscript/packed_tensors.h"
 #include "torchscript/tensor_names.h"
 #include "torchscript/torchscript_program.h"
@@ -48,13 +48,13 @@ struct GradientWrites {
 };
 
 struct Context {
-  // `its_bound` receives findings for other runs.  It and `its_tracer` are null in Mode::kState.
+  // `its_findings` are those of all runs of a trace.  They and `its_tracer` are null in Mode::kState.
   Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
-          BoundTorchScriptProgram* its_bound, GraphTracer* its_tracer)
+          Findings* its_findings, GraphTracer* its_tracer)
       : program(its_program),
         options(its_options),
         budget(its_budget),
-        bound(its_bound),
+        findings(its_findings),
         tracer(its_tracer),
         mode(its_tracer != nullptr ? Mode::kRecord : Mode::kState),
         shapes(!its_options.inputs.empty() || its_options.param_shapes_constant),
@@ -83,7 +83,7 @@ struct Context {
   const TorchScriptProgram& program;
   const TraceOptions& options;
   Budget& budget;
-  BoundTorchScriptProgram* bound;
+  Findings* findings;
   GraphTracer* tracer;
   Mode mode;
   ModuleId root;           // of the graph that is traced

@@ -36,11 +36,11 @@ bool is_of_tensors(const AbstractValue& known) {
 
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
   run_.root = run_.module = root;
-  if (run_.bound->state_of(root).needs_shapes && !run_.shapes) {
+  if (run_.findings->state_of(root).needs_shapes && !run_.shapes) {
     run_.shapes = true;
     run_.dimensions = make_dimensions(run_.options);
   }
-  run_.bound->calls().forget(root, 0);
+  run_.findings->calls.forget(root, 0);
   const auto& object = run_.program.object(root);
   Function& function =
       method == "forward" ? *find_forward(class_of(*object)) : *class_of(*object).get_method(method);
@@ -109,7 +109,7 @@ Values Interpreter::open_values(const RootInputs& inputs, const FunctionSchema& 
 // it is seen by a run that does not know it.
 void Interpreter::run_open(Function& function, const Values& open) {
   if (run_.root.index != 0) return;
-  run_.bound->calls().forget_open();
+  run_.findings->calls.forget_open();
   if (open.empty() || !run_.tracer->has_failures()) return;
   const Restore restore([&] { run_.inputs_are_open = false; });
   run_.inputs_are_open = true;
@@ -137,7 +137,7 @@ std::map<std::string, Value> Interpreter::plain_inputs(const Function& function)
   std::map<std::string, Value> inputs;
   if (run_.root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
   const auto& formals = function.schema().arguments;
-  const SeenCalls::Arguments& use = run_.bound->calls().use(run_.root);
+  const SeenCalls::Arguments& use = run_.findings->calls.use(run_.root);
   const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
@@ -178,7 +178,7 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
 // What is known of the inputs of a submodule's own graph: that of its call in another one.
 void Interpreter::use_call(std::vector<BoundInput>& inputs) {
   if (!run_.shapes) return;
-  const SeenCalls::Arguments& use = run_.bound->calls().use(run_.root);
+  const SeenCalls::Arguments& use = run_.findings->calls.use(run_.root);
   const std::vector<AbstractValue>& known = use.known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);

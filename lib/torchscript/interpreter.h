@@ -13,10 +13,10 @@ namespace fxtrace::torchscript {
 
 class Interpreter {
  public:
-  // `bound` receives findings for other runs.  It and `tracer` may be null for set_state().
+  // `findings` are those of all runs of a trace.  They and `tracer` may be null for set_state().
   Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
-              BoundTorchScriptProgram* bound, GraphTracer* tracer)
-      : run_(program, options, budget, bound, tracer) {}
+              Findings* findings, GraphTracer* tracer)
+      : run_(program, options, budget, findings, tracer) {}
 
   // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);

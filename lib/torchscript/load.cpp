@@ -2,18 +2,44 @@
 
 #include <utility>
 
+#include "torchscript/bound_torchscript_program.h"
+#include "torchscript/interpreter.h"
 #include "torchscript/provided_operators.h"
 #include "torchscript/torchscript_archive.h"
 #include "torchscript/torchscript_program.h"
 
 namespace fxtrace::torchscript {
+namespace {
+
+class LoadedProgram final : public TorchScriptProgram {
+ public:
+  // States are followed symbolically, so that numbers and flags are there and packed parameters are known to
+  // exist.
+  LoadedProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
+      : TorchScriptProgram(std::move(archive)) {
+    Budget budget(options, file_size());
+    Interpreter interpreter(*this, options, budget, nullptr, nullptr);
+    read_states([&](const auto& object, const Value& state) { interpreter.set_state(object, state); },
+                interpreter.made());
+  }
+  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
+    return std::make_unique<BoundTorchScriptProgram>(*this, options);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
+                                            const TraceOptions& options) {
+  return std::make_unique<const LoadedProgram>(std::move(archive), options);
+}
 
 std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
                                                 const Listener& listener) {
   auto archive = std::make_unique<TorchScriptArchive>(info);
   warn_of(provide_operators(*archive, options), listener);
   archive->load();
-  return std::make_unique<const TorchScriptProgram>(std::move(archive), options);
+  return make_program(std::move(archive), options);
 }
 
 }  // namespace fxtrace::torchscript

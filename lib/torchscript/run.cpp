@@ -7,7 +7,7 @@ namespace fxtrace::torchscript {
 Checkpoint Run::checkpoint() {
   Checkpoint now{changes.mark(), frames.size(), changes.stretch(), steps, switches, 0, std::nullopt, {}};
   if (records()) {
-    now.seen_calls = bound->calls().count(root);
+    now.seen_calls = findings->calls.count(root);
     now.dimensions = dimensions;
     now.assumed = conditions.assumed();
   }
@@ -21,7 +21,7 @@ void Run::back_to(Checkpoint before) {
   steps = before.steps;
   switches = std::move(before.switches);
   if (!before.dimensions) return;
-  bound->calls().forget(root, before.seen_calls);
+  findings->calls.forget(root, before.seen_calls);
   dimensions = std::move(*before.dimensions);
   conditions.set_assumed(std::move(before.assumed));
   input_guards.forget_nodes();

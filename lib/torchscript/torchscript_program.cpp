@@ -9,10 +9,8 @@
 #include "support/qualified_name.h"
 #include "support/shell_word.h"
 #include "support/words.h"
-#include "torchscript/bound_torchscript_program.h"
 #include "torchscript/convert.h"
 #include "torchscript/input_guesses.h"
-#include "torchscript/interpreter.h"
 #include "torchscript/module_calls.h"
 #include "torchscript/packed_tensors.h"
 #include "torchscript/same_code.h"
@@ -56,11 +54,9 @@ bool TorchScriptProgram::does_as_forward(const ClassType& type, Function& method
   return place->second;
 }
 
-TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive,
-                                       const TraceOptions& options)
+TorchScriptProgram::TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive)
     : archive_(std::move(archive)), meanings_(*archive_) {
   read_modules();
-  initialize(options);
 }
 
 std::string TorchScriptProgram::producer_version() const {
@@ -181,19 +177,15 @@ void TorchScriptProgram::read_module(const ModuleObject& named, const std::strin
   }
 }
 
-// Attributes that __setstate__ fills: followed symbolically, so that numbers and flags are there and packed
-// parameters are known to exist.
-void TorchScriptProgram::initialize(const TraceOptions& options) {
-  Budget budget(options, archive_->file_size());
-  Interpreter interpreter(*this, options, budget, nullptr, nullptr);
+void TorchScriptProgram::read_states(const SetState& set_state, const MadeObjects& made) {
   for (const Ref<ObjectValue>& object : script_objects_) {
-    if (const Value* state = archive_->find_state(object.get())) interpreter.set_state(object, *state);
+    if (const Value* state = archive_->find_state(object.get())) set_state(object, *state);
   }
   for (std::uint32_t i = 0; i < modules_.size(); ++i) {
     if (modules_[i].alias_of) continue;
     const Value* state = archive_->find_state(objects_[i].get());
     if (state == nullptr) continue;
-    interpreter.set_state(objects_[i], *state);
+    set_state(objects_[i], *state);
     const std::string& path = modules_[i].path;
     std::vector<std::pair<std::string, Argument>> values;
     for (std::size_t slot = 0; slot < objects_[i]->slots.size(); ++slot) {
@@ -209,7 +201,7 @@ void TorchScriptProgram::initialize(const TraceOptions& options) {
     }
     set_attributes(modules_[i], std::move(values));
   }
-  made_ = interpreter.made();
+  made_ = made;
   add_packed(made_);
 }
 
@@ -605,10 +597,6 @@ bool TorchScriptProgram::may_write(ModuleId module, const std::string& method) c
 std::vector<ModuleCall> TorchScriptProgram::find_calls(const std::vector<ModuleId>& modules,
                                                        const std::string& method) const {
   return find_module_calls(*this, modules, method);
-}
-
-std::unique_ptr<BoundProgram> TorchScriptProgram::bind(const TraceOptions& options) const {
-  return std::make_unique<BoundTorchScriptProgram>(*this, options);
 }
 
 }  // namespace fxtrace::torchscript

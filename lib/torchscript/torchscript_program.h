@@ -20,11 +20,13 @@
 
 namespace fxtrace::torchscript {
 
-class MadeObjects;
-
 class TorchScriptProgram : public fxtrace::Program {
  public:
-  TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options);
+  explicit TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive);
+  // Gives objects and modules the attributes that their __setstate__ fills: `set_state` runs it for one
+  // object, and adds to `made` what operators have made of the states.
+  using SetState = std::function<void(const Ref<ObjectValue>& object, const Value& state)>;
+  void read_states(const SetState& set_state, const MadeObjects& made);
 
   const std::vector<ModuleInfo>& modules() const override { return modules_; }
   const std::vector<ParameterRecord>& parameters() const override { return parameters_; }
@@ -45,7 +47,6 @@ class TorchScriptProgram : public fxtrace::Program {
   RecordBytes record_bytes(const std::string& record) const override {
     return archive_->record_bytes(record);
   }
-  std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override;
 
   // --- for the interpreter ---
   // Returns the callable methods of the module, in the order of definition.
@@ -85,7 +86,6 @@ class TorchScriptProgram : public fxtrace::Program {
   void read_modules();
   void count_names(std::size_t bytes);
   void read_module(const ModuleObject& named, const std::string& path, std::optional<ModuleId> parent);
-  void initialize(const TraceOptions& options);
   void add_packed(const MadeObjects& made);
   const Value* find_attribute(const std::string& name) const;  // null when there is none
   void add_called(const Function& function, std::unordered_set<std::string>& names) const;

@@ -547,7 +547,7 @@ void Knowledge::report_invalid(const IrNode* node, const std::string& what, cons
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
   if (const std::optional<SourceLocation> source = frames_.location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
-  context_.bound->report_invalid(context_.module, node, text + ": " + error);
+  context_.findings->report_invalid(context_.module, node, text + ": " + error);
 }
 
 // Of a dict whose keys are known: what runs over it, and its parts.

@@ -18,8 +18,8 @@
 #include "script/script_program.h"
 #include "tests/forms/graph_text.h"
 #include "tests/forms/ir_text.h"
+#include "torchscript/load.h"
 #include "torchscript/torchscript_archive.h"
-#include "torchscript/torchscript_program.h"
 #include "trace/option_table.h"
 #include "trace/trace.h"
 
@@ -98,9 +98,9 @@ class Case {
 
   // What the trace gives, as text.
   std::string run() {
-    TorchScriptProgram program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)),
-                               config_.options);
-    const GraphCollection collection = trace(program, config_.options).collection;
+    const auto program =
+        make_program(std::make_unique<TorchScriptArchive>(unit_, modules_.at(current_)), config_.options);
+    const GraphCollection collection = trace(*program, config_.options).collection;
     std::string text;
     for (const ModuleGraph& graph : collection.graphs) {
       if (!graph.module.empty()) text += "graph of " + graph.module + "\n";
