@@ -32,6 +32,7 @@ struct FunctionSchema {
 
   std::optional<std::size_t> find_argument(std::string_view argument_name) const;
   bool is_mutable() const;  // writes to an argument
+  bool is_written(std::size_t index) const { return index < arguments.size() && arguments[index].is_written; }
 };
 
 // Returns the schema of a function with code (script/function.h).

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "costs/cost_log.h"
-#include "torchscript/part.h"
+#include "torchscript/abstract_strategy.h"
 
 namespace fxtrace::torchscript {
 
 class AbstractCalls : Part {
  public:
-  using Part::Part;
+  // `outer` records the calls.
+  AbstractCalls(Context& context, Knowledge& knowledge, CodeRunner& code, const Recorder& outer)
+      : Part(context, knowledge, code), strategy_(context, knowledge, code, outer) {}
 
   struct Outcome {
     AbstractValue result;
@@ -26,12 +28,9 @@ class AbstractCalls : Part {
   };
   // Runs the function abstractly; returns nothing when it cannot be followed.
   std::optional<Followed> run(Function& function, const Values& arguments, CostLog* costs = nullptr);
-  // Runs a call of a module within run(); one that cannot be followed returns an unknown value, as a leaf
-  // does.
-  Value call_inside(Function& function, const Values& arguments, const IrNode* node);
 
  private:
-  void note_writes(const Values& arguments);
+  AbstractStrategy strategy_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -12,24 +12,20 @@
 #include <utility>
 #include <vector>
 
-#include "torchscript/part.h"
+#include "torchscript/graph_part.h"
 
 namespace fxtrace::torchscript {
 
-class Assignments : Part {
+class Assignments : GraphPart {
  public:
-  using Part::Part;
+  using GraphPart::GraphPart;
 
   // Sets the attribute; throws TraceFailure where a graph cannot say so.
   void set(const Ref<ObjectValue>& object, const std::string& name, const Value& value, const IrNode* node);
   // Returns whether the attribute may have another value in another call of the graph, as it has now.
   bool is_open(const ObjectValue& object, std::size_t slot) const;
-  // Returns whether this run has assigned it so far.
-  bool has_set(const ObjectValue& object, std::size_t slot) const;
   // Returns whether a leaf has the module, or is it, and its code sets the attribute.
   bool is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const;
-  // Notes that the attribute's value was taken as it is in the file.
-  void note_read(const ObjectValue& object, std::size_t slot) { read_.emplace(&object, slot); }
   // Notes that an operator changes the value in place.  Throws TraceFailure where that is a list or dict
   // which a module holds and a graph cannot say so; TraceAgain as set() does.
   void note_change(const Value& container, const IrNode* node);
@@ -39,19 +35,11 @@ class Assignments : Part {
   void finish(const Value& output);
 
  private:
-  using Attribute = std::pair<const ObjectValue*, std::size_t>;
-  struct Entry {
-    Ref<ObjectValue> object;
-    std::size_t slot = 0;
-    std::string target;
-    ModuleId module;
-    std::optional<SourceLocation> source;
-    bool is_tensor = false;
-  };
+  using Attribute = AssignedAttributes::Attribute;
+  using Entry = AssignedAttributes::Entry;
 
   // Notes that forward assigns it.  Throws TraceAgain when it was read as if it did not.
   void open(const Attribute& attribute);
-  void add(Entry entry);
   std::string target_of(ModuleId module, const std::string& name) const;
   bool gives(const Value& value, const std::string& target) const;
   [[noreturn]] void refuse_change(const std::string& target, const IrNode* node) const;
@@ -61,8 +49,6 @@ class Assignments : Part {
   void check_form(const TensorValue& own, const Value& value, const std::string& target, const IrNode* node);
   void check_plain(const Value& value, const Type& type, const std::string& target, const IrNode* node) const;
 
-  std::vector<Entry> entries_;  // the last assignment to each attribute, in order
-  std::set<Attribute> read_;
   std::set<std::string> changed_;  // attributes whose lists or dicts are changed in place
 };
 

@@ -3,46 +3,13 @@
 #include <set>
 #include <vector>
 
-#include "support/utf8.h"
 #include "torchscript/abstract.h"
 
 namespace fxtrace::torchscript {
-namespace {
-
-// " (batch > 1, with batch in 0..)"; empty when the value is no comparison of sizes.
-std::string explained(const Value& value, const ShapeEnv& dimensions) {
-  const AbstractValue& known = known_of(value);
-  std::string text;
-  std::vector<SymInt> parts;
-  if (const auto* condition = std::get_if<Condition>(&known.value)) {
-    text = condition->left.text() + " " + to_string(condition->relation) + " " + condition->right.text();
-    parts = {condition->left, condition->right};
-  } else if (const SymInt* integer = known.integer()) {
-    text = integer->text();
-    parts = {*integer};
-  } else {
-    return "";
-  }
-  constexpr std::size_t kMaxText = 160;
-  constexpr std::size_t kMaxRanges = 8;
-  std::string ranges;
-  std::set<std::string> told;
-  for (const SymInt& part : parts) {
-    for (const std::string& name : part.symbols()) {
-      if (!told.insert(name).second || told.size() > kMaxRanges) continue;
-      ranges += (ranges.empty() ? ", with " : ", ") + name + " in " + to_string(dimensions.range(name));
-    }
-  }
-  if (told.size() > kMaxRanges) ranges += " and " + std::to_string(told.size() - kMaxRanges) + " more";
-  return " (" + cut(text, kMaxText) + ranges + ")";
-}
-
-}  // namespace
-
 std::optional<Comparison> Conditions::comparison(const Value& condition) const {
   const Proxy* proxy = recording_.find_recorded(condition);
   if (proxy == nullptr) return std::nullopt;
-  return context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+  return recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
     return comparison_of(graph, proxy->ref.node, context_.dimensions);
   });
 }
@@ -70,11 +37,10 @@ void Conditions::expect(const Value& condition, bool holds) {
 }
 
 void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
-  if (!context_.records()) return;
   expect(condition, holds);
   if (auto expr = find_expression(node->input(0), condition)) {
-    context_.tracer->guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)),
-                           frames_.location(node), GuardReason::kAssert);
+    tracer_.guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), frames_.location(node),
+                  GuardReason::kAssert);
   } else {
     record_assertion(node, condition, holds);
   }
@@ -82,7 +48,7 @@ void Conditions::assume(const IrNode* node, const Value& condition, bool holds) 
 
 void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
   const NodeRef asked = find_proxy(condition)->ref;
-  const Graph& graph = context_.tracer->graph_of(asked);
+  const Graph& graph = tracer_.graph_of(asked);
   const fxtrace::Node& made_by = graph.node(asked.node);
   const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
   // The value in words would be that from before it was written.
@@ -90,10 +56,10 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
   std::string message = source && !source->text.empty() ? source->text : "the code raises";
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type,
                         const AbstractValue& known = {}) {
-    return context_.tracer->call_function(target, std::move(args), {}, meta_of(type, known), source);
+    return tracer_.call_function(target, std::move(args), {}, meta_of(type, known), source);
   };
   const NodeId question = of != nullptr ? *of : asked.node;  // bool() of a tensor or an integer adds nothing
-  NodeId truth = context_.tracer->use({asked.graph, question});
+  NodeId truth = tracer_.use({asked.graph, question});
   if (graph.node(question).meta->kind() != ValueKind::kTensor) {
     const AbstractValue known{TensorInfo{{}, kDefaultFloat}};
     truth =
@@ -104,12 +70,12 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
 }
 
 std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
-  if (context_.tracer->in_subgraph()) return std::nullopt;
+  if (tracer_.in_subgraph()) return std::nullopt;
   if (condition.is_bool()) return Expression::boolean(condition.to_bool());
   if (const Proxy* proxy = recording_.find_recorded(condition)) {
     bool over_inputs = true;
     Expression expression = recording_.condition_of(condition, &over_inputs);
-    const bool is_state = over_inputs && context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+    const bool is_state = over_inputs && recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
       return reads_state(graph, proxy->ref.node);
     });
     return over_inputs && !is_state ? std::optional(std::move(expression)) : std::nullopt;
@@ -130,7 +96,7 @@ void Conditions::leave_out_as(const IrValue* name, const IrValue* other) {
 std::string Conditions::key_of(const Value& condition, bool& opposite) const {
   const Proxy* proxy = recording_.find_recorded(condition);
   if (proxy == nullptr) return {};
-  std::string key = context_.ask(proxy->ref, [&](const NumberedGraph& graph) {
+  std::string key = recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
     return condition_key(graph, proxy->ref.node, opposite);
   });
   // Nodes of different graphs may have the same names.
@@ -140,7 +106,7 @@ std::string Conditions::key_of(const Value& condition, bool& opposite) const {
 bool Conditions::asks_for_none(const Value& condition) const {
   const Proxy* proxy = recording_.find_recorded(condition);
   if (proxy == nullptr) return false;
-  const Graph& graph = context_.tracer->graph_of(proxy->ref);
+  const Graph& graph = tracer_.graph_of(proxy->ref);
   const fxtrace::Node* node = &graph.node(proxy->ref.node);
   while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
     node = &graph.node(*node->args[0].get_if<NodeId>());
@@ -148,17 +114,9 @@ bool Conditions::asks_for_none(const Value& condition) const {
   return node->target == "operator.is_" || node->target == "operator.is_not";
 }
 
-void Conditions::fail(const std::string& what, const Value& value, const IrNode* node) const {
-  frames_.fail(FailureKind::kDataDependentControlFlow,
-               what + " depends on " + recording_.what_decides(value) + ": " + recording_.describe(value) +
-                   explained(value, context_.dimensions),
-               node);
-}
-
 // Through what Python computes of them: what a tensor or a module gives depends on data too.
 void Conditions::ask(const Value& value) const {
-  // What a leaf asks is its own business.
-  const Proxy* proxy = fixable_.empty() || !context_.records() ? nullptr : recording_.find_recorded(value);
+  const Proxy* proxy = fixable_.empty() ? nullptr : recording_.find_recorded(value);
   if (proxy == nullptr) return;
   std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -167,9 +125,9 @@ void Conditions::ask(const Value& value) const {
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.emplace(at.graph.index, at.node.index).second) continue;
-    const auto& made_by = context_.tracer->graph_of(at).node(at.node);
+    const auto& made_by = tracer_.graph_of(at).node(at.node);
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = context_.tracer->captured_by(at);
+      const NodeRef outer = tracer_.captured_by(at);
       if (outer.valid()) pending.push_back(outer);
       const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
       if (input != fixable_.end()) asked.insert(*input);

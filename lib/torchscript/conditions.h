@@ -16,8 +16,8 @@ class Conditions {
  public:
   using Assumed = std::map<std::string, bool>;
 
-  Conditions(Context& context, Frames& frames, Recording& recording)
-      : context_(context), frames_(frames), recording_(recording) {}
+  Conditions(Context& context, Recording& recording)
+      : context_(context), frames_(context.frames), recording_(recording), tracer_(recording.tracer) {}
 
   // Returns the condition's value when the code, earlier guards or an enclosing branch determine it.
   std::optional<bool> decide(const Value& condition) const;
@@ -45,8 +45,6 @@ class Conditions {
   // Returns whether the condition is `x is None`, which torch's control flow cannot take: no operand may be
   // None.
   bool asks_for_none(const Value& condition) const;
-  // Throws TraceFailure: control flow (`what`, in words) depends on the value.
-  [[noreturn]] void fail(const std::string& what, const Value& value, const IrNode* node) const;
 
   // Declares a placeholder that can be replaced by a fixed value of its input.
   void add_fixable(NodeId placeholder, FixedInput input) {
@@ -65,6 +63,7 @@ class Conditions {
   Context& context_;
   Frames& frames_;
   Recording& recording_;
+  GraphTracer& tracer_;
   Assumed assumed_;                                          // by key_of()
   std::unordered_map<const IrValue*, Expression> left_out_;  // of conditions that were not computed
   std::unordered_map<std::uint32_t, FixedInput> fixable_;    // by placeholder

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,22 +10,19 @@
 #include "costs/cost_log.h"
 #include "costs/custom_costs.h"
 #include "symbolic/shape_env.h"
+#include "torchscript/attributes.h"
+#include "torchscript/changes.h"
 #include "torchscript/findings.h"
-#include "torchscript/packed_tensors.h"
+#include "torchscript/frames.h"
+#include "torchscript/recorder.h"
 #include "torchscript/tensor_names.h"
 #include "torchscript/torchscript_program.h"
 #include "trace/budget.h"
-#include "trace/condition.h"
-#include "trace/graph_tracer.h"
 #include "trace/input_spec.h"
 
 namespace fxtrace::torchscript {
 
-enum class Mode {
-  kRecord,    // the tracer records a graph
-  kAbstract,  // works out the result of a leaf, or of a function that is kept as a call, without recording
-  kState      // runs an object's __setstate__; values that are not plain are unknown
-};
+class Strategy;
 
 // The modes that `with` switches for the operators inside.
 struct Switches {
@@ -47,59 +45,72 @@ struct GradientWrites {
   bool disabled = false;    // somewhere, which leaves no node: the graph would compute with gradients there
 };
 
+// The state that a call may change, except for what was recorded, which the tracer rolls back.
+struct Checkpoint {
+  Journal::Mark changes = 0;
+  std::size_t frames = 0;
+  Journal::Mark stretch = 0;  // of `changes`
+  std::int64_t steps = 0;
+  Switches switches;
+  std::optional<Recorder::State> recorder;
+};
+
 struct Context {
-  // `its_findings` are those of all runs of a trace.  They and `its_tracer` are null in Mode::kState.
+  // `its_findings` are those of all runs of a trace; null when an object's __setstate__ is followed.
   Context(const TorchScriptProgram& its_program, const TraceOptions& its_options, Budget& its_budget,
-          Findings* its_findings, GraphTracer* its_tracer)
+          Findings* its_findings)
       : program(its_program),
         options(its_options),
         budget(its_budget),
         findings(its_findings),
-        tracer(its_tracer),
-        mode(its_tracer != nullptr ? Mode::kRecord : Mode::kState),
         shapes(!its_options.inputs.empty() || its_options.param_shapes_constant),
         dimensions(shapes ? make_dimensions(its_options) : ShapeEnv()) {
     switches.grad = its_options.grad;
   }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
-  bool records() const { return mode == Mode::kRecord; }
-  bool makes_subgraphs() const { return records() && options.control_flow == ControlFlow::kSubgraph; }
-  NodeRef ref(NodeId node) const { return records() ? tracer->ref(node) : NodeRef{}; }
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
-  // Returns what `question` answers about the graph of the node, and spends what the answer takes.
-  template <typename Question>
-  auto ask(const NodeRef& about, const Question& question) const {
-    constexpr std::size_t kUsersOfUnit = 4;
-    const NumberedGraph graph{tracer->graph_of(about), about.graph.index};
-    auto answer = question(graph);
-    budget.spend(graph.looked_at / kUsersOfUnit);
-    return answer;
-  }
-  // Records a guard; does nothing when no graph is recorded.
-  void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason) {
-    if (records()) tracer->guard(std::move(expr), std::move(source), reason);
+  // Returns the extent of the value; throws TraceFailure when it holds too much to walk through.
+  Extent measure(const Value& value, const IrNode* node);
+  // Returns the integer as an argument; throws TraceFailure when it represents no dtype, layout or memory
+  // format where one is meant.
+  Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const;
+  // Counts a step; throws TraceFailure when one module call takes too many.
+  void count_step(const IrNode* node);
+  Checkpoint checkpoint();
+  // Rolls back to the checkpoint.
+  void back_to(Checkpoint before);
+  // Notes the dimensions whose ranges were asked for since the last call; take_ranges() returns all of them.
+  void note_ranges() { ranges.merge(dimensions.take_relied()); }
+  std::set<std::string> take_ranges() {
+    note_ranges();
+    return std::exchange(ranges, {});
   }
 
   const TorchScriptProgram& program;
   const TraceOptions& options;
   Budget& budget;
   Findings* findings;
-  GraphTracer* tracer;
-  Mode mode;
+  Frames frames{program};
+  Changes changes{budget};
+  AssignedAttributes assigned{changes};
+  // How the code is followed now, and what that leaves behind.
+  Recorder* recorder = nullptr;
+  Strategy* strategy = nullptr;
   ModuleId root;           // of the graph that is traced
   ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
   GradientWrites gradient_writes;
   CustomCosts custom_costs{options.custom_costs};
-  CostLog* costs = nullptr;      // of what Mode::kAbstract follows; null when not wanted
+  CostLog* costs = nullptr;      // of what a leaf does; null when not wanted
   bool has_concrete = false;     // options give values to inputs of the graph's root
-  bool inputs_are_open = false;  // these inputs are unknown in this run, which is abstract
-  bool both_ways = false;        // both branches of an `if` are run, so one of them may be unreachable
+  bool inputs_are_open = false;  // these inputs are unknown in this run, in which nothing is recorded
   bool shapes;                   // whether shapes are propagated through values that depend on inputs
   ShapeEnv dimensions;
+  std::set<std::string> ranges;  // see note_ranges()
   TensorNames names;
-  MadeObjects made;  // in Mode::kState
 };
 
 }  // namespace fxtrace::torchscript

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/graph_tracer.h"
+#include "trace/trace_failure.h"
 
 namespace fxtrace::torchscript {
 

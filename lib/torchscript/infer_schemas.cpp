@@ -38,7 +38,7 @@ struct ClassInfo {
 };
 
 // Everything that is known of one unknown operator or method.
-struct Calls {
+struct UnknownCalls {
   bool called = false;
   bool gives_nothing = false;  // the call stands as a statement
   std::set<std::size_t> used;  // results, by position
@@ -194,7 +194,7 @@ class Code {
       return;
     }
     if (tree.is(Syntax::kCall) && !is_whole) {
-      if (Calls* calls = unknown_call(tree)) calls->used.insert(0);
+      if (UnknownCalls* calls = unknown_call(tree)) calls->used.insert(0);
     }
     for (const Tree* part : tree.all()) use(*part, false);
   }
@@ -237,7 +237,7 @@ class Code {
           break;
         case Syntax::kExpression:
           type(statement.part(0));
-          if (Calls* calls = unknown_call(statement.part(0))) calls->gives_nothing = true;
+          if (UnknownCalls* calls = unknown_call(statement.part(0))) calls->gives_nothing = true;
           break;
         case Syntax::kIf:
           expect(statement.part(0), "bool");
@@ -277,7 +277,7 @@ class Code {
       }
     }
     taken_apart = taken_apart || targets.size() > 1;
-    Calls* calls = unknown_call(value);
+    UnknownCalls* calls = unknown_call(value);
     if (calls != nullptr && taken_apart) {
       if (calls->result_count && *calls->result_count != targets.size()) calls->plain = false;
       calls->result_count = targets.size();
@@ -293,7 +293,7 @@ class Code {
   }
 
   // The record of the unknown operator that `expr` calls; null for anything else.
-  Calls* unknown_call(const Tree& expr) {
+  UnknownCalls* unknown_call(const Tree& expr) {
     if (!expr.is(Syntax::kCall)) return nullptr;
     const Tree& called = expr.part(0);
     const std::string callee = script::dotted_name(called);
@@ -318,7 +318,7 @@ class Code {
 
   // The value must be of this type: tells what an unknown operator gives.
   void expect(const Tree& expr, const std::string& wanted) {
-    Calls* calls = unknown_call(expr);
+    UnknownCalls* calls = unknown_call(expr);
     std::size_t index = 0;
     if (expr.is(Syntax::kName)) {
       const auto pending = pending_.find(std::string(expr.text));
@@ -417,7 +417,7 @@ class Code {
   std::string call(const Tree& apply) {
     const Tree& callee = apply.part(0);
     const std::string name = script::dotted_name(callee);
-    if (Calls* calls = unknown_call(apply)) {
+    if (UnknownCalls* calls = unknown_call(apply)) {
       add_call(*calls, apply);
       return kUnknown;
     }
@@ -486,7 +486,7 @@ class Code {
     return results.size() == 1 ? *results.begin() : kUnknown;
   }
 
-  void add_call(Calls& calls, const Tree& apply) {
+  void add_call(UnknownCalls& calls, const Tree& apply) {
     const std::size_t count = inputs(apply).size();
     if (!calls.called) calls.arguments.resize(count, kUnknown);
     if (calls.arguments.size() != count) calls.plain = false;
@@ -503,7 +503,7 @@ class Code {
     known = contradicts ? kAny : merged(known, found);
   }
 
-  static InferredSchema schema(const std::string& name, const Calls& calls) {
+  static InferredSchema schema(const std::string& name, const UnknownCalls& calls) {
     InferredSchema inferred;
     inferred.name = name;
     inferred.callers = calls.callers;
@@ -547,13 +547,14 @@ class Code {
 
   TorchScriptArchive& archive_;
   const std::vector<std::string>& constant_types_;
-  std::map<std::string, Calls> calls_;
+  std::map<std::string, UnknownCalls> calls_;
   std::map<std::string, ClassInfo> classes_;
   std::map<std::string, Signature> signatures_;
   std::vector<Defined> functions_;
   // Of the function that is being walked:
   std::map<std::string, std::string> types_;
-  std::map<std::string, std::pair<Calls*, std::size_t>> pending_;  // variables that hold an unknown result
+  std::map<std::string, std::pair<UnknownCalls*, std::size_t>>
+      pending_;  // variables that hold an unknown result
   std::string result_;
   const Defined* current_ = nullptr;
   std::unordered_map<const Tree*, std::string> statement_types_;  // of the statement at hand

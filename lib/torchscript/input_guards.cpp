@@ -123,11 +123,11 @@ bool asks_rank(const IrValue* list) {
 }  // namespace
 
 void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, const IrNode* node) {
-  const Meta& meta = *context_.tracer->graph_of({kRootGraph, input}).node(input).meta;
+  const Meta& meta = *tracer_.graph_of({kRootGraph, input}).node(input).meta;
   std::string key = "input:" + std::to_string(input.index) + ":" + std::to_string(static_cast<int>(facet)) +
                     ":" + std::to_string(index);
   if (!conditions_.assume_fact(std::move(key))) return;
-  const Expression name = guard_expression(context_.tracer->graph_of({kRootGraph, input}), input);
+  const Expression name = guard_expression(tracer_.graph_of({kRootGraph, input}), input);
   const auto assume = [&](Expression condition) {
     guard(std::move(condition), node, GuardReason::kInput, name.text() + " is " + value_text(meta));
   };
@@ -166,14 +166,12 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
 // Of inputs of the graph itself, also where a body of control flow asks.
 void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason,
                         std::string assumption) {
-  if (!context_.records()) return;
-  context_.tracer->guard_inputs(
-      {std::move(condition), frames_.location(node), reason, std::move(assumption)});
+  tracer_.guard_inputs({std::move(condition), frames_.location(node), reason, std::move(assumption)});
 }
 
 // The places of a graph's inputs that state a named size.
 const DimensionPlaces& InputGuards::places() {
-  if (!places_) places_.emplace(context_.tracer->graph_of({kRootGraph, NodeId{0}}));
+  if (!places_) places_.emplace(tracer_.graph_of({kRootGraph, NodeId{0}}));
   return *places_;
 }
 
@@ -206,17 +204,13 @@ Range InputGuards::declared_range(const std::string& name) const {
   return all;
 }
 
-void InputGuards::note_ranges() { pending_.merge(context_.dimensions.take_relied()); }
-
 void InputGuards::made(const NodeRef& node) {
-  note_ranges();
-  if (pending_.empty() || !context_.records()) return;
-  ranges_of_[key_of(node)].merge(pending_);
-  pending_.clear();
+  std::set<std::string> ranges = context_.take_ranges();
+  if (!ranges.empty()) ranges_of_[key_of(node)].merge(std::move(ranges));
 }
 
 void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
-  const Meta& meta = *context_.tracer->graph_of({kRootGraph, input}).node(input).meta;
+  const Meta& meta = *tracer_.graph_of({kRootGraph, input}).node(input).meta;
   if (meta.value && facet == Facet::kSizes) return assume_fact(input, facet, DimensionPlaces::kInteger, node);
   const auto& shape = meta.shape;
   if (!shape) return;
@@ -227,7 +221,7 @@ void InputGuards::assume_facet(NodeId input, Facet facet, const IrNode* node) {
 }
 
 void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
-  const Graph& root = context_.tracer->graph_of({kRootGraph, NodeId{0}});
+  const Graph& root = tracer_.graph_of({kRootGraph, NodeId{0}});
   for (const NodeId id : root.order()) {
     const Node& input = root.node(id);
     if (input.op != Opcode::kPlaceholder) continue;
@@ -239,7 +233,7 @@ void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
 // A tensor of integers carries no gradient, whatever floats it is made from.  Made from others, or by a dtype
 // that is asked of them, it is one of integers because they are.
 void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending, const IrNode* node) {
-  const Graph& graph = context_.tracer->graph_of(at);
+  const Graph& graph = tracer_.graph_of(at);
   std::vector<NodeRef> others;
   bool has_floats = false;
   for_each_input(graph.node(at.node), [&](NodeId used) {
@@ -259,15 +253,15 @@ void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending
 
 // x.size(1) of an input: no other size matters.
 bool InputGuards::asks_one_size(const NodeRef& at, const IrNode* node) {
-  const Graph& graph = context_.tracer->graph_of(at);
+  const Graph& graph = tracer_.graph_of(at);
   const auto& made_by = graph.node(at.node);
   if (made_by.target != "aten.size.int" || made_by.args.size() != 2) return false;
   const auto* of = made_by.args[0].get_if<NodeId>();
   const auto* index = made_by.args[1].get_if<std::int64_t>();
   if (of == nullptr || index == nullptr) return false;
   NodeRef input{at.graph, *of};
-  while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
-  const Graph& outer = context_.tracer->graph_of(input);
+  while (tracer_.captured_by(input).valid()) input = tracer_.captured_by(input);
+  const Graph& outer = tracer_.graph_of(input);
   const auto& tensor = outer.node(input.node);
   const bool is_input =
       input.graph == kRootGraph && tensor.op == Opcode::kPlaceholder && tensor.meta->shape &&
@@ -288,14 +282,14 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
     const NodeRef at = pending.back();
     pending.pop_back();
     if (!seen.insert(key_of(at)).second) continue;
-    const Graph& graph = context_.tracer->graph_of(at);
+    const Graph& graph = tracer_.graph_of(at);
     const auto& made_by = graph.node(at.node);
     for (const NodeId user : made_by.users) {
       if ((facet == Facet::kSizes || facet == Facet::kRank) && changes_shape(graph.node(user)))
         pending.push_back({at.graph, user});
     }
     if (made_by.op == Opcode::kPlaceholder) {
-      const NodeRef outer = context_.tracer->captured_by(at);
+      const NodeRef outer = tracer_.captured_by(at);
       if (outer.valid()) {
         pending.push_back(outer);
       } else if (at.graph == kRootGraph) {
@@ -334,8 +328,8 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
   if (facet == Facet::kNothing) return;
   if (facet == Facet::kGradient && context_.gradient_writes.any) return assume_all_inputs(facet, node);
   NodeRef input = tensor.ref;
-  while (context_.tracer->captured_by(input).valid()) input = context_.tracer->captured_by(input);
-  const auto& made_by = context_.tracer->graph_of(input).node(input.node);
+  while (tracer_.captured_by(input).valid()) input = tracer_.captured_by(input);
+  const auto& made_by = tracer_.graph_of(input).node(input.node);
   const auto& shape = made_by.meta->shape;
   const bool is_input = input.graph == kRootGraph && made_by.op == Opcode::kPlaceholder && shape &&
                         std::equal(shape->begin(), shape->end(), info.sizes.begin(), info.sizes.end(),
@@ -374,10 +368,8 @@ void InputGuards::rely_on_parts(const Value& value, std::set<std::string>& symbo
 }
 
 void InputGuards::rely_on(const IrNode* node, std::string_view question, const Values& values,
-                          const AbstractValue& answer) {
-  note_ranges();
-  const std::set<std::string> ranges = std::exchange(pending_, {});
-  if (!context_.records() || !node->output()->has_uses()) return;
+                          const AbstractValue& answer, const std::set<std::string>& ranges) {
+  if (!node->output()->has_uses()) return;
   std::set<std::string> symbols;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Proxy* proxy = recording_.find_recorded(values[i]);

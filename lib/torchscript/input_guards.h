@@ -21,18 +21,18 @@ namespace fxtrace::torchscript {
 
 class InputGuards {
  public:
-  InputGuards(Context& context, Frames& frames, Recording& recording, Conditions& conditions)
+  InputGuards(Context& context, Recording& recording, Conditions& conditions)
       : context_(context),
-        frames_(frames),
+        frames_(context.frames),
         recording_(recording),
+        tracer_(recording.tracer),
         conditions_(conditions),
         named_(named_dimensions(context.options.inputs)) {}
 
-  // Adds the guards for an answer that the operator `question` at `node` gives about the values.
+  // See Recorder.
   void rely_on(const IrNode* node, std::string_view question, const Values& values,
-               const AbstractValue& answer);
-  // Notes what has been asked of dimensions since the last call, and that the node was made with it.
-  void note_ranges();
+               const AbstractValue& answer, const std::set<std::string>& ranges);
+  // Notes that the node was made with what has been asked of dimensions since the last call.
   void made(const NodeRef& node);
   // Forgets all nodes, after a rollback whose ids may be reused.
   void forget_nodes();
@@ -57,12 +57,12 @@ class InputGuards {
   Context& context_;
   Frames& frames_;
   Recording& recording_;
+  GraphTracer& tracer_;
   Conditions& conditions_;
   std::vector<std::string> named_;  // the dimensions of inputs
   // By facet: the values whose inputs are guarded already.
   std::array<std::unordered_set<std::uint64_t>, 6> relied_on_;
   std::unordered_map<std::uint64_t, std::set<std::string>> ranges_of_;  // names, by value
-  std::set<std::string> pending_;                                       // names, of no node yet
   std::optional<DimensionPlaces> places_;
 };
 

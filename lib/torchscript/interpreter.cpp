@@ -34,58 +34,69 @@ bool is_of_tensors(const AbstractValue& known) {
 
 }  // namespace
 
+Interpreter::Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
+                         Findings& findings, GraphTracer& tracer)
+    : tracer_(tracer),
+      findings_(findings),
+      context_(program, options, budget, &findings),
+      recorder_(context_, tracer),
+      strategy_(context_, knowledge_, evaluator_, recorder_) {
+  context_.recorder = &recorder_;
+  context_.strategy = &strategy_;
+}
+
 void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_leaf) {
-  run_.root = run_.module = root;
-  if (run_.findings->state_of(root).needs_shapes && !run_.shapes) {
-    run_.shapes = true;
-    run_.dimensions = make_dimensions(run_.options);
+  context_.root = context_.module = root;
+  if (findings_.state_of(root).needs_shapes && !context_.shapes) {
+    context_.shapes = true;
+    context_.dimensions = make_dimensions(context_.options);
   }
-  run_.findings->calls.forget(root, 0);
-  const auto& object = run_.program.object(root);
+  findings_.calls.forget(root, 0);
+  const auto& object = context_.program.object(root);
   Function& function =
       method == "forward" ? *find_forward(class_of(*object)) : *class_of(*object).get_method(method);
   const auto& schema = function.schema();
   Values values{Value(object)};
   std::vector<Argument> arguments;
   const std::map<std::string, Value> plain = plain_inputs(function);
-  RootInputs inputs(run_, run_.recording, schema, plain);
+  RootInputs inputs(context_, recorder_, schema, plain);
   std::vector<BoundInput> bound = inputs.bind();
-  run_.has_concrete = inputs.options_give_values();
+  context_.has_concrete = inputs.options_give_values();
   find_fixable(schema, inputs, plain, bound);
   if (root.index != 0 && is_forward(method)) use_call(bound);
   for (auto& [value, given] : bound) {
-    arguments.push_back(given ? std::move(*given) : run_.recording.argument(value, nullptr));
+    arguments.push_back(given ? std::move(*given) : recorder_.argument(value, nullptr));
     values.push_back(std::move(value));
   }
   set_signature(inputs.entries(), schema, values, arguments);
-  const Values open = run_.has_concrete ? open_values(inputs, schema, values) : Values();
+  const Values open = context_.has_concrete ? open_values(inputs, schema, values) : Values();
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
-    auto [known, cost, inner] = run_.abstract_calls.result_of(function, values, run_.type_of(root));
+    auto [known, cost, inner] = strategy_.abstract_calls.result_of(function, values, context_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
-    if (!run_.shapes && run_.tracer->has_failed(root)) run_.abstract_calls.run(function, values);
+    if (!context_.shapes && tracer_.has_failed(root)) strategy_.abstract_calls.run(function, values);
     const NodeId call =
-        run_.tracer->call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
-    if (cost) run_.tracer->set_cost(call, *std::move(cost));
-    if (run_.shapes && !known.is_unknown()) run_.tracer->module_gives(root, tensors_in(known));
-    run_.tracer->output(call, result_meta);
+        tracer_.call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
+    if (cost) tracer_.set_cost(call, *std::move(cost));
+    if (context_.shapes && !known.is_unknown()) tracer_.module_gives(root, tensors_in(known));
+    tracer_.output(call, result_meta);
     run_open(function, open);
     return;
   }
-  run_.stacks.begin();
+  strategy_.stacks.begin();
   try {
-    const Value output = run_.calls.run_root(function, std::move(values));
-    if (run_.shapes) run_.tracer->module_gives(root, tensors_in(known_of_value(output)));
-    run_.assignments.finish(output);
-    run_.tracer->output(run_.recording.argument(output, nullptr),
-                        meta_of(result_type, run_.shapes ? known_of_value(output) : AbstractValue{}));
-    run_.stacks.fold();
+    const Value output = strategy_.calls.run_root(function, std::move(values));
+    if (context_.shapes) tracer_.module_gives(root, tensors_in(known_of_value(output)));
+    strategy_.assignments.finish(output);
+    tracer_.output(recorder_.argument(output, nullptr),
+                   meta_of(result_type, context_.shapes ? known_of_value(output) : AbstractValue{}));
+    strategy_.stacks.fold();
   } catch (...) {
-    run_.changes.undo_to(0);
+    context_.changes.undo_to(0);
     throw;
   }
-  run_.changes.undo_to(0);  // the next graph starts from the archive's own state
+  context_.changes.undo_to(0);  // the next graph starts from the archive's own state
   run_open(function, open);
 }
 
@@ -108,12 +119,12 @@ Values Interpreter::open_values(const RootInputs& inputs, const FunctionSchema& 
 // What options give to the root is no business of the graphs of submodules: what reaches their inputs without
 // it is seen by a run that does not know it.
 void Interpreter::run_open(Function& function, const Values& open) {
-  if (run_.root.index != 0) return;
-  run_.findings->calls.forget_open();
-  if (open.empty() || !run_.tracer->has_failures()) return;
-  const Restore restore([&] { run_.inputs_are_open = false; });
-  run_.inputs_are_open = true;
-  run_.abstract_calls.run(function, open);
+  if (context_.root.index != 0) return;
+  findings_.calls.forget_open();
+  if (open.empty() || !tracer_.has_failures()) return;
+  const Restore restore([&] { context_.inputs_are_open = false; });
+  context_.inputs_are_open = true;
+  strategy_.abstract_calls.run(function, open);
 }
 
 // Where the inputs of the root's graph are not the method's own, one by one.
@@ -129,21 +140,22 @@ void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, cons
       if (schema.arguments[i].name == entry.name && is_plain(values[i])) entry.value = arguments[i - 1];
     }
   }
-  run_.tracer->set_signature({std::move(entries), {}});
+  tracer_.set_signature({std::move(entries), {}});
 }
 
 // The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
 std::map<std::string, Value> Interpreter::plain_inputs(const Function& function) const {
   std::map<std::string, Value> inputs;
-  if (run_.root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
+  if (context_.root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
   const auto& formals = function.schema().arguments;
-  const SeenCalls::Arguments& use = run_.findings->calls.use(run_.root);
+  const SeenCalls::Arguments& use = findings_.calls.use(context_.root);
   const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
     // What is its default is taken as such, and the input is gone.
     const auto& formal = formals[i + 1];
-    const bool is_default = run_.options.defaults == Defaults::kNeeded && formal.default_value && plain[i] &&
-                            are_equal(run_.program.archive().value_of(*formal.default_value), *plain[i]);
+    const bool is_default = context_.options.defaults == Defaults::kNeeded && formal.default_value &&
+                            plain[i] &&
+                            are_equal(context_.program.archive().value_of(*formal.default_value), *plain[i]);
     if (plain[i] && !is_default && !use.is_roots.at(i)) inputs.emplace(formal.name, deep_copy(*plain[i]));
   }
   return inputs;
@@ -159,63 +171,49 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
     const auto known = plain.find(name);
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
-      if (!formal.default_value || run_.options.defaults == Defaults::kNever) continue;
-      run_.conditions.add_fixable(
+      if (!formal.default_value || context_.options.defaults == Defaults::kNever) continue;
+      recorder_.conditions.add_fixable(
           NodeId{node}, FixedInput{name,
-                                   python_text(run_.program.archive().value_of(*formal.default_value),
-                                               &run_.program.archive()),
+                                   python_text(context_.program.archive().value_of(*formal.default_value),
+                                               &context_.program.archive()),
                                    true, may_hold_tensor(*formal.type)});
-    } else if (run_.tracer->is_fixed(name)) {
+    } else if (tracer_.is_fixed(name)) {
       bound[i].value = known->second;
-      run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt,
-                         GuardReason::kDefault);
+      tracer_.guard(Expression::parse(python_equality(name, known->second)), std::nullopt,
+                    GuardReason::kDefault);
     } else {
-      run_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
+      recorder_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
     }
   }
 }
 
 // What is known of the inputs of a submodule's own graph: that of its call in another one.
 void Interpreter::use_call(std::vector<BoundInput>& inputs) {
-  if (!run_.shapes) return;
-  const SeenCalls::Arguments& use = run_.findings->calls.use(run_.root);
+  if (!context_.shapes) return;
+  const SeenCalls::Arguments& use = findings_.calls.use(context_.root);
   const std::vector<AbstractValue>& known = use.known;
   for (std::size_t i = 0; i < inputs.size() && i < known.size(); ++i) {
     const Proxy* proxy = find_proxy(inputs[i].value);
     if (proxy == nullptr || known[i].is_unknown()) continue;
     if (use.is_roots.at(i) && !is_of_tensors(known[i])) continue;
     AbstractValue input = known[i];
-    reserve_names(input, run_.dimensions);
-    run_.tracer->set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
+    reserve_names(input, context_.dimensions);
+    tracer_.set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
     // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
-    const Expression name = run_.recording.condition_of(inputs[i].value);
+    const Expression name = recorder_.condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {
-      run_.tracer->guard(Expression::comparison("is", name, Expression::none()), std::nullopt,
-                         GuardReason::kInput);
+      tracer_.guard(Expression::comparison("is", name, Expression::none()), std::nullopt,
+                    GuardReason::kInput);
     } else if (proxy->static_type->kind() == TypeKind::kOptional) {
-      run_.tracer->guard(Expression::comparison("is not", name, Expression::none()), std::nullopt,
-                         GuardReason::kInput);
+      tracer_.guard(Expression::comparison("is not", name, Expression::none()), std::nullopt,
+                    GuardReason::kInput);
     } else if (integer != nullptr && integer->is_number()) {
-      run_.tracer->guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt,
-                         GuardReason::kInput);
+      tracer_.guard(Expression::comparison(Relation::kEqual, name, *integer), std::nullopt,
+                    GuardReason::kInput);
     }
     inputs[i].value = make_proxy(proxy->ref, proxy->static_type, std::move(input));
   }
-}
-
-void Interpreter::set_state(const Ref<ObjectValue>& object, const Value& state) {
-  Function* function = class_of(*object).find_method("__setstate__");
-  if (function == nullptr || !function->has_code()) return;
-  try {
-    run_.calls.follow(*function, {Value(object), state}, nullptr);
-  } catch (const TraceFailure&) {
-    // What is missing now is what the state would not tell without running it.
-  } catch (const std::exception& e) {
-    rethrow_what_is_not_the_models(e);
-    // Likewise: the state does not fit the code.
-  }
-  run_.changes.keep();
 }
 
 }  // namespace fxtrace::torchscript

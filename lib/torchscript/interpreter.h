@@ -1,29 +1,25 @@
-// The symbolic interpreter: runs TorchScript graphs on values that may be proxies.  Operations on plain
-// values are computed, all others are recorded.  run.h holds its parts.
+// The symbolic interpreter: runs TorchScript graphs on values that may be proxies (evaluator.h).  Operations
+// on plain values are computed, all others are recorded (graph_strategy.h).
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
+#include "torchscript/evaluator.h"
+#include "torchscript/graph_strategy.h"
 #include "torchscript/root_inputs.h"
-#include "torchscript/run.h"
 
 namespace fxtrace::torchscript {
 
 class Interpreter {
  public:
-  // `findings` are those of all runs of a trace.  They and `tracer` may be null for set_state().
+  // `findings` are those of all runs of a trace.
   Interpreter(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget,
-              Findings* findings, GraphTracer* tracer)
-      : run_(program, options, budget, findings, tracer) {}
+              Findings& findings, GraphTracer& tracer);
 
   // Records the graph of a method (see BoundProgram::run).
   void trace(ModuleId root, const std::string& method, bool root_is_leaf);
-  // Runs object.__setstate__(state); attributes stay without values when it cannot be followed.
-  void set_state(const Ref<ObjectValue>& object, const Value& state);
-  // What operators have made of these states.
-  const MadeObjects& made() const { return run_.made; }
 
  private:
   std::map<std::string, Value> plain_inputs(const Function& function) const;
@@ -35,7 +31,13 @@ class Interpreter {
   void set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
                      const Values& values, const std::vector<Argument>& arguments);
 
-  Run run_;
+  GraphTracer& tracer_;
+  Findings& findings_;
+  Context context_;
+  Knowledge knowledge_{context_};
+  Evaluator evaluator_{context_, knowledge_};
+  GraphRecorder recorder_;
+  GraphStrategy strategy_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "torchscript/bound_torchscript_program.h"
-#include "torchscript/interpreter.h"
+#include "torchscript/object_states.h"
 #include "torchscript/provided_operators.h"
 #include "torchscript/torchscript_archive.h"
 #include "torchscript/torchscript_program.h"
@@ -18,9 +18,8 @@ class LoadedProgram final : public TorchScriptProgram {
   LoadedProgram(std::unique_ptr<TorchScriptArchive> archive, const TraceOptions& options)
       : TorchScriptProgram(std::move(archive)) {
     Budget budget(options, file_size());
-    Interpreter interpreter(*this, options, budget, nullptr, nullptr);
-    read_states([&](const auto& object, const Value& state) { interpreter.set_state(object, state); },
-                interpreter.made());
+    ObjectStates states(*this, options, budget);
+    read_states([&](const auto& object, const Value& state) { states.set(object, state); }, states.made());
   }
   std::unique_ptr<BoundProgram> bind(const TraceOptions& options) const override {
     return std::make_unique<BoundTorchScriptProgram>(*this, options);

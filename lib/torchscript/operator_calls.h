@@ -1,7 +1,5 @@
-// Calls of operators: computed when all arguments are known, else recorded as nodes.
+// Calls of operators, which are computed when all arguments are known.
 #pragma once
-
-#include <vector>
 
 #include "torchscript/part.h"
 
@@ -14,19 +12,10 @@ class OperatorCalls : Part {
   void run(const IrNode* node);
 
  private:
+  // Throws TraceFailure when an integer is passed for a dtype, layout or memory format and represents none.
+  void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) const;
   bool is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values);
   void execute(const IrNode* node, Values values);
-  void record(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
-                               const AbstractValue& result);
-  bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
-  Value formatted(const Values& values, const IrNode* node);
-  void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
-                    std::vector<AbstractValue> known);
-  NumberMeaning compared_meaning(const IrNode* node, const Values& values);
-  // Records nodes that build a list or dict made while tracing, because later changes of it depend on an
-  // input.
-  void materialize(const Value& container, const IrNode* node);
 };
 
 }  // namespace fxtrace::torchscript

@@ -1,21 +1,28 @@
-// Base of the parts of the interpreter that call one another.
+// Base of the parts of the interpreter, each of which runs one kind of nodes.
 #pragma once
 
-#include "torchscript/recording.h"
+#include "torchscript/code_runner.h"
+#include "torchscript/context.h"
+#include "torchscript/value_knowledge.h"
 
 namespace fxtrace::torchscript {
 
-struct Run;
-
 class Part {
  public:
-  // All arguments must outlive the part; `run` may still be under construction.
-  Part(Run& run, Frames& frames, Recording& recording) : run_(run), frames_(frames), recording_(recording) {}
+  // All arguments must outlive the part; `code` may still be under construction.
+  Part(Context& context, Knowledge& knowledge, CodeRunner& code)
+      : context_(context), frames_(context.frames), knowledge_(knowledge), code_(code) {}
 
  protected:
-  Run& run_;
+  Recorder& recorder() const { return *context_.recorder; }
+  Strategy& strategy() const { return *context_.strategy; }
+  // Throws TraceFailure: control flow (`what`, in words) depends on the value.
+  [[noreturn]] void fail(const std::string& what, const Value& value, const IrNode* node) const;
+
+  Context& context_;
   Frames& frames_;
-  Recording& recording_;
+  Knowledge& knowledge_;
+  CodeRunner& code_;
 };
 
 }  // namespace fxtrace::torchscript

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "torchscript/convert.h"
-#include "torchscript/run.h"
+#include "torchscript/strategy.h"
 
 namespace fxtrace::torchscript {
 
@@ -22,8 +22,8 @@ bool Process::ask(const IrNode* node) {
   };
   if (node->kind() == set_grad_enabled) {
     const Value& enabled = frames_.input(node, 0);
-    if (enabled.is_bool()) run_.switches.grad = enabled.to_bool();
-    if (!run_.switches.grad && run_.records()) run_.gradient_writes.disabled = true;
+    if (enabled.is_bool()) context_.switches.grad = enabled.to_bool();
+    if (!context_.switches.grad) strategy().note_no_grad();
     return true;
   }
   const auto found = off.find(node->kind());
@@ -33,17 +33,18 @@ bool Process::ask(const IrNode* node) {
   static const Symbol is_autocast_cpu_enabled = script::intern("aten::is_autocast_cpu_enabled");
   const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
   const bool is_about_autocast = node->kind() == is_autocast_enabled || is_about_cpu;
-  const bool casts = is_about_autocast && run_.switches.casts() &&
-                     (run_.switches.autocast.back().device == "cpu") == is_about_cpu;
-  const bool answer = found == off.end() ? run_.switches.grad : casts;
+  const bool casts = is_about_autocast && context_.switches.casts() &&
+                     (context_.switches.autocast.back().device == "cpu") == is_about_cpu;
+  const bool answer = found == off.end() ? context_.switches.grad : casts;
   frames_.set(node, answer);
   // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
-  if (decides && !casts && (answer || found != off.end() || !run_.options.grad)) {
+  if (decides && !casts && (answer || found != off.end() || !context_.options.grad)) {
     const std::string question = found == off.end() ? "torch.is_grad_enabled()" : found->second;
-    run_.guard(Expression::parse(answer ? question : "not " + question), std::nullopt, GuardReason::kDefault);
+    recorder().guard(Expression::parse(answer ? question : "not " + question), std::nullopt,
+                     GuardReason::kDefault);
   }
   return true;
 }
@@ -57,7 +58,7 @@ void Process::enter_or_exit(const IrNode* node, bool enter) {
   if (function == nullptr) frames_.raise("a `with` over an object that is not a context manager", node);
   Values values{manager};
   while (values.size() < function->schema().arguments.size()) values.emplace_back();
-  frames_.set(node, run_.calls.follow(*function, values, node));
+  frames_.set(node, code_.follow(*function, values, node));
   if (manager.to_object().type->name().ends_with("amp.autocast_mode.autocast"))
     switch_autocast(manager.to_object(), node, enter);
 }
@@ -65,13 +66,13 @@ void Process::enter_or_exit(const IrNode* node, bool enter) {
 // As torch.export records it before it makes a region of it.
 void Process::switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter) {
   if (!enter) {
-    if (run_.switches.autocast.empty()) return;
-    const NodeRef entered = run_.switches.autocast.back().enter;
-    if (run_.records() && entered.valid()) {
-      recording_.call("torch.amp.autocast_mode._exit_autocast", {run_.tracer->use(entered)}, none_type(),
-                      node);
+    if (context_.switches.autocast.empty()) return;
+    const NodeRef entered = context_.switches.autocast.back().enter;
+    if (entered.valid()) {
+      const Value region = make_proxy(entered, none_type());
+      recorder().apply("torch.amp.autocast_mode._exit_autocast", {region}, none_type(), node);
     }
-    run_.switches.autocast.pop_back();
+    context_.switches.autocast.pop_back();
     return;
   }
   const auto setting = [&](std::string_view name) {
@@ -85,14 +86,11 @@ void Process::switch_autocast(const ObjectValue& manager, const IrNode* node, bo
   const auto dtype_argument = find_dtype_name(dtype.to_int());
   if (!dtype_argument) frames_.raise("there is no dtype " + std::to_string(dtype.to_int()), node);
   Switches::Autocast region{device.to_string(), enabled.to_bool(), {}};
-  if (run_.records()) {
-    Meta unknown;
-    region.enter = run_.ref(run_.tracer->call_function(
-        "torch.amp.autocast_mode._enter_autocast",
-        {region.device, Argument::Dtype{*dtype_argument}, region.enabled, Argument::None{}}, {}, unknown,
-        frames_.location(node)));
-  }
-  run_.switches.autocast.push_back(std::move(region));
+  region.enter = recorder().call_function(
+      "torch.amp.autocast_mode._enter_autocast",
+      {region.device, Argument::Dtype{*dtype_argument}, region.enabled, Argument::None{}}, {}, nullptr, {},
+      node);
+  context_.switches.autocast.push_back(std::move(region));
 }
 
 }  // namespace fxtrace::torchscript

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <unordered_map>
 #include <utility>
 
+#include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/run.h"
 #include "torchscript/structure.h"
 
 namespace fxtrace::torchscript {
@@ -52,11 +53,44 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
   return changed;
 }
 
+// Of what is known, what these nodes and the result ask for: many loops may stand behind many values.
+std::unordered_map<const IrValue*, Value> values_used_by(
+    const LoopCondition& condition, const IrValue& result,
+    const std::unordered_map<const IrValue*, Value>& all) {
+  std::unordered_map<const IrValue*, Value> used;
+  const auto use = [&](const IrValue* value) {
+    if (const auto found = all.find(value); found != all.end()) used.insert(*found);
+  };
+  std::vector<const IrNode*> open = condition.nodes;
+  while (!open.empty()) {
+    const IrNode* node = open.back();
+    open.pop_back();
+    std::ranges::for_each(node->inputs(), use);
+    for (const IrBlock* block : node->blocks()) {
+      std::ranges::for_each(block->outputs(), use);
+      for (const IrNode* inner : block->nodes()) open.push_back(inner);
+    }
+  }
+  use(&result);
+  return used;
+}
+
 }  // namespace
 
-RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition)
-    : Part(run, run.frames, run.recording),
-      subgraphs_(run.subgraphs),
+Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
+                      Frames& frames, CodeRunner& code) {
+  const IrBlock& body = *node->blocks()[0];
+  frames.push({frames.top().function, values_used_by(condition, *body.outputs()[0], frames.top().values)});
+  const Restore restore([&] { frames.pop(); });
+  for (std::size_t i = 0; i < results.size(); ++i) frames.set(body.outputs()[i + 1], results[i]);
+  for (const IrNode* part : condition.nodes) code.run_node(part);
+  return frames.value(body.outputs()[0]);
+}
+
+RecordedLoop::RecordedLoop(const GraphPart& around, Subgraphs& subgraphs, const IrNode* node,
+                           const LoopCondition* condition)
+    : GraphPart(around),
+      subgraphs_(subgraphs),
       node_(node),
       body_(*node->blocks()[0]),
       condition_(condition) {
@@ -77,13 +111,13 @@ RecordedLoop::RecordedLoop(Run& run, const IrNode* node, const LoopCondition* co
 
 // `changes`: it is taken to be carried, as far as it can be.
 RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value& before, bool changes) {
-  recording_.measure(before, nullptr);
+  context_.measure(before, nullptr);
   Variable result{std::move(name), before};
   map_leaves(before, [&](const Value& value) {
     Leaf leaf{value, false, false, dynamic_type(value)};
     if (changes && !value.is_uninitialized() && leaf_kind(*leaf.type) != LeafKind::kOther) {
       leaf.is_carried = leaf.is_guess = true;
-      if (run_.shapes) leaf.known = known_of_value(value);
+      if (context_.shapes) leaf.known = known_of_value(value);
     }
     result.leaves.push_back(std::move(leaf));
     return value;
@@ -98,9 +132,9 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
   for (const Variable& variable : variables_) {
     for (const Leaf& leaf : variable.leaves) {
       if (!leaf.is_carried) continue;
-      const AbstractValue known = carried_knowledge(*leaf.type, leaf.known, run_.shapes);
+      const AbstractValue known = carried_knowledge(*leaf.type, leaf.known, context_.shapes);
       inputs.push_back(
-          run_.tracer->subgraph_input(input_name(variable.name), meta_of(carried_type(leaf.type), known)));
+          tracer_.subgraph_input(input_name(variable.name), meta_of(carried_type(leaf.type), known)));
     }
   }
   auto input = inputs.begin();
@@ -111,7 +145,7 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
       const Leaf& own = *leaf++;
       if (!own.is_carried) return part;
       Value inside = subgraphs_.carried_value(*input++, own.type, own.known, nullptr);
-      run_.knowledge.note_choice(inside, {part});
+      knowledge_.note_choice(inside, {part});
       if (is_converted(*own.type)) made.push_back(find_proxy(inside)->ref.node);
       return inside;
     });
@@ -122,9 +156,9 @@ std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
 }
 
 void RecordedLoop::leave_turn(Argument result, const std::vector<NodeId>& made) {
-  run_.tracer->output(std::move(result), Meta{});
+  tracer_.output(std::move(result), Meta{});
   for (const NodeId id : made) {
-    if (run_.tracer->graph().node(id).users.empty()) run_.tracer->erase(id);
+    if (tracer_.graph().node(id).users.empty()) tracer_.erase(id);
   }
 }
 
@@ -139,7 +173,7 @@ Argument RecordedLoop::test_of_turn(const Values& variables) {
   } else if (condition_ != nullptr) {
     const auto first = variables.begin() + static_cast<std::ptrdiff_t>(first_of_code());
     const auto last = first + static_cast<std::ptrdiff_t>(node_->outputs().size());
-    other = run_.loops.condition_after(node_, *condition_, {first, last});
+    other = condition_after(node_, *condition_, {first, last}, frames_, code_);
   }
   if (other.is_bool() && other.to_bool()) return recording_.argument(test, node_);
   if (test.is_bool()) return recording_.argument(other, node_);
@@ -149,11 +183,11 @@ Argument RecordedLoop::test_of_turn(const Values& variables) {
 // Gives the variables as the next turn gets them, without containers.
 Values RecordedLoop::run_turn(const Values& variables) {
   subgraphs_.innermost().handed_in = variables;
-  run_.count_step(node_);
+  context_.count_step(node_);
   if (has_count_) frames_.set(body_.inputs()[0], variables[0]);
   for (std::size_t i = 1; i < body_.inputs().size(); ++i)
     frames_.set(body_.inputs()[i], variables[first_of_code() + i - 1]);
-  run_.blocks.run_block(
+  code_.run_block(
       body_, condition_ != nullptr ? condition_->only_for_condition : std::unordered_set<const IrNode*>{});
   Values results;
   if (has_count_) {
@@ -204,7 +238,7 @@ void RecordedLoop::compare(const Variable& variable, Leaf& leaf, const Value& af
     leaf.is_carried = true;
     leaf.is_guess = false;
     leaf.type = dynamic_type(after);
-    if (run_.shapes) leaf.known = known_of_value(is_missing ? after : leaf.before);
+    if (context_.shapes) leaf.known = known_of_value(is_missing ? after : leaf.before);
     settled = false;
     return;
   }
@@ -246,10 +280,10 @@ bool RecordedLoop::settles(const Values& results) {
 void RecordedLoop::make_sizes_fresh(const Leaf& leaf, AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     for (std::size_t i = 0; i < leaf.varies.size(); ++i) {
-      if (leaf.varies[i]) info->sizes[i] = run_.dimensions.fresh();
+      if (leaf.varies[i]) info->sizes[i] = context_.dimensions.fresh();
     }
-  } else if (run_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
-    known.value = run_.dimensions.fresh({std::nullopt, std::nullopt});
+  } else if (context_.shapes && leaf_kind(*leaf.type) == LeafKind::kInt) {
+    known.value = context_.dimensions.fresh({std::nullopt, std::nullopt});
   } else {
     known = {};
   }
@@ -272,11 +306,11 @@ Argument RecordedLoop::handed_on(const Values& results) {
 }
 
 bool RecordedLoop::record() {
-  const std::string condition_name = run_.tracer->next_subgraph("while_loop_cond");
-  const std::string body_name = run_.tracer->next_subgraph("while_loop_body");
+  const std::string condition_name = tracer_.next_subgraph("while_loop_cond");
+  const std::string body_name = tracer_.next_subgraph("while_loop_body");
   for (Variable& variable : variables_) {
     for (Leaf& leaf : variable.leaves) {
-      if (!leaf.is_carried || !run_.shapes) continue;
+      if (!leaf.is_carried || !context_.shapes) continue;
       forget_contents(leaf.known);
       make_sizes_fresh(leaf, leaf.known);
     }
@@ -298,7 +332,7 @@ bool RecordedLoop::record() {
     settled = settles(results) && are_known;
     if (settled) leave_turn(handed_on(results), made);
   }));
-  if (settled) set_results(call_loop(condition_name, body_name, run_.tracer->end_subgraphs(parts)));
+  if (settled) set_results(call_loop(condition_name, body_name, tracer_.end_subgraphs(parts)));
   return settled;
 }
 
@@ -317,11 +351,10 @@ NodeId RecordedLoop::call_loop(const std::string& condition_name, const std::str
     }
   }
   for (const NodeId operand : operands) extras.items.emplace_back(operand);
-  return run_.tracer->call_with_subgraphs("higher_order.while_loop",
-                                          {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
-                                           std::move(carried), std::move(extras)},
-                                          {}, meta_of(tuple_type(types)), frames_.location(node_), "",
-                                          operands);
+  return tracer_.call_with_subgraphs("higher_order.while_loop",
+                                     {Argument::GraphRef{condition_name}, Argument::GraphRef{body_name},
+                                      std::move(carried), std::move(extras)},
+                                     {}, meta_of(tuple_type(types)), frames_.location(node_), "", operands);
 }
 
 void RecordedLoop::set_results(NodeId loop) {
@@ -343,7 +376,7 @@ void RecordedLoop::set_results(NodeId loop) {
       AbstractValue known = own.known;
       make_sizes_fresh(own, known);
       Value result = subgraphs_.carried_result(loop, index, own.type, std::move(known), node_);
-      run_.knowledge.note_choice(result, {part});
+      knowledge_.note_choice(result, {part});
       return result;
     });
     if (!is_used) continue;

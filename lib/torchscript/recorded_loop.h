@@ -9,11 +9,16 @@
 
 namespace fxtrace::torchscript {
 
-class RecordedLoop : Part {
+// Computes the loop's condition for the results of an iteration, without changing the values of the frame.
+Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
+                      Frames& frames, CodeRunner& code);
+
+class RecordedLoop : GraphPart {
  public:
   // `condition` is null when the loop's condition is itself carried from iteration to iteration, or always
   // true.
-  RecordedLoop(Run& run, const IrNode* node, const LoopCondition* condition);
+  RecordedLoop(const GraphPart& around, Subgraphs& subgraphs, const IrNode* node,
+               const LoopCondition* condition);
 
   // Records the loop by tracing one iteration.  Returns false when that shows that more values are carried,
   // or less is known of them, than assumed: the caller rolls back what was recorded and calls again, until a

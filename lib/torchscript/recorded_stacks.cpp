@@ -5,14 +5,12 @@
 namespace fxtrace::torchscript {
 
 void RecordedStacks::begin() {
-  if (context_.tracer->rules().has_function_rules())
-    calls_.emplace(context_.tracer->rules(), context_.program.modules());
+  if (tracer_.rules().has_function_rules()) calls_.emplace(tracer_.rules(), context_.program.modules());
 }
 
 void RecordedStacks::fold() {
   if (!calls_) return;
-  for (std::string& message : calls_->fold(context_.tracer->finished_graph()))
-    context_.tracer->cannot_keep(std::move(message));
+  for (std::string& message : calls_->fold(tracer_.finished_graph())) tracer_.cannot_keep(std::move(message));
 }
 
 // The operations of a call that is followed tell of themselves.
@@ -30,8 +28,8 @@ void RecordedStacks::note_leaf(const IrNode* node, std::size_t first) {
 }
 
 void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stack) {
-  if (!(context_.tracer->ref(NodeId{}).graph == kRootGraph)) return;
-  const Graph& graph = context_.tracer->graph();
+  if (!(tracer_.ref(NodeId{}).graph == kRootGraph)) return;
+  const Graph& graph = tracer_.graph();
   const std::size_t end = graph.mark().ids;
   if (first == end) return;
   constexpr std::size_t kBytesOfUnit = 16;

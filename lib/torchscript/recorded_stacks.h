@@ -6,17 +6,18 @@
 #include <vector>
 
 #include "torchscript/context.h"
+#include "trace/graph_tracer.h"
 #include "trace/recorded_calls.h"
 
 namespace fxtrace::torchscript {
 
 class RecordedStacks {
  public:
-  explicit RecordedStacks(Context& context) : context_(context) {}
+  RecordedStacks(Context& context, GraphTracer& tracer) : context_(context), tracer_(tracer) {}
 
   // Begins a graph; stacks are kept only if there are such rules.
   void begin();
-  bool are_kept() const { return calls_ && context_.records(); }
+  bool are_kept() const { return calls_.has_value(); }
   // Notes the stack of `node`, which calls no method, for the graph's nodes from `first` on, which it
   // recorded.
   void note(const IrNode* node, std::size_t first);
@@ -31,6 +32,7 @@ class RecordedStacks {
   std::vector<StackFrame> stack_inside(const IrGraph& graph, int depth, int& nodes) const;
 
   Context& context_;
+  GraphTracer& tracer_;
   std::optional<RecordedCalls> calls_;
 };
 

@@ -1,6 +1,5 @@
 #include "torchscript/recording.h"
 
-#include "script/plain_operators.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 
@@ -10,70 +9,48 @@ namespace {
 // What is kept, in units of the budget.
 constexpr std::size_t kUnitsOfArgument = 4;
 
-template <class Kind>
-std::optional<Argument> named(std::optional<std::string> name) {
-  if (!name) return std::nullopt;
-  return Argument(Kind{std::move(*name)});
-}
-
-// Nothing when the number is none of those.
-std::optional<Argument> number_argument(std::int64_t number, NumberMeaning meaning) {
-  switch (meaning) {
-    case NumberMeaning::kDtype:
-      return named<Argument::Dtype>(find_dtype_name(number));
-    case NumberMeaning::kLayout:
-      return named<Argument::Layout>(find_layout_name(number));
-    case NumberMeaning::kMemoryFormat:
-      return named<Argument::MemoryFormat>(find_memory_format_name(number));
-    default:
-      return Argument(number);
-  }
-}
-
-std::string no_such(std::int64_t number, NumberMeaning meaning) {
-  const char* what = meaning == NumberMeaning::kDtype    ? "dtype "
-                     : meaning == NumberMeaning::kLayout ? "layout "
-                                                         : "memory format ";
-  return "there is no " + (what + std::to_string(number));
-}
-
 }  // namespace
 
 const Proxy* Recording::find_recorded(const Value& value) const {
-  const Proxy* proxy = context_.records() ? find_proxy(value) : nullptr;
+  const Proxy* proxy = find_proxy(value);
   return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
 }
 
-Extent Recording::measure(const Value& value, const IrNode* node) {
-  const Extent extent = extent_of(value);
-  context_.budget.spend(extent.looked);
-  if (extent.size > script::kMaxPlainSize) {
-    frames_.fail(
-        FailureKind::kLimit,
-        "a value that holds itself, or more than " + std::to_string(script::kMaxPlainSize) + " others", node);
-  }
-  return extent;
+NodeRef Recording::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs,
+                                 const TypePtr& type, const AbstractValue& known, const IrNode* node) {
+  return tracer.ref(tracer.call_function(std::move(target), std::move(args), std::move(kwargs),
+                                         type == nullptr ? Meta{} : meta_of(type, known),
+                                         context_.frames.location(node)));
 }
 
-Value Recording::call(std::string target, std::vector<Argument> args, const TypePtr& type, const IrNode* node,
-                      AbstractValue known, Kwargs kwargs) {
-  NodeId id;
-  if (context_.records()) {
-    id = context_.tracer->call_function(std::move(target), std::move(args), std::move(kwargs),
-                                        meta_of(type, known), frames_.location(node));
-  }
-  return result(id, type, std::move(known));
+NodeRef Recording::call_method(const std::string& method, std::vector<Argument> args, const TypePtr& type,
+                               const IrNode* node) {
+  return tracer.ref(
+      tracer.call_method(method, std::move(args), {}, meta_of(type), context_.frames.location(node)));
 }
 
-Value Recording::apply(std::string target, const Values& operands, const TypePtr& type, const IrNode* node,
-                       AbstractValue known) {
-  std::vector<Argument> args;
-  for (const Value& operand : operands) args.push_back(argument(operand, node));
-  return call(std::move(target), std::move(args), type, node, std::move(known));
+std::optional<std::int64_t> Recording::number_of(const Value& value) {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return std::nullopt;
+  const auto known = ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+    return integer_of(graph, proxy->ref.node, context_.dimensions);
+  });
+  return known ? context_.dimensions.simplify(*known).number() : std::nullopt;
 }
 
-Value Recording::result(NodeId node, const TypePtr& type, AbstractValue known) const {
-  return type->kind() == TypeKind::kNone ? Value() : make_proxy(context_.ref(node), type, std::move(known));
+bool Recording::is_unwritten(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  // Writes in a graph that is still being recorded are not among the users of a value around it.
+  return proxy != nullptr && &tracer.graph_of(proxy->ref) == &tracer.graph() &&
+         ask_graph(proxy->ref,
+                   [&](const NumberedGraph& graph) { return fxtrace::is_unwritten(graph, proxy->ref.node); });
+}
+
+bool Recording::is_given(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return false;
+  const Opcode op = tracer.graph_of(proxy->ref).node(proxy->ref.node).op;
+  return op == Opcode::kPlaceholder || op == Opcode::kGetAttr;
 }
 
 Recording::Arguments Recording::call_arguments(Function& function, const Values& values, std::size_t first,
@@ -125,21 +102,8 @@ bool Recording::is_default(const script::Constant& literal, const Value& value, 
   return argument(context_.program.archive().value_of(literal), node, meaning) == given;
 }
 
-Argument Recording::number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const {
-  auto argument = number_argument(number, meaning);
-  if (!argument) frames_.raise("RuntimeError: " + no_such(number, meaning), node);
-  return std::move(*argument);
-}
-
-void Recording::check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) const {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].is_int()) number(values[i].to_int(), meaning_of_parameter(schema, i), node);
-  }
-}
-
 Argument Recording::argument(const Value& value, const IrNode* node, NumberMeaning meaning) {
-  if (!context_.records()) return Argument::None{};  // nobody looks at it
-  measure(value, node);
+  context_.measure(value, node);
   return argument_part(value, node, meaning);
 }
 
@@ -147,13 +111,13 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   context_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
-      frames_.refuse("a value that only __setstate__ would compute is used", node);
+      context_.frames.refuse("a value that only __setstate__ would compute is used", node);
     }
-    return context_.tracer->use(proxy->ref);
+    return tracer.use(proxy->ref);
   }
   if (value.is_none()) return Argument::None{};
   if (value.is_bool()) return value.to_bool();
-  if (value.is_int()) return number(value.to_int(), meaning, node);
+  if (value.is_int()) return context_.number(value.to_int(), meaning, node);
   if (value.is_double()) return value.to_double();
   if (value.is_complex()) return value.to_complex();
   if (value.is_string()) return value.to_string();
@@ -164,14 +128,13 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
     // nn.LSTM has a list of its own parameters.
     if (const ParameterRecord* record = context_.program.find_parameter(tensor)) {
       const TensorNames::Known now = context_.names.find(tensor);
-      return context_.tracer->get_attr(
-          record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)), frames_.location(node));
+      return tracer.get_attr(record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)),
+                             context_.frames.location(node));
     }
-    return context_.tracer->constant(
-        &tensor, [&] { return context_.program.archive().constant(tensor); }, frames_.location(node));
+    return tracer.constant(
+        &tensor, [&] { return context_.program.archive().constant(tensor); }, context_.frames.location(node));
   }
-  if (const Value* made = frames_.find_replacement(value))
-    return context_.tracer->use(find_proxy(*made)->ref);
+  if (const Value* made = context_.frames.find_replacement(value)) return tracer.use(find_proxy(*made)->ref);
   if (value.is_list()) {
     Argument::List list;
     for (const auto& item : value.items()) list.items.push_back(argument_part(item, node, meaning));
@@ -195,31 +158,32 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   if (value.is_object()) {
     const auto& object = value.to_object();
     if (const auto module = context_.program.find_module(&object); module && module->index != 0) {
-      return context_.tracer->get_attr(name_in_file(context_.program.modules()[module->index]),
-                                       meta_of(object.type), frames_.location(node));
+      return tracer.get_attr(name_in_file(context_.program.modules()[module->index]), meta_of(object.type),
+                             context_.frames.location(node));
     }
     if (const std::string* path = context_.program.find_path(&object); path != nullptr && !path->empty()) {
-      return context_.tracer->get_attr(*path, meta_of(object.type), frames_.location(node));
+      return tracer.get_attr(*path, meta_of(object.type), context_.frames.location(node));
     }
     if (auto constant = context_.program.archive().find_object_constant(&object)) {
-      return context_.tracer->constant(&object, [&] { return std::move(*constant); }, frames_.location(node));
+      return tracer.constant(&object, [&] { return std::move(*constant); }, context_.frames.location(node));
     }
-    frames_.refuse("an object of " + type_name(*object.type) + " made while tracing is passed on whole",
-                   node);
+    context_.frames.refuse(
+        "an object of " + type_name(*object.type) + " made while tracing is passed on whole", node);
   }
-  frames_.refuse("a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph", node);
+  context_.frames.refuse("a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph",
+                         node);
 }
 
 std::string Recording::describe(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return "a value";
-  return description(context_.tracer->graph_of(proxy->ref), proxy->ref.node);
+  return description(tracer.graph_of(proxy->ref), proxy->ref.node);
 }
 
 std::string Recording::what_decides(const Value& value) const {
   const Proxy* proxy = find_recorded(value);
   if (proxy == nullptr) return "an input";
-  return std::string(fxtrace::what_decides(context_.tracer->graph_of(proxy->ref), proxy->ref.node));
+  return std::string(fxtrace::what_decides(tracer.graph_of(proxy->ref), proxy->ref.node));
 }
 
 Expression Recording::condition_of(const Value& value, bool* over_inputs) const {
@@ -228,8 +192,7 @@ Expression Recording::condition_of(const Value& value, bool* over_inputs) const 
   // Thousands of long guards would be longer than the graph.
   constexpr std::size_t kMuch = std::size_t{1} << 22;
   const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
-  Expression expression =
-      guard_expression(context_.tracer->graph_of(proxy->ref), proxy->ref.node, size, over_inputs);
+  Expression expression = guard_expression(tracer.graph_of(proxy->ref), proxy->ref.node, size, over_inputs);
   guards_length_ += expression.text().size();
   return expression;
 }

@@ -8,53 +8,63 @@
 #include <vector>
 
 #include "torchscript/context.h"
-#include "torchscript/frames.h"
+#include "trace/condition.h"
+#include "trace/graph_tracer.h"
 #include "trace/guard_expression.h"
 
 namespace fxtrace::torchscript {
 
-class Recording {
+// The guards are added by GraphRecorder.
+class Recording : public Recorder {
  public:
   using Arguments = std::pair<std::vector<Argument>, Kwargs>;
 
-  Recording(Context& context, Frames& frames) : context_(context), frames_(frames) {}
+  Recording(Context& context, GraphTracer& its_tracer) : tracer(its_tracer), context_(context) {}
 
-  // Returns the proxy that `value` is, when it stands for a recorded node; else null.
-  const Proxy* find_recorded(const Value& value) const;
-  // Returns the extent of the value; throws TraceFailure when it holds too much to walk through.
-  Extent measure(const Value& value, const IrNode* node);
+  const Proxy* find_recorded(const Value& value) const final;
+  Argument argument(const Value& value, const IrNode* node,
+                    NumberMeaning meaning = NumberMeaning::kNumber) final;
+  NodeRef call_function(std::string target, std::vector<Argument> args, Kwargs kwargs, const TypePtr& type,
+                        const AbstractValue& known, const IrNode* node) final;
+  NodeRef call_method(const std::string& method, std::vector<Argument> args, const TypePtr& type,
+                      const IrNode* node) final;
+  std::string describe(const Value& value) const final;
+  std::string what_decides(const Value& value) const final;
+  Expression condition_of(const Value& value, bool* over_inputs = nullptr) const final;
+  std::optional<std::int64_t> number_of(const Value& value) final;
+  bool is_unwritten(const Value& value) const final;
+  bool is_given(const Value& value) const final;
+  bool in_body() const final { return tracer.in_subgraph(); }
+  bool runs_once() const final { return !tracer.in_subgraph(); }
+  bool is_in_leaf() const final { return false; }
 
-  // When nothing is recorded, arguments are None and calls return proxies without nodes.
-  Argument argument(const Value& value, const IrNode* node, NumberMeaning meaning = NumberMeaning::kNumber);
   // Returns positional and keyword-only arguments, without those at their defaults.  `meaning` gives the
   // meaning of integers.
   Arguments arguments(const FunctionSchema& schema, const Values& values, std::size_t first,
                       const IrNode* node, const std::function<NumberMeaning(std::size_t)>& meaning = nullptr);
   // Returns the arguments of a call of a function or method that has code.
   Arguments call_arguments(Function& function, const Values& values, std::size_t first, const IrNode* node);
-  // Throws TraceFailure when an integer is passed for a dtype, layout or memory format and represents none.
-  void check_numbers(const FunctionSchema& schema, const Values& values, const IrNode* node) const;
 
-  Value call(std::string target, std::vector<Argument> args, const TypePtr& type, const IrNode* node,
-             AbstractValue known = {}, Kwargs kwargs = {});
-  Value apply(std::string target, const Values& operands, const TypePtr& type, const IrNode* node,
-              AbstractValue known = {});
-  // Returns the result of a recorded node; None when its type is None.
-  Value result(NodeId node, const TypePtr& type, AbstractValue known = {}) const;
+  // Returns what `question` answers about the graph of the node, and spends what the answer takes.
+  template <typename Question>
+  auto ask_graph(const NodeRef& about, const Question& question) const {
+    constexpr std::size_t kUsersOfUnit = 4;
+    const NumberedGraph graph{tracer.graph_of(about), about.graph.index};
+    auto answer = question(graph);
+    context_.budget.spend(graph.looked_at / kUsersOfUnit);
+    return answer;
+  }
 
-  std::string describe(const Value& value) const;  // for messages
-  std::string what_decides(const Value& value) const;
-  // For guards; see guard_expression().
-  Expression condition_of(const Value& value, bool* over_inputs = nullptr) const;
+  GraphTracer& tracer;
+
+ protected:
+  Context& context_;
 
  private:
   Argument argument_part(const Value& value, const IrNode* node, NumberMeaning meaning);
-  Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const;
   bool is_default(const script::Constant& literal, const Value& value, const Argument& given,
                   NumberMeaning meaning, const IrNode* node);
 
-  Context& context_;
-  Frames& frames_;
   mutable std::size_t guards_length_ = 0;  // characters of all conditions so far
 };
 

@@ -273,10 +273,10 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     return bind_value(structure(formal.type, name), formal.type, place);
   }
   const script::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
-  if (!decision.named && context_.tracer->is_given(name)) return present(formal.type, place);
+  if (!decision.named && recording_.tracer.is_given(name)) return present(formal.type, place);
   // Dummy inputs stand for a call with them: what it leaves out has its default.
   if (!decision.named && default_value != nullptr &&
-      (!dummies_.empty() || (context_.tracer->is_fixed(name) && !plain_.contains(name)))) {
+      (!dummies_.empty() || (recording_.tracer.is_fixed(name) && !plain_.contains(name)))) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {
@@ -304,12 +304,12 @@ BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
     const Value given = archive_.value_of(*formal->default_value);
     if (is_plain(given)) defaults.push_back(recording_.argument(given, nullptr, meaning_of(*formal)));
   }
-  const NodeId id = context_.tracer->placeholder(place.name, std::move(defaults), meta_of(type, known));
-  return {make_proxy(context_.ref(id), type, std::move(known)), Argument(id)};
+  const NodeId id = recording_.tracer.placeholder(place.name, std::move(defaults), meta_of(type, known));
+  return {make_proxy(recording_.tracer.ref(id), type, std::move(known)), Argument(id)};
 }
 
 void RootInputs::guard(const std::string& expr, GuardReason reason) {
-  context_.tracer->guard(Expression::parse(expr), std::nullopt, reason);
+  recording_.tracer.guard(Expression::parse(expr), std::nullopt, reason);
 }
 
 BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {

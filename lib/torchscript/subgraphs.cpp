@@ -5,7 +5,6 @@
 #include "support/restore.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/run.h"
 #include "torchscript/structure.h"
 
 namespace fxtrace::torchscript {
@@ -65,26 +64,26 @@ GraphTracer::OpenSubgraph Subgraphs::record(const std::string& name, const IrBlo
                                             const std::function<void()>& run) {
   std::vector<NodeRef> captured;
   captured.reserve(operands.size());
-  for (const NodeId operand : operands) captured.push_back(run_.tracer->ref(operand));
-  run_.tracer->begin_subgraph(name);
-  for (const NodeRef& operand : captured) run_.tracer->use(operand);
+  for (const NodeId operand : operands) captured.push_back(tracer_.ref(operand));
+  tracer_.begin_subgraph(name);
+  for (const NodeRef& operand : captured) tracer_.use(operand);
   bodies_.push_back({block.owning_node(), frames_.size() - 1});
-  const Restore restore([this, stretch = run_.changes.begin_stretch(run_.changes.mark()),
-                         known = run_.dimensions, assumed = run_.conditions.assumed()]() mutable {
+  const Restore restore([this, stretch = context_.changes.begin_stretch(context_.changes.mark()),
+                         known = context_.dimensions, assumed = recording_.conditions.assumed()]() mutable {
     bodies_.pop_back();
-    run_.changes.begin_stretch(stretch);
-    run_.conditions.set_assumed(std::move(assumed));
+    context_.changes.begin_stretch(stretch);
+    recording_.conditions.set_assumed(std::move(assumed));
     // Names of sizes are not given twice.
     const auto before = known.ranges();
-    for (const auto& [dimension, range] : run_.dimensions.ranges()) {
+    for (const auto& [dimension, range] : context_.dimensions.ranges()) {
       if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
         known.narrow(dimension, range);
       }
     }
-    run_.dimensions = std::move(known);
+    context_.dimensions = std::move(known);
   });
   run();
-  return run_.tracer->suspend_subgraph();
+  return tracer_.suspend_subgraph();
 }
 
 bool Subgraphs::is_from_around(const Value& container) {
@@ -122,7 +121,7 @@ void Subgraphs::note_change(const Value& container, const std::string& name, con
 void Subgraphs::change(const Value& container, const Value& content, const std::string& name,
                        const IrNode* node) {
   note_change(container, name, node);
-  run_.changes.remember(container);
+  context_.changes.remember(container);
   set_content(container, content);
 }
 
@@ -140,7 +139,7 @@ void Subgraphs::may_be_another(const Value& container, const Values& others, con
   const auto add = [&](const Value& value) {
     const void* identity = value.identity();
     if (!may_be_other_.emplace(identity, value).second) return;
-    run_.changes.add([this, identity] { may_be_other_.erase(identity); });
+    context_.changes.add([this, identity] { may_be_other_.erase(identity); });
   };
   for (const Value& other : others) {
     if (!around.contains(other.identity())) continue;
@@ -170,8 +169,8 @@ Argument Subgraphs::unread_value(const TypePtr& type, const AbstractValue& known
   } else {
     sizes.items.emplace_back(0);
   }
-  return run_.tracer->call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
-                                    meta_of(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
+  return tracer_.call_function("aten.zeros.default", {std::move(sizes)}, std::move(kwargs),
+                               meta_of(tensor_type(), is_known ? known : AbstractValue{}), std::nullopt);
 }
 
 Argument Subgraphs::result(const Value& value, const TypePtr& type, const AbstractValue& known,
@@ -180,9 +179,9 @@ Argument Subgraphs::result(const Value& value, const TypePtr& type, const Abstra
   Argument result = recording_.argument(value, node);
   const auto* id = result.get_if<NodeId>();
   if (id == nullptr || leaf_kind(*type) != LeafKind::kTensor) return result;
-  const fxtrace::Node& given = run_.tracer->graph().node(*id);
+  const fxtrace::Node& given = tracer_.graph().node(*id);
   if (given.op != Opcode::kPlaceholder && given.op != Opcode::kGetAttr) return result;
-  return run_.tracer->call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
+  return tracer_.call_function("aten.clone.default", {*id}, {}, given.meta, std::nullopt);
 }
 
 Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, const AbstractValue& known,
@@ -195,7 +194,7 @@ Argument Subgraphs::carried_argument(const Value& value, const TypePtr& type, co
     case LeafKind::kFloat:
       return recording_.argument(
           recording_.call("aten.scalar_tensor.default", {result(value, type, known, node)}, tensor_type(),
-                          node, carried_knowledge(*type, {}, run_.shapes),
+                          node, carried_knowledge(*type, {}, context_.shapes),
                           {{"dtype", Argument::Dtype{"float64"}}}),
           node);
     default:
@@ -210,14 +209,14 @@ Value Subgraphs::carried_value(NodeId carried, const TypePtr& type, AbstractValu
     case LeafKind::kFloat:
       return recording_.call("aten.item.default", {carried}, type, node);
     default:
-      return make_proxy(run_.ref(carried), type, std::move(known));
+      return make_proxy(tracer_.ref(carried), type, std::move(known));
   }
 }
 
 Value Subgraphs::carried_result(NodeId control_flow, std::int64_t index, const TypePtr& type,
                                 AbstractValue known, const IrNode* node) {
   const Value item = recording_.call("operator.getitem", {control_flow, index}, carried_type(type), node,
-                                     carried_knowledge(*type, known, run_.shapes));
+                                     carried_knowledge(*type, known, context_.shapes));
   return carried_value(find_proxy(item)->ref.node, type, std::move(known), node);
 }
 

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/part.h"
+#include "torchscript/graph_part.h"
 
 namespace fxtrace::torchscript {
 
@@ -27,7 +27,7 @@ bool is_converted(const Type& type);
 // What is known of the form in which a value is carried that is known itself.
 AbstractValue carried_knowledge(const Type& type, const AbstractValue& known, bool shapes);
 
-class Subgraphs : Part {
+class Subgraphs : GraphPart {
  public:
   // A subgraph that is being recorded.
   struct Body {
@@ -38,7 +38,7 @@ class Subgraphs : Part {
     std::vector<ChangedContainer> changed = {};                  // containers from outside
   };
 
-  using Part::Part;
+  using GraphPart::GraphPart;
 
   // Records what `run` does as a subgraph.  Assumptions and knowledge gained inside are dropped at its end.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,

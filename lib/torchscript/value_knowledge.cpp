@@ -10,7 +10,6 @@
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
 #include "torchscript/shape_questions.h"
-#include "trace/condition.h"
 #include "trace/input_spec.h"
 
 namespace fxtrace::torchscript {
@@ -117,11 +116,11 @@ bool Knowledge::answer_sizes(const IrNode* node, const Values& values) {
   auto sizes = make_counted<ListValue>(int_type());
   for (std::size_t i = 0; i < info->sizes.size(); ++i) {
     const auto number = info->sizes[i].number();
-    sizes->items.push_back(
-        number ? Value(*number)
-               : recording_.apply("aten.size.int", {values[0], i}, int_type(), node, {info->sizes[i]}));
+    sizes->items.push_back(number ? Value(*number)
+                                  : context_.recorder->apply("aten.size.int", {values[0], i}, int_type(),
+                                                             node, {info->sizes[i]}));
   }
-  guards_.rely_on(node, "aten::size", values, {});
+  context_.recorder->rely_on(node, "aten::size", values, {}, context_.take_ranges());
   frames_.set(node, std::move(sizes));
   return true;
 }
@@ -140,19 +139,20 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
     const TensorInfo* asked = values.empty() ? nullptr : known_of(values[0]).tensor();
     if (asked != nullptr && asked->contiguity_assumed &&
         (schema.name == "aten::is_contiguous" || schema.name == "aten::stride")) {
-      context_.guard(Expression::method(recording_.condition_of(values[0]), "is_contiguous"),
-                     frames_.location(node), GuardReason::kInput);
+      context_.recorder->guard(
+          Expression::method(context_.recorder->condition_of(values[0]), "is_contiguous"),
+          frames_.location(node), GuardReason::kInput);
     }
-    guards_.rely_on(node, schema.name, values, *evaluated.plain);
+    context_.recorder->rely_on(node, schema.name, values, *evaluated.plain, context_.take_ranges());
     frames_.set(node, plain_value(*evaluated.plain));
     return true;
   }
   if (!context_.shapes) return false;
   // scale.item()
   const bool has_constant = std::any_of(values.begin(), values.end(),
-                                        [&](const Value& value) { return bool(constants_.find(value)); });
+                                        [&](const Value& value) { return bool(constants.find(value)); });
   if (!has_constant) return false;
-  const auto computed = constants_.compute(schema, values);
+  const auto computed = constants.compute(schema, values);
   const Value answer = computed && computed->size() == 1 ? plain_value(computed->front()) : Value();
   if (answer.is_none()) return false;
   frames_.set(node, answer);
@@ -161,26 +161,22 @@ bool Knowledge::answer(const IrNode* node, const FunctionSchema& schema, const V
 
 void Knowledge::keep_answer(const IrNode* node, const FunctionSchema& schema, const Values& values,
                             const NodeRef& recorded) {
-  if (context_.shapes || !context_.records() || node->outputs().size() != 1) return;
-  if (!has_trait(node, traits::kMakesTensor) && !constants_.is_any_known(values)) return;
+  if (context_.shapes || node->outputs().size() != 1) return;
+  if (!has_trait(node, traits::kMakesTensor) && !constants.is_any_known(values)) return;
   if (context_.switches.casts()) return;
-  auto computed = constants_.compute(schema, values);
+  auto computed = constants.compute(schema, values);
   if (!computed || computed->size() != 1) return;
   AbstractValue& result = computed->front();
   if (result.tensor() == nullptr && plain_value(result).is_none()) return;
-  constants_.keep(recorded, std::move(result));
-  changes_.add([this, recorded] { constants_.forget(recorded); });
+  constants.keep(recorded, std::move(result));
+  changes_.add([this, recorded] { constants.forget(recorded); });
 }
 
 std::optional<Value> Knowledge::find_answer(const Value& value) const {
-  const AbstractValue* kept = constants_.find_kept(value);
-  if (kept == nullptr || kept->tensor() != nullptr || !context_.records()) return std::nullopt;
-  const NodeRef ref = find_proxy(value)->ref;
-  // Writes in a graph that is still being recorded are not among the users of a value around it.
-  const Graph& graph = context_.tracer->graph_of(ref);
-  if (&graph != &context_.tracer->graph()) return std::nullopt;
-  const auto is_kept = [&](const NumberedGraph& asked) { return is_unwritten(asked, ref.node); };
-  return context_.ask(ref, is_kept) ? std::optional(plain_value(*kept)) : std::nullopt;
+  const AbstractValue* kept = constants.find_kept(value);
+  const bool is_number = kept != nullptr && kept->tensor() == nullptr;
+  return is_number && context_.recorder->is_unwritten(value) ? std::optional(plain_value(*kept))
+                                                             : std::nullopt;
 }
 
 std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const FunctionSchema& schema,
@@ -206,7 +202,7 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   }
   if (gives_tensor && results[0].is_unknown()) {
     Inferred inferred = infer_shapes(schema, values, context_.dimensions, [this](const TensorValue& tensor) {
-      return constants_.find_elements(tensor);
+      return constants.find_elements(tensor);
     });
     results = std::move(inferred.results);
     results.resize(node->outputs().size());
@@ -218,12 +214,12 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
       std::ranges::for_each(results, forget_float_types);
     } else {
       if (!inferred.error.empty()) report_invalid(node, call_text(schema, values), inferred.error);
-      constants_.add_contents(schema, values, results);
+      constants.add_contents(schema, values, results);
     }
-    constants_.note_shared(schema, values, results);
+    constants.note_shared(schema, values, results);
   }
   if (context_.costs != nullptr && gives_tensor) {
-    guards_.note_ranges();
+    context_.note_ranges();
     add_cost(node, schema, values, results);
     context_.dimensions.take_relied();  // what costs ask decides nothing
   }
@@ -248,7 +244,7 @@ AbstractValue Knowledge::unpacked(const IrNode* node, const FunctionSchema& sche
         use.user->kind() == Symbol::kPrimListUnpack && use.user->owning_block() == node->owning_block();
     if (is_there) unpacks = use.user;
   }
-  if (unpacks == nullptr || (context_.records() && context_.tracer->in_subgraph())) return {};
+  if (unpacks == nullptr || context_.recorder->in_body()) return {};
   auto pieces = pieces_of(schema, values, context_.dimensions, std::ssize(unpacks->outputs()));
   if (!pieces) return {};
   const auto& [relation, left, right] = pieces->condition;
@@ -264,8 +260,8 @@ AbstractValue Knowledge::unpacked(const IrNode* node, const FunctionSchema& sche
     return {};
   }
   if (!holds)
-    context_.guard(Expression::comparison(relation, left, right), frames_.location(node),
-                   GuardReason::kAssert);
+    context_.recorder->guard(Expression::comparison(relation, left, right), frames_.location(node),
+                             GuardReason::kAssert);
   return std::move(pieces->pieces);
 }
 
@@ -280,14 +276,11 @@ bool Knowledge::knows_gradient(const Value& value) const {
 
 // Throws TraceFailure where neither the trace nor the graph can tell.
 void Knowledge::check_gradient(const IrNode* node, const Value& value) const {
-  const Proxy* proxy = find_proxy(value);
-  if (!context_.gradient_writes.disabled || !context_.records() || proxy == nullptr || !proxy->ref.valid())
-    return;
+  const Recorder& recorder = *context_.recorder;
+  if (!context_.gradient_writes.disabled || recorder.find_recorded(value) == nullptr) return;
   if (context_.shapes && knows_gradient(value)) return;
-  const Opcode op = context_.tracer->graph_of(proxy->ref).node(proxy->ref.node).op;
-  const bool is_given = op == Opcode::kPlaceholder || op == Opcode::kGetAttr;
-  if (is_given && !context_.gradient_writes.any) return;
-  frames_.refuse("requires_grad of " + recording_.describe(value) + ", where torch.no_grad() leaves no node",
+  if (recorder.is_given(value) && !context_.gradient_writes.any) return;
+  frames_.refuse("requires_grad of " + recorder.describe(value) + ", where torch.no_grad() leaves no node",
                  node);
 }
 
@@ -336,7 +329,7 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
     const Proxy* proxy = find_proxy(values[i]);
     if (!schema.arguments[i].is_written) continue;
     const bool is_tensor = torchscript::is_tensor(*schema.arguments[i].type);
-    if (is_tensor || !has_trait(node, traits::kMovesElements)) constants_.note_write(values[i]);
+    if (is_tensor || !has_trait(node, traits::kMovesElements)) constants.note_write(values[i]);
     if (proxy == nullptr && !values[i].is_tensor()) continue;
     const bool is_out = results.size() == 1 && schema.arguments[i].keyword_only;
     const bool same = (i == 0 || is_out) && is_tensor && !results.empty() && results[0].tensor() != nullptr;
@@ -353,9 +346,7 @@ void Knowledge::change_arguments(const IrNode* node, const FunctionSchema& schem
         info->contiguous = before.tensor()->contiguous;
         info->contiguity_assumed = before.tensor()->contiguity_assumed;
       }
-      // A subgraph may run more than once, or not at all; so may a way of an `if`.
-      if (i == 0 && info->content && context_.tracer != nullptr && !context_.both_ways &&
-          !context_.tracer->in_subgraph())
+      if (i == 0 && info->content && context_.recorder->runs_once())
         info->content = ConstantTensors::written(*info->content);
     }
     change_known(target, std::move(after));
@@ -484,10 +475,32 @@ void Knowledge::note_choice(const Value& result, const Values& of) {
   if (!context_.shapes || find_proxy(result) == nullptr) return;
   const TensorNames::Known known = shared_known(result);
   if (known == nullptr) return;
-  constants_.note_choice(*known, of);
+  constants.note_choice(*known, of);
   std::vector<TensorNames::Known> all;
   for (const Value& value : of) add_shared(value, all);
   for (const TensorNames::Known& other : all) link(known, other);
+}
+
+AbstractValue Knowledge::either(const Value& first, const Value& second) {
+  AbstractValue known = known_of_value(first);
+  const AbstractValue other = known_of_value(second);
+  if (known == other) return known;
+  if (known.integer() != nullptr && other.integer() != nullptr) {
+    const Range one = context_.dimensions.bounds(*known.integer()),
+                two = context_.dimensions.bounds(*other.integer());
+    Range either;
+    if (one.low && two.low) either.low = std::min(*one.low, *two.low);
+    if (one.high && two.high) either.high = std::max(*one.high, *two.high);
+    return {context_.dimensions.fresh(either)};
+  }
+  auto* info = std::get_if<TensorInfo>(&known.value);
+  if (info == nullptr || other.tensor() == nullptr || info->dim() != other.tensor()->dim()) return {};
+  info->content = nullptr;
+  if (info->dtype != other.tensor()->dtype) info->dtype.reset();
+  for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+    if (!(info->sizes[i] == other.tensor()->sizes[i])) info->sizes[i] = context_.dimensions.fresh();
+  }
+  return known;
 }
 
 // Returns whether a tensor of the model among the values has another shape by now: then `changed` gets the
@@ -541,13 +554,11 @@ bool Knowledge::change_list(const FunctionSchema& schema, const Values& values,
 
 // "conv1: aten.conv2d of float32[1,5,8,8], float32[4,3,3,3] raises (net.py:12): ..."
 void Knowledge::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
-  // Where both ways of an `if` are looked at, one of them may never be taken.
-  if (context_.both_ways || context_.mode == Mode::kState) return;
   const ModuleInfo& module = context_.program.modules()[context_.module.index];
   std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
   if (const std::optional<SourceLocation> source = frames_.location(node))
     text += " (" + source->file + ":" + std::to_string(source->line) + ")";
-  context_.findings->report_invalid(context_.module, node, text + ": " + error);
+  context_.recorder->report_invalid(node, text + ": " + error);
 }
 
 // Of a dict whose keys are known: what runs over it, and its parts.
@@ -558,8 +569,9 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
   const auto* type = find_proxy(values[0])->static_type->as<DictType>();
   if (type == nullptr) return false;
   const auto part = [&](const Value& key, std::size_t index, const AbstractValue& known) {
-    return note_part(values[0], index,
-                     recording_.apply("operator.getitem", {values[0], key}, type->value(), node, known));
+    return note_part(
+        values[0], index,
+        context_.recorder->apply("operator.getitem", {values[0], key}, type->value(), node, known));
   };
   if (name == "aten::len") {
     frames_.set(node, static_cast<std::int64_t>(dict->keys.size()));
@@ -601,7 +613,7 @@ bool Knowledge::answer_dict(const IrNode* node, const FunctionSchema& schema, co
 void Knowledge::change_known(const TensorNames::Known& target, AbstractValue known) {
   if (*target == known) return;
   context_.names.note_change(target);
-  if (context_.mode == Mode::kAbstract) {
+  if (context_.recorder->is_in_leaf()) {
     // What a leaf does to its arguments stays, and nobody sees it do that.
     AbstractValue both = common(*target, known);
     if (auto* info = std::get_if<TensorInfo>(&both.value)) {
@@ -649,7 +661,7 @@ void Knowledge::change_others(const TensorNames::Known& changed) {
 // That needs no shapes of inputs.
 bool Knowledge::asks_size_of_constant(const IrNode* node, const Values& values) {
   return !values.empty() && values[0].is_tensor() && has_trait(node, traits::kGivesSize) &&
-         constants_.is_as_in_code(values[0].to_tensor()) &&
+         constants.is_as_in_code(values[0].to_tensor()) &&
          std::all_of(values.begin() + 1, values.end(), is_plain);
 }
 

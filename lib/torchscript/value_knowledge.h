@@ -8,23 +8,17 @@
 #include <vector>
 
 #include "costs/custom_costs.h"
-#include "torchscript/changes.h"
 #include "torchscript/constant_tensors.h"
-#include "torchscript/input_guards.h"
-#include "torchscript/tensor_names.h"
+#include "torchscript/context.h"
 
 namespace fxtrace::torchscript {
 
 class Knowledge {
  public:
-  Knowledge(Context& context, Frames& frames, Changes& changes, Recording& recording, InputGuards& guards,
-            ConstantTensors& constants)
-      : context_(context),
-        frames_(frames),
-        changes_(changes),
-        recording_(recording),
-        guards_(guards),
-        constants_(constants) {}
+  explicit Knowledge(Context& context)
+      : constants(context.program), context_(context), frames_(context.frames), changes_(context.changes) {}
+
+  ConstantTensors constants;
 
   // Returns the traits of the node's operator.
   Traits traits_of(const IrNode* node);
@@ -45,6 +39,8 @@ class Knowledge {
   // Notes that `result`, of a call that was followed with these arguments, stands for `inner`, which may
   // alias them.
   void note_call(const Value& result, const Value& inner, const Values& arguments);
+  // Returns what is known of a value that is one of the two.
+  AbstractValue either(const Value& first, const Value& second);
   // Notes that `result` is one of the values `of`.
   void note_choice(const Value& result, const Values& of);
   // Keeps the value of a recorded node that depends on no data, for traces without shapes.
@@ -84,9 +80,6 @@ class Knowledge {
   Context& context_;
   Frames& frames_;
   Changes& changes_;
-  Recording& recording_;
-  InputGuards& guards_;
-  ConstantTensors& constants_;
   std::unordered_map<const script::OperatorSchema*, Traits> traits_;  // of operators that were run
 };
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "support/qualified_name.h"
 #include "torchscript/abstract.h"
 #include "torchscript/convert.h"
-#include "torchscript/run.h"
+#include "torchscript/strategy.h"
 
 namespace fxtrace::torchscript {
 
@@ -68,12 +67,12 @@ void ValueNodes::cast(const IrNode* node) {
     return frames_.set(node, whole);
   }
   if (is_check && proxy->static_type->kind() == TypeKind::kOptional) {
-    run_.guard(Expression::comparison("is not", recording_.condition_of(whole), Expression::none()),
-               frames_.location(node), GuardReason::kAssert);
+    recorder().guard(Expression::comparison("is not", recorder().condition_of(whole), Expression::none()),
+                     frames_.location(node), GuardReason::kAssert);
   }
   const TypePtr& type = node->output()->type();
   const bool is_narrower = is_subtype(*type, *proxy->static_type);
-  if (run_.shapes && !proxy->known) share_known(whole, std::make_shared<AbstractValue>());
+  if (context_.shapes && !proxy->known) share_known(whole, std::make_shared<AbstractValue>());
   Value cast = make_proxy(proxy->ref, is_narrower ? type : proxy->static_type, proxy->meaning);
   share_known(cast, proxy->known);
   frames_.set(node, std::move(cast));
@@ -82,9 +81,9 @@ void ValueNodes::cast(const IrNode* node) {
 void ValueNodes::index_tuple(const IrNode* node) {
   const Value& tuple = frames_.input(node, 0);
   const Value given = frames_.input(node, 1);
-  const auto answer = run_.knowledge.find_answer(given);
+  const auto answer = knowledge_.find_answer(given);
   const Value& index = answer ? *answer : given;
-  run_.conditions.ask(index);
+  recorder().ask(index);
   if (!index.is_int()) frames_.refuse("a tuple is indexed by a value that depends on an input", node);
   std::int64_t i = index.to_int();
   if (!tuple.is_tuple()) {
@@ -102,7 +101,7 @@ void ValueNodes::index_modules(const IrNode* node) {
   const Value& container = frames_.input(node, 0);
   const Value& key = frames_.input(node, 1);
   if (!container.is_object() || !(key.is_int() || key.is_string())) {
-    run_.conditions.ask(key);
+    recorder().ask(key);
     frames_.fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input",
                  node);
   }
@@ -129,7 +128,7 @@ bool ValueNodes::compare_identity(const IrNode* node) {
     return true;
   }
   frames_.set(node,
-              recording_.apply(is ? "operator.is_" : "operator.is_not", {left, right}, bool_type(), node));
+              recorder().apply(is ? "operator.is_" : "operator.is_not", {left, right}, bool_type(), node));
   return true;
 }
 
@@ -141,8 +140,8 @@ bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Va
   if (first == nullptr || second == nullptr) return false;
   const bool same = left.is(right) || (first->ref.valid() && first->ref == second->ref);
   if (!same)
-    run_.guard(
-        Expression::comparison("is not", recording_.condition_of(left), recording_.condition_of(right)),
+    recorder().guard(
+        Expression::comparison("is not", recorder().condition_of(left), recorder().condition_of(right)),
         frames_.location(node), GuardReason::kDefault);
   frames_.set(node, same == (node->kind() == Symbol::kAtenIs));
   return true;
@@ -150,7 +149,7 @@ bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Va
 
 void ValueNodes::is_instance(const IrNode* node) {
   const Value& object = frames_.input(node, 0);
-  recording_.measure(object, node);
+  context_.measure(object, node);
   const TypePtr type = dynamic_type(object);
   bool possible = false;
   for (const auto& candidate : node->types()) {
@@ -158,9 +157,9 @@ void ValueNodes::is_instance(const IrNode* node) {
     possible = possible || is_subtype(*candidate, *type);
   }
   if (possible && !is_plain(object)) {
-    run_.conditions.ask(object);
+    recorder().ask(object);
     frames_.fail(FailureKind::kDataDependentControlFlow,
-                 "isinstance of " + recording_.describe(object) + ", whose type " + type_name(*type) +
+                 "isinstance of " + recorder().describe(object) + ", whose type " + type_name(*type) +
                      " depends on an input",
                  node);
   }
@@ -169,7 +168,7 @@ void ValueNodes::is_instance(const IrNode* node) {
 
 void ValueNodes::construct(const IrNode* node) {
   Values values = frames_.inputs(node);
-  run_.budget.spend(values.size());
+  context_.budget.spend(values.size());
   const TypePtr& type = node->output()->type();
   switch (node->kind()) {
     case Symbol::kPrimListConstruct: {
@@ -185,7 +184,7 @@ void ValueNodes::construct(const IrNode* node) {
       auto dict = make_counted<DictValue>(dict_type.key(), dict_type.value());
       for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
         if (!DictValue::may_be_key(values[i]) || !is_plain(values[i])) {
-          run_.conditions.ask(values[i]);
+          recorder().ask(values[i]);
           frames_.refuse("a dict key depends on an input", node);
         }
         dict->set(values[i], values[i + 1]);
@@ -203,9 +202,9 @@ Value ValueNodes::item(const Value& sequence, std::size_t index, const TypePtr& 
                        bool fits) {
   const auto* items = fits ? known_of(sequence).sequence() : nullptr;
   Value part =
-      recording_.apply("operator.getitem", {sequence, index}, type, node,
+      recorder().apply("operator.getitem", {sequence, index}, type, node,
                        items != nullptr && index < items->size() ? (*items)[index] : AbstractValue{});
-  return run_.knowledge.note_part(sequence, index, std::move(part));
+  return knowledge_.note_part(sequence, index, std::move(part));
 }
 
 void ValueNodes::unpack(const IrNode* node) {
@@ -215,9 +214,9 @@ void ValueNodes::unpack(const IrNode* node) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();
     if (!fits) {
-      run_.knowledge.report_invalid(node, "unpacking",
-                                    "expected " + std::to_string(results.size()) + " elements but found " +
-                                        std::to_string(items->size()));
+      knowledge_.report_invalid(node, "unpacking",
+                                "expected " + std::to_string(results.size()) + " elements but found " +
+                                    std::to_string(items->size()));
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!results[i]->has_uses()) continue;
@@ -242,67 +241,10 @@ void ValueNodes::unpack(const IrNode* node) {
 }
 
 Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, const IrNode* node) {
-  const TypePtr& type = node->output()->type();
   const auto slot = class_of(object).find_slot(name);
   if (!slot) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   const Value current = *slot < object.slots.size() ? object.slots[*slot] : Value();
-  const Proxy* proxy = find_proxy(current);
-  const bool opaque_proxy = proxy != nullptr && !proxy->ref.valid();
-  const auto module = run_.program.find_module(&object);
-  // What code sets may be another value than the file's: where a leaf has run, or in a later call.
-  const bool may_change = module && run_.mode != Mode::kState && !current.is_object() &&
-                          run_.program.is_set_by_code(class_of(object), name);
-  const bool open = may_change && run_.records() && run_.assignments.is_open(object, *slot);
-  const bool live = may_change && run_.records() &&
-                    ((open && current.is_tensor()) || run_.tracer->runs_in_leaf(*module) ||
-                     run_.assignments.is_set_by_leaf(*module, class_of(object), name));
-  if (may_change && run_.records() && current.is_tensor()) run_.assignments.note_read(object, *slot);
-  if (may_change && run_.mode == Mode::kAbstract && !run_.assignments.has_set(object, *slot))
-    return make_proxy(NodeRef{}, current.is_tensor() ? tensor_type() : type);
-  if (!current.is_tensor() && !opaque_proxy && !live && !open) {
-    // An attribute that only __setstate__ would have filled.
-    const bool missing = current.is_none() && !is_subtype(*none_type(), *type);
-    if (!missing) {
-      if (may_change && find_proxy(current) == nullptr) run_.assignments.note_read(object, *slot);
-      return current;
-    }
-  }
-  if (live && run_.tracer->in_subgraph()) {
-    frames_.refuse(
-        "attribute '" + name +
-            "', which a leaf may have set, is read inside an `if` or a loop that depends on an input",
-        node);
-  }
-  const TypePtr static_type = current.is_tensor() ? TypePtr(tensor_type()) : type;
-  std::shared_ptr<AbstractValue> shared;
-  if (run_.shapes && current.is_tensor() && !live) shared = run_.names.of(current.to_tensor());
-  if (run_.shapes && opaque_proxy) shared = std::make_shared<AbstractValue>(known_of_value(current));
-  const auto proxy_of = [&](NodeRef ref) {
-    Value made = make_proxy(ref, static_type);
-    share_known(made, shared);
-    return made;
-  };
-  if (!run_.records()) return proxy_of(NodeRef{});
-  const std::string* path = run_.program.find_path(&object);
-  if (path == nullptr || !module) {  // a script object is no module, by whose path its tensors could be had
-    if (current.is_tensor()) return current;
-    frames_.refuse("the value of attribute '" + name + "' is not known", node);
-  }
-  const std::string target = (path->empty() ? "" : *path + ".") + part_of_name(name);
-  Meta known = meta_of(type);
-  if (current.is_tensor() && shared && run_.names.has_changed()) {
-    known = meta_of(static_type, *shared);
-  } else if (current.is_tensor() && live) {
-    known.type = "Tensor";
-  } else if (current.is_tensor()) {
-    known.type = "Tensor";
-    known.dtype = dtype_name(current.to_tensor().dtype);
-    known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
-  }
-  const NodeId id = live   ? run_.tracer->get_attr_again(target, std::move(known), frames_.location(node))
-                    : open ? run_.tracer->get_state(target, std::move(known), frames_.location(node))
-                           : run_.tracer->get_attr(target, std::move(known), frames_.location(node));
-  return proxy_of(run_.ref(id));
+  return strategy().attribute({object, *slot, name, current}, node->output()->type(), node);
 }
 
 void ValueNodes::get_attribute(const IrNode* node) {
@@ -315,8 +257,8 @@ void ValueNodes::get_attribute(const IrNode* node) {
     AbstractValue known =
         slot && slots != nullptr && *slot < slots->size() ? (*slots)[*slot] : AbstractValue{};
     Value part =
-        recording_.apply("builtins.getattr", {holder, name}, node->output()->type(), node, std::move(known));
-    return frames_.set(node, run_.knowledge.note_part(holder, slot, std::move(part)));
+        recorder().apply("builtins.getattr", {holder, name}, node->output()->type(), node, std::move(known));
+    return frames_.set(node, knowledge_.note_part(holder, slot, std::move(part)));
   }
   if (!holder.is_object()) frames_.raise("AttributeError: no attribute '" + name + "'", node);
   frames_.set(node, attribute(holder.to_object(), name, node));
@@ -329,8 +271,7 @@ void ValueNodes::set_attribute(const IrNode* node) {
     frames_.refuse("attribute '" + name + "' of a value that depends on an input is set", node);
   }
   const Ref<ObjectValue> object(&holder.to_object());
-  if (run_.makes_subgraphs()) run_.subgraphs.check_change(holder, "attribute '" + name + "' is set", node);
-  run_.assignments.set(object, name, frames_.input(node, 1), node);
+  strategy().set_attribute(object, name, frames_.input(node, 1), node);
 }
 
 }  // namespace fxtrace::torchscript

@@ -1,0 +1,21 @@
+// Base of the parts that record code as nodes.
+#pragma once
+
+#include "torchscript/graph_recorder.h"
+#include "torchscript/part.h"
+
+namespace fxtrace::torchscript {
+
+class GraphPart : protected Part {
+ public:
+  GraphPart(Context& context, Knowledge& knowledge, CodeRunner& code, GraphRecorder& recording)
+      : Part(context, knowledge, code), recording_(recording), tracer_(recording.tracer) {}
+
+ protected:
+  bool makes_subgraphs() const { return context_.options.control_flow == ControlFlow::kSubgraph; }
+
+  GraphRecorder& recording_;
+  GraphTracer& tracer_;
+};
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,47 @@
+// How a front end tells that a forward cannot be followed, or not yet.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+// Thrown by a front end when the forward that runs cannot be followed.  Caught at the innermost module call,
+// which then becomes a leaf; never seen by users.
+class TraceFailure : public std::exception {
+ public:
+  explicit TraceFailure(Failure f) : failure(std::move(f)) {}
+  const char* what() const noexcept override { return failure.message.c_str(); }
+  Failure failure;
+};
+
+// An input of a graph that is fixed because control flow asks for its value.
+struct FixedInput {
+  std::string name;
+  std::string value;  // as Python writes it
+  bool is_default = true;
+  bool may_be_tensor = false;  // when the default is None: a given value would be or hold a tensor
+  bool is_given = false;       // not fixed, but assumed not to be None, as no input would be left otherwise
+};
+
+// Thrown by a front end when control flow asks for the values of inputs that have defaults: what was recorded
+// is void, and the graph is to be traced again with these inputs fixed.  Passes through module calls.
+class InputsAsked : public std::exception {
+ public:
+  explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
+  const char* what() const noexcept override { return "the values of inputs are asked for"; }
+  std::vector<FixedInput> inputs;
+};
+
+// Thrown by a front end that knows more now than when it began: what was recorded is void, and the graph is
+// to be traced again.  Passes through module calls.
+class TraceAgain : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the graph is traced again"; }
+};
+
+}  // namespace fxtrace
