@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "torchscript/graph_part.h"
+#include "torchscript/recording_part.h"
 
 namespace fxtrace::torchscript {
 
-class Assignments : GraphPart {
+class Assignments : RecordingPart {
  public:
-  using GraphPart::GraphPart;
+  using RecordingPart::RecordingPart;
 
   // Sets the attribute; throws TraceFailure where a graph cannot say so.
   void set(const Ref<ObjectValue>& object, const std::string& name, const Value& value, const IrNode* node);

@@ -8,9 +8,10 @@
 
 namespace fxtrace::torchscript {
 
-class GraphBranches : GraphPart {
+class GraphBranches : RecordingPart {
  public:
-  GraphBranches(const GraphPart& around, Subgraphs& subgraphs) : GraphPart(around), subgraphs_(subgraphs) {}
+  GraphBranches(const RecordingPart& around, Subgraphs& subgraphs)
+      : RecordingPart(around), subgraphs_(subgraphs) {}
 
   void branch(const IrNode* node, const Value& condition);
   // See Strategy.

@@ -11,11 +11,11 @@
 
 namespace fxtrace::torchscript {
 
-class GraphCalls : GraphPart {
+class GraphCalls : RecordingPart {
  public:
-  GraphCalls(const GraphPart& around, AbstractCalls& abstract_calls, Assignments& assignments,
+  GraphCalls(const RecordingPart& around, AbstractCalls& abstract_calls, Assignments& assignments,
              RecordedStacks& stacks)
-      : GraphPart(around), abstract_calls_(abstract_calls), assignments_(assignments), stacks_(stacks) {}
+      : RecordingPart(around), abstract_calls_(abstract_calls), assignments_(assignments), stacks_(stacks) {}
 
   // See Strategy.
   bool make_object(const IrNode* node, const Values& values);

@@ -12,9 +12,10 @@
 
 namespace fxtrace::torchscript {
 
-class GraphLoops : GraphPart {
+class GraphLoops : RecordingPart {
  public:
-  GraphLoops(const GraphPart& around, Subgraphs& subgraphs) : GraphPart(around), subgraphs_(subgraphs) {}
+  GraphLoops(const RecordingPart& around, Subgraphs& subgraphs)
+      : RecordingPart(around), subgraphs_(subgraphs) {}
 
   // To be called before each node of a block.  When loops begin to compute their conditions at it, saves the
   // state: the loops are recorded from there.

@@ -3,13 +3,13 @@
 
 #include <vector>
 
-#include "torchscript/graph_part.h"
+#include "torchscript/recording_part.h"
 
 namespace fxtrace::torchscript {
 
-class GraphOperators : GraphPart {
+class GraphOperators : RecordingPart {
  public:
-  explicit GraphOperators(const GraphPart& around) : GraphPart(around) {}
+  explicit GraphOperators(const RecordingPart& around) : RecordingPart(around) {}
 
   void record(const IrNode* node, const FunctionSchema& schema, const Values& values,
               std::vector<AbstractValue> results);

@@ -68,7 +68,7 @@ class GraphStrategy final : public BasicStrategy {
   GraphRecorder& recording_;
   GraphTracer& tracer_;
   Subgraphs subgraphs_;
-  GraphPart part_;
+  RecordingPart part_;
   GraphBranches branches_{part_, subgraphs_};
   GraphLoops loops_{part_, subgraphs_};
   GraphOperators operators_{part_};

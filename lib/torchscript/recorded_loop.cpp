@@ -87,9 +87,9 @@ Value condition_after(const IrNode* node, const LoopCondition& condition, const 
   return frames.value(body.outputs()[0]);
 }
 
-RecordedLoop::RecordedLoop(const GraphPart& around, Subgraphs& subgraphs, const IrNode* node,
+RecordedLoop::RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, const IrNode* node,
                            const LoopCondition* condition)
-    : GraphPart(around),
+    : RecordingPart(around),
       subgraphs_(subgraphs),
       node_(node),
       body_(*node->blocks()[0]),

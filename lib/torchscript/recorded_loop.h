@@ -13,11 +13,11 @@ namespace fxtrace::torchscript {
 Value condition_after(const IrNode* node, const LoopCondition& condition, const Values& results,
                       Frames& frames, CodeRunner& code);
 
-class RecordedLoop : GraphPart {
+class RecordedLoop : RecordingPart {
  public:
   // `condition` is null when the loop's condition is itself carried from iteration to iteration, or always
   // true.
-  RecordedLoop(const GraphPart& around, Subgraphs& subgraphs, const IrNode* node,
+  RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, const IrNode* node,
                const LoopCondition* condition);
 
   // Records the loop by tracing one iteration.  Returns false when that shows that more values are carried,

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "torchscript/graph_part.h"
+#include "torchscript/recording_part.h"
 
 namespace fxtrace::torchscript {
 
@@ -27,7 +27,7 @@ bool is_converted(const Type& type);
 // What is known of the form in which a value is carried that is known itself.
 AbstractValue carried_knowledge(const Type& type, const AbstractValue& known, bool shapes);
 
-class Subgraphs : GraphPart {
+class Subgraphs : RecordingPart {
  public:
   // A subgraph that is being recorded.
   struct Body {
@@ -38,7 +38,7 @@ class Subgraphs : GraphPart {
     std::vector<ChangedContainer> changed = {};                  // containers from outside
   };
 
-  using GraphPart::GraphPart;
+  using RecordingPart::RecordingPart;
 
   // Records what `run` does as a subgraph.  Assumptions and knowledge gained inside are dropped at its end.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,

@@ -6,9 +6,9 @@
 
 namespace fxtrace::torchscript {
 
-class GraphPart : protected Part {
+class RecordingPart : protected Part {
  public:
-  GraphPart(Context& context, Knowledge& knowledge, CodeRunner& code, GraphRecorder& recording)
+  RecordingPart(Context& context, Knowledge& knowledge, CodeRunner& code, GraphRecorder& recording)
       : Part(context, knowledge, code), recording_(recording), tracer_(recording.tracer) {}
 
  protected:
