@@ -247,7 +247,10 @@ class GraphCosts {
     if (node.op == Opcode::kCallModule) owned_.for_each_below(called_module(node), add_read);
     cost.parameter_bytes = bytes_of_part(node).value_or(read_.bytes());
     if (cost.peak_bytes == cost.activation_bytes) cost.peak_bytes.reset();
-    graph_.set_cost(node.id, is_nothing(cost) ? std::nullopt : std::optional(std::move(cost)));
+    if (is_nothing(cost)) return graph_.set_cost(node.id, std::nullopt);
+    Shared<std::optional<Cost>>& latest = costs_[&*node.target];
+    if (*latest != cost) latest = std::optional(std::move(cost));
+    graph_.set_cost(node.id, latest);
   }
 
   // Of what takes one tensor out of a tensor of a class of its own.
@@ -388,6 +391,8 @@ class GraphCosts {
   OwnedBytes &read_, &all_;                                                 // by the node, by all of them
   std::vector<AbstractValue> known_;                                        // by node
   std::unordered_map<const std::string*, const OperatorEntry*> operators_;  // by target; null for others
+  // By target, of the latest node that has it: mostly the next one has the same.
+  std::unordered_map<const std::string*, Shared<std::optional<Cost>>> costs_;
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ class Graph {
     own(id).source = std::move(source);
   }
   void set_method(NodeId id, std::string method) { own(id).method = std::move(method); }
-  void set_cost(NodeId id, std::optional<Cost> cost) { own(id).cost = std::move(cost); }
+  void set_cost(NodeId id, Shared<std::optional<Cost>> cost) { own(id).cost = std::move(cost); }
   void set_meta(NodeId id, Shared<Meta> meta) { own(id).meta = std::move(meta); }
   void set_scope(NodeId id, Shared<Scope> scope) { own(id).scope = std::move(scope); }
   void set_in_order_of_use(NodeId id, bool value) { own(id).in_order_of_use = value; }

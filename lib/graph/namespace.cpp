@@ -106,16 +106,16 @@ std::string Namespace::create(std::string_view candidate) {
   std::string name = to_identifier(candidate);
   auto [base, number] = split_number(name);
 
-  const auto found = count_.find(base);
-  const std::int64_t old_count = found == count_.end() ? -1 : found->second;
+  std::int64_t& count = count_.try_emplace(base, -1).first->second;
+  const std::int64_t old_count = count;
   if (number < 0 || used_.contains(name)) {
     number = std::max<std::int64_t>(old_count, 0);
     if (is_illegal(name)) name = base + "_" + std::to_string(++number);
   }
   while (!used_.insert(name).second) name = base + "_" + std::to_string(++number);
 
-  count_[base] = number;
-  log_.push_back({name, std::move(base), old_count});
+  count = number;
+  log_.push_back({name, base.size(), old_count});
   return name;
 }
 
@@ -123,10 +123,11 @@ void Namespace::roll_back(std::size_t mark) {
   while (log_.size() > mark) {
     const Entry& entry = log_.back();
     used_.erase(entry.name);
+    const std::string base = entry.name.substr(0, entry.base_length);
     if (entry.old_count < 0) {
-      count_.erase(entry.base);
+      count_.erase(base);
     } else {
-      count_[entry.base] = entry.old_count;
+      count_[base] = entry.old_count;
     }
     log_.pop_back();
   }

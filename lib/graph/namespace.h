@@ -22,8 +22,9 @@ class Namespace {
 
  private:
   struct Entry {
-    std::string name, base;
-    std::int64_t old_count;  // -1: the base was new
+    std::string name;
+    std::size_t base_length;  // the base is what the name begins with
+    std::int64_t old_count;   // -1: the base was new
   };
   std::unordered_set<std::string> used_;
   std::unordered_map<std::string, std::int64_t> count_;

@@ -202,7 +202,7 @@ class Parser {
 
   const Tree& make(Syntax kind, const Token& place, const Parts& parts = {}, std::string_view text = {},
                    TokenKind token = TokenKind::kEnd) {
-    void* memory = file_.arena().allocate(sizeof(Tree), alignof(Tree));
+    void* memory = arena_->allocate(sizeof(Tree), alignof(Tree));
     Tree* tree = new (memory) Tree;
     tree->kind = kind;
     tree->token = token;
@@ -212,7 +212,7 @@ class Parser {
     tree->count = static_cast<std::uint32_t>(parts.size());
     if (!parts.empty()) {
       const std::size_t bytes = parts.size() * sizeof(const Tree*);
-      auto* copy = static_cast<const Tree**>(file_.arena().allocate(bytes, alignof(const Tree*)));
+      auto* copy = static_cast<const Tree**>(arena_->allocate(bytes, alignof(const Tree*)));
       std::ranges::copy(parts, copy);
       tree->parts = copy;
     }
@@ -265,7 +265,7 @@ class Parser {
   }
 
   std::string_view keep(const std::string& text) {
-    auto* copy = static_cast<char*>(file_.arena().allocate(text.size() + 1, 1));
+    auto* copy = static_cast<char*>(arena_->allocate(text.size() + 1, 1));
     std::ranges::copy(text, copy);
     return {copy, text.size()};
   }
@@ -625,6 +625,8 @@ class Parser {
     });
     const Tree& result = accept(TokenKind::kArrow) ? expression(kLowest) : absent();
     expect(TokenKind::kColon);
+    auto own = std::make_unique<std::pmr::monotonic_buffer_resource>();
+    auto* const outer = std::exchange(arena_, own.get());
     const Tree* body = nullptr;
     if (accept(TokenKind::kIndent)) {
       body = &rest_of_block();
@@ -632,8 +634,11 @@ class Parser {
       const Token place = current();
       body = &make(Syntax::kList, place, {&statement()});
     }
-    return make(Syntax::kDefinition, name, {&make(Syntax::kList, open, parameters), &result, body},
-                text_of(name));
+    arena_ = outer;
+    const Tree& definition = make(Syntax::kDefinition, name,
+                                  {&make(Syntax::kList, open, parameters), &result, body}, text_of(name));
+    file_.keep_body(definition, std::move(own));
+    return definition;
   }
 
   const Tree& parameter(bool keyword_only) {
@@ -660,6 +665,7 @@ class Parser {
   }
 
   SyntaxFile& file_;
+  std::pmr::memory_resource* arena_ = &file_.arena();
   std::string_view text_;
   std::vector<Token> tokens_;
   std::size_t at_ = 0;

@@ -22,7 +22,7 @@ namespace {
 // A function that stands in a file.
 class Definition final : public FunctionCode {
  public:
-  Definition(Program& program, const SyntaxFile& file, const Tree& tree, TypePtr self)
+  Definition(Program& program, SyntaxFile& file, const Tree& tree, TypePtr self)
       : program_(program), file_(file), tree_(tree), self_(std::move(self)) {}
 
   FunctionSchema make_schema(Function& function) override {
@@ -42,12 +42,14 @@ class Definition final : public FunctionCode {
     const Restore close([this] { --program_.open_compilations(); });
     if (program_.open_compilations() > Program::kMaxCompilations)
       throw input_error("functions without result types call each other deeper than fxtrace follows");
-    return compile_function(program_, file_, tree_, function, self_);
+    auto graph = compile_function(program_, file_, tree_, function, self_);
+    file_.forget_body(tree_);
+    return graph;
   }
 
  private:
   Program& program_;
-  const SyntaxFile& file_;
+  SyntaxFile& file_;
   const Tree& tree_;
   TypePtr self_;
 };
@@ -156,19 +158,24 @@ const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   if (qualifier.empty()) return nullptr;
   const auto known = files_.find(qualifier);
   if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
+  CodeFile file = parse_file(qualifier);  // throws each time, as the file is not kept before
+  if (file.syntax != nullptr) size_left_ += file.syntax->source().text().size();
+  for (const Tree* definition : file.parsed.definitions)
+    definitions_[qualifier + "." + std::string(definition->text)] = definition;
+  const CodeFile& kept = files_.emplace(qualifier, std::move(file)).first->second;
+  return kept.syntax == nullptr ? nullptr : &kept;
+}
+
+Program::CodeFile Program::parse_file(const std::string& qualifier) const {
   CodeFile file;
   if (auto text = source_.read_code ? source_.read_code(qualifier) : std::nullopt) {
-    size_left_ += text->size();
     std::string name = "code/" + qualifier + ".py";
     std::replace(name.begin() + 5, name.end() - 3, '.', '/');
     file.syntax =
         std::make_unique<SyntaxFile>(std::make_unique<SourceText>(std::move(name), std::move(*text)));
-    file.parsed = parse_code(*file.syntax);  // throws each time, as the file is not kept before
-    for (const Tree* definition : file.parsed.definitions)
-      definitions_[qualifier + "." + std::string(definition->text)] = definition;
+    file.parsed = parse_code(*file.syntax);
   }
-  const CodeFile& kept = files_.emplace(qualifier, std::move(file)).first->second;
-  return kept.syntax == nullptr ? nullptr : &kept;
+  return file;
 }
 
 Program::Found Program::find_definition(const std::string& name) {
@@ -359,7 +366,7 @@ void Program::finish_pending() {
 }
 
 void Program::finish_class(ClassType& type, const PendingClass& pending) {
-  const SyntaxFile& file = *pending.file;
+  SyntaxFile& file = *pending.file;
   const TypeParser parser(file, resolver());
   const TypePtr self = pending.type;
   std::set<std::string, std::less<>> parameters, buffers;

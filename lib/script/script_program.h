@@ -67,12 +67,15 @@ class Program {
   void declare_method(const std::string& class_name, std::string_view schema);
   ResolveClass resolver();
 
-  // A parsed file, for callers that look at the syntax; find_file() returns null when there is no such file.
+  // A parsed file; find_file() returns null when there is no such file.
   struct CodeFile {
     std::unique_ptr<SyntaxFile> syntax;
     ParsedFile parsed;
   };
+  // What functions consist of is gone when they are compiled.
   const CodeFile* find_file(const std::string& qualifier);
+  // Parses the file for callers that look at all of its syntax; `syntax` is null when there is no such file.
+  CodeFile parse_file(const std::string& qualifier) const;
 
   // Defines a function by fxtrace's own code ("def f(x: Tensor): ..."), in which names of the archive are not
   // visible.  `name` is the function's name.
@@ -103,11 +106,11 @@ class Program {
   struct PendingClass {
     std::shared_ptr<Type> type;
     const Tree* definition = nullptr;
-    const SyntaxFile* file = nullptr;
+    SyntaxFile* file = nullptr;
   };
   struct Found {
     const Tree* tree = nullptr;
-    const SyntaxFile* file = nullptr;
+    SyntaxFile* file = nullptr;
   };
   Found find_definition(const std::string& name);
   TypePtr start_type(const std::string& name, const Found& found);

@@ -6,6 +6,7 @@
 #include <memory_resource>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "script/lexer.h"
@@ -82,11 +83,17 @@ class SyntaxFile {
   explicit SyntaxFile(std::unique_ptr<SourceText> source) : source_(std::move(source)) {}
   const SourceText& source() const { return *source_; }
   std::pmr::monotonic_buffer_resource& arena() { return arena_; }
+  // The statements of a function stand in an arena of their own, so that they can go when it is compiled.
+  void keep_body(const Tree& definition, std::unique_ptr<std::pmr::monotonic_buffer_resource> arena) {
+    bodies_[&definition] = std::move(arena);
+  }
+  void forget_body(const Tree& definition) { bodies_.erase(&definition); }
   SourceRange range(const Tree& tree) const { return {source_.get(), tree.begin, tree.end}; }
 
  private:
   std::unique_ptr<SourceText> source_;
   std::pmr::monotonic_buffer_resource arena_;
+  std::unordered_map<const Tree*, std::unique_ptr<std::pmr::monotonic_buffer_resource>> bodies_;
 };
 
 }  // namespace fxtrace::script

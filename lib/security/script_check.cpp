@@ -116,9 +116,9 @@ class CodeCheck {
   // The compiler drops what has no use; here everything that is written counts.
   void find_definitions(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
-    const script::Program::CodeFile* file = archive_.program().find_file(qualifier);
-    if (file == nullptr) return unknown("it has no name that code can be found by");
-    for (const Tree* tree : file->parsed.definitions) {
+    const script::Program::CodeFile& file = files_.emplace_back(archive_.program().parse_file(qualifier));
+    if (file.syntax == nullptr) return unknown("it has no name that code can be found by");
+    for (const Tree* tree : file.parsed.definitions) {
       const std::string name = qualifier + "." + std::string(tree->text);
       definitions_[name] = tree;
       names(*tree);
@@ -312,6 +312,7 @@ class CodeCheck {
   TorchScriptArchive& archive_;
   const TellOfCode& tell_;
   std::string record_;
+  std::vector<script::Program::CodeFile> files_;
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
   std::size_t steps_ = 0, growths_ = 0;
   std::unordered_set<std::string> refused_;
