@@ -41,7 +41,7 @@ Value Calls::follow(Function& function, const Values& arguments, const IrNode* n
     frames_.fail(FailureKind::kLimit,
                  "calls nested more than " + std::to_string(run_.options.limits.call_depth) +
                      " deep (--max-call-depth)",
-                 node);
+                 node, Limit::kCallDepth);
   }
   if (node != nullptr) run_.count_step(node);
   if (const auto* call = run_.program.archive().find_not_followed(function)) {

@@ -169,7 +169,7 @@ void Loops::record(const IrNode* node) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(run_.options.limits.nodes) +
                        " nodes to find out what loops that depend on an input change (--max-nodes)",
-                   node);
+                   node, Limit::kNodes);
     }
   }
 }
