@@ -160,11 +160,11 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value || run_.options.defaults == Defaults::kNever) continue;
+      const Value value = run_.program.archive().value_of(*formal.default_value);
+      const bool may_be_tensor = may_hold_tensor(*formal.type);
       run_.conditions.add_fixable(
-          NodeId{node}, FixedInput{name,
-                                   python_text(run_.program.archive().value_of(*formal.default_value),
-                                               &run_.program.archive()),
-                                   true, may_hold_tensor(*formal.type)});
+          NodeId{node}, FixedInput{name, python_text(value, &run_.program.archive()), true,
+                                   may_be_tensor || value.is_int(), may_be_tensor && value.is_none()});
     } else if (run_.tracer->is_fixed(name)) {
       bound[i].value = known->second;
       run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt,

@@ -182,9 +182,8 @@ class RecursiveTrace {
   // for a graph.
   static bool give_an_input(std::vector<FixedInput>& fixed) {
     if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
-    const auto first = std::ranges::find_if(fixed, [](const FixedInput& input) {
-      return input.may_be_tensor && input.is_default && input.value == "None";
-    });
+    const auto first = std::ranges::find_if(
+        fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default; });
     if (first == fixed.end()) return false;
     FixedInput given = *first;
     given.is_given = true;
@@ -246,12 +245,6 @@ class RecursiveTrace {
     return record;
   }
 
-  // A tensor or an integer: no other value has a spec.
-  static bool takes_spec(const FixedInput& input) {
-    return input.may_be_tensor ||
-           (!input.value.empty() && input.value.find_first_not_of("-0123456789") == std::string::npos);
-  }
-
   // Which inputs have their defaults, a line for each.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -262,9 +255,9 @@ class RecursiveTrace {
         const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
                                                               : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given      ? "; --input-names says otherwise"
-                                  : takes_spec(input) ? "; --concrete or --input gives it another"
-                                                      : "; --concrete gives it another"));
+          notes.push_back(text + (input.is_given     ? "; --input-names says otherwise"
+                                  : input.takes_spec ? "; --concrete or --input gives it another"
+                                                     : "; --concrete gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
