@@ -10,9 +10,7 @@ void RecordedStacks::begin() {
 }
 
 void RecordedStacks::fold() {
-  if (!calls_) return;
-  for (std::string& message : calls_->fold(context_.tracer->finished_graph()))
-    context_.tracer->cannot_keep(std::move(message));
+  if (calls_) context_.tracer->cannot_keep(calls_->fold(context_.tracer->finished_graph()));
 }
 
 // The operations of a call that is followed tell of themselves.
