@@ -18,6 +18,7 @@ namespace fxtrace {
 // Options that would have helped, found by trying them.
 struct Hint {
   std::vector<std::string> options;  // as on a command line, quoted for a shell
+  bool has_inputs = false;           // --input is among them
   std::size_t failed = 0;            // modules that still fail with them
 };
 
