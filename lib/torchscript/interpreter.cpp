@@ -167,7 +167,7 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
                                    may_be_tensor || value.is_int(), may_be_tensor && value.is_none()});
     } else if (run_.tracer->is_fixed(name)) {
       bound[i].value = known->second;
-      run_.tracer->guard(Expression::parse(python_equality(name, known->second)), std::nullopt,
+      run_.tracer->guard(equality(Expression::name(name), known->second), std::nullopt,
                          GuardReason::kDefault);
     } else {
       run_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
