@@ -15,8 +15,8 @@ TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Conf
         fxtrace::trace_file(input.file(), info, input.base_name(), config, wanted, listener_of(console)));
     if (config.strict && !result.undone.empty()) {
       isolated.falls_short();
-      console.error(
-          input.with_display(input_error("an option could not be followed: " + result.undone.front())));
+      console.error(input.with_display(
+          input_error("an option could not be followed: " + result.undone.front().text())));
     }
     return result;
   } catch (const Error& error) {

@@ -117,9 +117,7 @@ ModelSummary summarize_collection(const SummaryArguments& arguments, const Confi
 
 // "fxtrace summary model.pt --input x=float32[1,3,224,224]"
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
-  const auto is_input = [](const std::string& option) { return option.starts_with("--input "); };
-  const bool helps = result.hint && std::ranges::any_of(result.hint->options, is_input);
-  const auto& options = helps ? result.hint->options : result.input_options;
+  const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
   if (options.empty()) return std::nullopt;
   std::string text = "fxtrace summary " + shell_word(arguments.model);
   for (const std::string& option : options) text += " " + option;

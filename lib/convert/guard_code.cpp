@@ -49,10 +49,10 @@ class GuardCode {
     }
     for (const Guard& guard : source_.guards) {
       if (guard.reason == GuardReason::kDim || is_told_by_ranges(guard, sizes)) continue;
-      const bool is_rank = guard.expr.kind() == Expression::Kind::kComparison &&
-                           guard.expr.parts()[0].text().ends_with(".dim()");
+      const bool is_of_rank =
+          guard.expr.kind() == Expression::Kind::kComparison && is_rank(guard.expr.parts()[0]);
       const bool is_told = sizes.is_told_by_shapes(guard.expr);
-      if (is_told && (!is_rank || guard.reason == GuardReason::kExported)) continue;
+      if (is_told && (!is_of_rank || guard.reason == GuardReason::kExported)) continue;
       const bool is_checked = add(guard.expr) || is_fixed_input(guard.expr);
       if (guard.reason == GuardReason::kExported || guard.reason == GuardReason::kInput ||
           guard.reason == GuardReason::kConcrete)

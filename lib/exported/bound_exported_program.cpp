@@ -70,11 +70,11 @@ std::vector<BoundProgram::Attributes> BoundExportedProgram::attributes() const {
   return attributes_of_modules(graph(), program_.hierarchy(), program_.parameters());
 }
 
-std::vector<std::string> BoundExportedProgram::warnings() const {
-  std::vector<std::string> warnings = dimensions_.warnings();
+std::vector<Diagnostic> BoundExportedProgram::warnings() const {
+  std::vector<Diagnostic> warnings = dimensions_.warnings();
   if (options_.hooks == Hooks::kSkip)
-    warnings.emplace_back(
-        "--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest");
+    warnings.push_back(
+        {"--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest"});
   return warnings;
 }
 

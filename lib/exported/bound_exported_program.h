@@ -22,7 +22,7 @@ class BoundExportedProgram : public BoundProgram {
 
   std::vector<MethodInfo> methods(ModuleId module) const override;
   std::vector<Attributes> attributes() const override;
-  std::vector<std::string> warnings() const override;
+  std::vector<Diagnostic> warnings() const override;
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
 
   // --- for module_graph.h ---

@@ -133,7 +133,7 @@ std::vector<KeptCall> KeptFunctions::find(const ProgramGraph& graph, const std::
     const auto meta = [&](ValueId value) -> const Meta& { return graph.values[value.index].meta; };
     const auto gives_number = [&](ValueId value) { return is_size(meta(value)); };
     if (std::ranges::any_of(call.boundary.leaving, gives_number)) {
-      followed_.add(*found.place, "a number that it computes is used outside of it");
+      followed_.add(*found.place, {"a number that it computes is used outside of it"});
       continue;
     }
     if (call.boundary.leaving.empty()) continue;  // nobody uses it

@@ -35,7 +35,7 @@ class KeptFunctions {
                              const std::function<bool(ValueId)>& is_own);
 
   // Why other calls of these functions are followed.
-  std::vector<std::string> messages() const { return followed_.messages(); }
+  std::vector<Diagnostic> followed() const { return followed_.reasons(); }
   // Returns whether the program tells of functions: strict ones do.  Others only have frames of `forward`.
   bool are_told() const { return program_.hierarchy().is_strict() || has_seen_strict_ || has_seen_function_; }
 

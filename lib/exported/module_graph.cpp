@@ -105,11 +105,11 @@ class ModuleGraphBuilder {
     record_output(env, signature);
     finish(env, signature);
     if (!functions_) return;
-    for (std::string& message : functions_->messages()) tracer_.cannot_keep(std::move(message));
+    tracer_.cannot_keep(functions_->followed());
     if (!functions_->are_told()) {
       tracer_.rules().cannot_tell_functions(
-          "--wrap keeps nothing: the file does not tell which functions its operations are of, as "
-          "torch.export.export(..., strict=True) has it");
+          {"--wrap keeps nothing: the file does not tell which functions its operations are of, as "
+           "torch.export.export(..., strict=True) has it"});
     }
   }
 

@@ -208,11 +208,12 @@ void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGrap
     fit((*meta.shape)[i], parsed.shape[i], "size " + std::to_string(i));
 }
 
-std::vector<std::string> ProgramDimensions::warnings() const {
-  std::vector<std::string> warnings;
+std::vector<Diagnostic> ProgramDimensions::warnings() const {
+  std::vector<Diagnostic> warnings;
   for (const auto& [name, number] : beyond_) {
-    warnings.push_back(name + " is " + number.text() + ", and the program was exported for " +
-                       text_of(known_.range(name)) + ": sizes and costs are told, but it may not run so");
+    warnings.push_back(
+        {"{} is {}, and the program was exported for {}: sizes and costs are told, but it may not run so",
+         {name, number.text(), text_of(known_.range(name))}});
   }
   return warnings;
 }

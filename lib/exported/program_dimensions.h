@@ -49,7 +49,7 @@ class ProgramDimensions {
   // Returns whether the ranges imply the condition: s77 >= 2.
   bool says(const Expression& condition) const { return decide(known_, condition) == true; }
   // Says which dimensions have numbers outside of the program's ranges (TraceOptions::beyond_ranges).
-  std::vector<std::string> warnings() const;
+  std::vector<Diagnostic> warnings() const;
   // Returns all dimensions with their ranges for messages: "s77 (2..64), u0 (0..)".
   std::string list() const;
 

@@ -82,7 +82,7 @@ TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::s
   options.spent = std::make_shared<std::int64_t>(0);
   TraceResult result = traced(file, info, options, wanted, listener);
   result.spent = options.spent;
-  if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front());
+  if (config.strict && !result.misfits.empty()) throw usage_error(result.misfits.front().text());
   warn_of(result.misfits, listener);
   warn_of(result.undone, listener);
   warn_of(result.warnings, listener);

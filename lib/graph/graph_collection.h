@@ -14,6 +14,8 @@ namespace fxtrace {
 enum class FailureKind { kDataDependentControlFlow, kUnsupportedOp, kRaised, kLimit, kOther };
 const char* to_string(FailureKind kind);  // "data_dependent_control_flow"
 
+enum class Limit { kOther, kIterations, kNodes, kCallDepth };  // kOther: no option changes it
+
 // Why a module's forward could not be followed.
 struct Failure {
   FailureKind kind = FailureKind::kOther;
@@ -21,6 +23,7 @@ struct Failure {
   std::string module;  // path of the innermost module
   std::string op;      // operation, "prim::If"; empty when unknown
   std::optional<SourceLocation> source;
+  Limit limit = Limit::kOther;  // that was reached, for kLimit; not in the JSON
 };
 
 enum class ModuleStatus { kTraced, kLeaf, kFailed, kUnvisited };

@@ -102,10 +102,14 @@ const InputSizes::Input* InputSizes::find(const Expression& holder) const {
   return found == by_name_.end() ? nullptr : &inputs_[found->second];
 }
 
+bool is_rank(const Expression& value) {
+  return value.kind() == Kind::kCall && value.parts().size() == 1 &&
+         value.parts()[0].kind() == Kind::kAttribute && value.parts()[0].name() == "dim";
+}
+
 Expression InputSizes::over_dimensions(const Expression& condition) const {
   const Expression replaced = condition.replace([&](const Expression& part) -> std::optional<Expression> {
-    if (part.kind() == Kind::kCall && part.parts().size() == 1 &&
-        part.parts()[0].kind() == Kind::kAttribute && part.parts()[0].name() == "dim") {
+    if (is_rank(part)) {
       const Input* input = find(part.parts()[0].parts()[0]);
       if (input != nullptr && input->shape) return static_cast<std::int64_t>(input->shape->size());
     }

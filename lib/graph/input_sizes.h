@@ -26,6 +26,8 @@ struct DimensionSource {
   bool is_plain = false;     // the size is the dimension
 };
 
+bool is_rank(const Expression& value);  // x.dim()
+
 class InputSizes {
  public:
   InputSizes() = default;

@@ -16,7 +16,7 @@ namespace {
 
 using Used = std::unordered_map<std::string_view, bool>;  // name, whether something uses it
 
-Error lint_error(const std::string& message) { return {ErrorKind::kInternal, "lint: " + message}; }
+Error lint_error(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
 class CollectionLint {
  public:

@@ -749,11 +749,8 @@ GraphCollection read_collection(std::string_view text, const std::string& name,
   try {
     lint(collection);
   } catch (const Error& error) {
-    constexpr std::string_view kLint = "lint: ";
-    std::string what = error.what();
-    if (what.starts_with(kLint)) what.erase(0, kLint.size());
-    throw input_error(
-        "the collection contradicts itself: " + (error.place().empty() ? "" : error.place() + ": ") + what)
+    throw input_error("the collection contradicts itself: " +
+                      (error.place().empty() ? "" : error.place() + ": ") + error.what())
         .at(name);
   }
   return collection;

@@ -28,26 +28,27 @@ bool has_hooks(const TorchScriptProgram& program) {
 
 }  // namespace
 
-std::vector<std::string> BoundTorchScriptProgram::warnings() const {
-  std::vector<std::string> warnings;
+std::vector<Diagnostic> BoundTorchScriptProgram::warnings() const {
+  std::vector<Diagnostic> warnings;
   if (options_.hooks == Hooks::kSkip && !has_hooks(program_)) {
-    warnings.emplace_back(
-        "--hooks skip left out nothing: what was traced has no hooks apart from its code; torch.jit.trace makes them part of that");
+    warnings.push_back(
+        {"--hooks skip left out nothing: what was traced has no hooks apart from its code; torch.jit.trace makes them part of that"});
   }
   if (auto invalid = findings_.invalid_calls()) warnings.push_back(*std::move(invalid));
   return warnings;
 }
 
-std::vector<std::string> BoundTorchScriptProgram::undone(const std::function<Leaves()>& leaves) const {
-  std::vector<std::string> undone;
+std::vector<Diagnostic> BoundTorchScriptProgram::undone(const std::function<Leaves()>& leaves) const {
+  std::vector<Diagnostic> undone;
   if (options_.hooks != Hooks::kSkip) return undone;
   for (const auto& [module, method] : leaves()) {
     const std::size_t count = count_hooks_inside(program_, module, method);
     if (count == 0) continue;
     const std::string& path = program_.modules()[module.index].path;
-    undone.push_back("--hooks skip cannot leave out " + std::to_string(count) +
-                     (count == 1 ? " hook" : " hooks") + " inside of " +
-                     (path.empty() ? "the root" : "'" + path + "'") + ", which stays one call");
+    undone.push_back({count == 1
+                          ? "--hooks skip cannot leave out {} hook inside of {}, which stays one call"
+                          : "--hooks skip cannot leave out {} hooks inside of {}, which stays one call",
+                      {std::to_string(count), path.empty() ? "the root" : "'" + path + "'"}});
   }
   return undone;
 }

@@ -21,8 +21,8 @@ class BoundTorchScriptProgram : public BoundProgram {
   void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
   bool inputs_changed(ModuleId root) const override { return findings_.calls.changed(root); }
   std::vector<Attributes> attributes() const override;
-  std::vector<std::string> warnings() const override;
-  std::vector<std::string> undone(const std::function<Leaves()>& leaves) const override;
+  std::vector<Diagnostic> warnings() const override;
+  std::vector<Diagnostic> undone(const std::function<Leaves()>& leaves) const override;
 
  private:
   const TorchScriptProgram& program_;

@@ -57,7 +57,7 @@ void Context::count_step(const IrNode* node) {
   frames.fail(FailureKind::kLimit,
               "more than " + std::to_string(options.limits.iterations) +
                   " loop iterations and function calls in one module call (--max-iterations)",
-              node);
+              node, Limit::kIterations);
 }
 
 Checkpoint Context::checkpoint() {

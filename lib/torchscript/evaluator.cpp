@@ -89,7 +89,7 @@ Value Evaluator::follow(Function& function, const Values& arguments, const IrNod
     context_.frames.fail(FailureKind::kLimit,
                          "calls nested more than " + std::to_string(context_.options.limits.call_depth) +
                              " deep (--max-call-depth)",
-                         node);
+                         node, Limit::kCallDepth);
   }
   if (node != nullptr) context_.count_step(node);
   if (const auto* call = context_.program.archive().find_not_followed(function)) {

@@ -7,12 +7,13 @@ void Findings::report_invalid(ModuleId module, const IrNode* node, const std::st
   invalid_.emplace(module, node);
 }
 
-std::optional<std::string> Findings::invalid_calls() const {
+std::optional<Diagnostic> Findings::invalid_calls() const {
   if (invalid_.empty()) return std::nullopt;
-  std::string text = first_invalid_ + "; shapes are unknown from there";
+  Diagnostic invalid{"{}; shapes are unknown from there", {first_invalid_}};
   if (const std::size_t more = invalid_.size() - 1; more > 0)
-    text += ", and from " + std::to_string(more) + " more call" + (more == 1 ? "" : "s") + " like that";
-  return text;
+    invalid.add(more == 1 ? ", and from {} more call like that" : ", and from {} more calls like that",
+                {std::to_string(more)});
+  return invalid;
 }
 
 }  // namespace fxtrace::torchscript

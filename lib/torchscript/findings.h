@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "torchscript/seen_calls.h"
+#include "trace/diagnostic.h"
 
 namespace fxtrace::torchscript {
 
@@ -25,7 +26,7 @@ class Findings {
   // Notes, once for each node, an operator that torch would reject for what is known of its arguments.
   void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
   // The warning about these; absent when there are none.
-  std::optional<std::string> invalid_calls() const;
+  std::optional<Diagnostic> invalid_calls() const;
 
  private:
   std::map<std::uint32_t, State> states_;  // by root

@@ -53,9 +53,10 @@ Shared<std::optional<SourceLocation>> Frames::location(const IrNode* node) const
   return program_.location(node, frames_.back().function);
 }
 
-void Frames::fail(FailureKind kind, std::string message, const IrNode* node) const {
+void Frames::fail(FailureKind kind, std::string message, const IrNode* node, Limit limit) const {
   Failure failure;
   failure.kind = kind;
+  failure.limit = limit;
   failure.message = std::move(message);
   if (node != nullptr) failure.op = to_text(node->kind());
   failure.source = location(node);

@@ -52,7 +52,8 @@ class Frames {
   const Value* find_replacement(const Value& container) const;
 
   Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
-  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node) const;
+  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node,
+                         Limit limit = Limit::kOther) const;
   // Throws TraceFailure for an exception of the model's code.
   [[noreturn]] void raise(std::string message, const IrNode* node) const {
     fail(FailureKind::kRaised, std::move(message), node);

@@ -88,7 +88,7 @@ void GraphLoops::record(const IrNode* node) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(context_.options.limits.nodes) +
                        " nodes to find out what loops that depend on an input change (--max-nodes)",
-                   node);
+                   node, Limit::kNodes);
     }
   }
 }

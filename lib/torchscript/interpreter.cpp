@@ -172,15 +172,14 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
     const std::uint32_t node = find_proxy(bound[i].value)->ref.node.index;
     if (known == plain.end()) {
       if (!formal.default_value || context_.options.defaults == Defaults::kNever) continue;
+      const Value value = context_.program.archive().value_of(*formal.default_value);
+      const bool may_be_tensor = may_hold_tensor(*formal.type);
       recorder_.conditions.add_fixable(
-          NodeId{node}, FixedInput{name,
-                                   python_text(context_.program.archive().value_of(*formal.default_value),
-                                               &context_.program.archive()),
-                                   true, may_hold_tensor(*formal.type)});
+          NodeId{node}, FixedInput{name, python_text(value, &context_.program.archive()), true,
+                                   may_be_tensor || value.is_int(), may_be_tensor && value.is_none()});
     } else if (tracer_.is_fixed(name)) {
       bound[i].value = known->second;
-      tracer_.guard(Expression::parse(python_equality(name, known->second)), std::nullopt,
-                    GuardReason::kDefault);
+      tracer_.guard(equality(Expression::name(name), known->second), std::nullopt, GuardReason::kDefault);
     } else {
       recorder_.conditions.add_fixable(NodeId{node}, FixedInput{name, python_text(known->second), false});
     }

@@ -14,11 +14,11 @@ bool Process::ask(const IrNode* node) {
   static const Symbol is_grad_enabled = script::intern("aten::is_grad_enabled");
   static const Symbol set_grad_enabled = script::intern("aten::set_grad_enabled");
   static const std::unordered_map<Symbol, std::string> off = {
-      {script::intern("aten::is_autocast_enabled"), "torch.is_autocast_enabled()"},
-      {script::intern("aten::is_autocast_cpu_enabled"), "torch.is_autocast_cpu_enabled()"},
-      {script::intern("aten::is_vulkan_available"), "torch.is_vulkan_available()"},
-      {script::intern("aten::_nnpack_available"), "torch._nnpack_available()"},
-      {script::intern("aten::_use_cudnn_rnn_flatten_weight"), "torch._use_cudnn_rnn_flatten_weight()"},
+      {script::intern("aten::is_autocast_enabled"), "is_autocast_enabled"},
+      {script::intern("aten::is_autocast_cpu_enabled"), "is_autocast_cpu_enabled"},
+      {script::intern("aten::is_vulkan_available"), "is_vulkan_available"},
+      {script::intern("aten::_nnpack_available"), "_nnpack_available"},
+      {script::intern("aten::_use_cudnn_rnn_flatten_weight"), "_use_cudnn_rnn_flatten_weight"},
   };
   if (node->kind() == set_grad_enabled) {
     const Value& enabled = frames_.input(node, 0);
@@ -42,9 +42,9 @@ bool Process::ask(const IrNode* node) {
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
   if (decides && !casts && (answer || found != off.end() || !context_.options.grad)) {
-    const std::string question = found == off.end() ? "torch.is_grad_enabled()" : found->second;
-    recorder().guard(Expression::parse(answer ? question : "not " + question), std::nullopt,
-                     GuardReason::kDefault);
+    Expression question =
+        Expression::method(Expression::name("torch"), found == off.end() ? "is_grad_enabled" : found->second);
+    recorder().guard(answer ? question : Expression::negation(question), std::nullopt, GuardReason::kDefault);
   }
   return true;
 }

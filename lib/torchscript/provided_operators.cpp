@@ -35,7 +35,7 @@ void find_operators(const std::string& code, std::set<std::string>& found) {
 
 }  // namespace
 
-std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
+std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const TraceOptions& options) {
   script::OperatorTable& table = archive.program().operators();
   const script::ResolveClass resolve = archive.program().resolver();
   const auto is_known = [&](const std::string& name) {
@@ -75,24 +75,27 @@ std::vector<std::string> provide_operators(TorchScriptArchive& archive, const Tr
         extension_operators(), [&](const Operator& row) { return row.base_name() == name; });
     if (!is_known(name) && !is_extension) unknown.push_back(name);
   }
-  std::vector<std::string> warnings;
+  std::vector<Diagnostic> warnings;
   if (unknown.empty() && !has_classes) return warnings;  // calls need not be looked at
   for (const auto& inferred : infer_schemas(archive, unknown)) {
-    const std::string what = (inferred.class_name.empty() ? "operator " : "method ") + inferred.name;
+    Diagnostic& unknown =
+        warnings.emplace_back(inferred.class_name.empty() ? "operator {} is unknown" : "method {} is unknown",
+                              std::vector{inferred.name});
     if (inferred.complete) {
       if (inferred.class_name.empty()) {
         table.declare(inferred.schema, resolve);
       } else {
         archive.program().declare_method(inferred.class_name, inferred.schema);
       }
-      warnings.push_back(what + " is unknown; declared from its calls as " + shell_quoted(inferred.schema));
+      unknown.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
       continue;
     }
-    const std::string why = what + " is unknown, and its calls do not tell what it gives";
-    warnings.push_back(why + ": modules that call it fail" +
-                       (inferred.class_name.empty() ? "; --op-schema " + shell_quoted(inferred.schema) +
-                                                          " with its types or --op-library LIB makes it known"
-                                                    : ""));
+    unknown.add(", and its calls do not tell what it gives");
+    const std::string why = unknown.text();
+    unknown.add(": modules that call it fail");
+    if (inferred.class_name.empty())
+      unknown.add("; --op-schema {} with its types or --op-library LIB makes it known",
+                  {shell_quoted(inferred.schema)});
     for (const auto& [function, call] : inferred.callers)
       archive.add_not_followed(
           function, {inferred.name, inferred.class_name.empty() ? inferred.schema : "", why, call});

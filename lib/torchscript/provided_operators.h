@@ -14,7 +14,7 @@ namespace fxtrace::torchscript {
 // Declares every operator, and every method of a class of torch.classes, that the code calls.  Functions that
 // call one whose results cannot be inferred are not followed (TorchScriptArchive::NotFollowed).  Returns
 // warnings.  Throws Error, which names the schema, for a wrong schema.
-std::vector<std::string> provide_operators(TorchScriptArchive& archive, const TraceOptions& options);
+std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const TraceOptions& options);
 
 // A schema inferred from the calls in the code, for an operator without one or a method of a declared class.
 struct InferredSchema {

@@ -9,8 +9,7 @@ void RecordedStacks::begin() {
 }
 
 void RecordedStacks::fold() {
-  if (!calls_) return;
-  for (std::string& message : calls_->fold(tracer_.finished_graph())) tracer_.cannot_keep(std::move(message));
+  if (calls_) tracer_.cannot_keep(calls_->fold(tracer_.finished_graph()));
 }
 
 // The operations of a call that is followed tell of themselves.

@@ -92,28 +92,41 @@ bool holds_nan(const Value& value) {
                                                 [](const auto& entry) { return holds_nan(entry.value); });
 }
 
+// As guards have it that are read.
+Expression literal(const Value& value, const TorchScriptArchive* archive = nullptr) {
+  return Expression::parse(python_text(value, archive));
+}
+
+Expression has_length(const Expression& place, std::size_t length) {
+  return Expression::comparison("==", Expression::call(Expression::name("len"), {place}),
+                                static_cast<std::int64_t>(length));
+}
+
 // NaN is equal to nothing: what holds it is compared part by part.
-std::string equality_of_parts(const std::string& expr, const Value& value) {
-  if (value.is_double()) return "math.isnan(" + expr + ")";
-  std::vector<std::string> parts;
-  const auto part = [&](const std::string& key, const Value& item) {
-    parts.push_back(python_equality(expr + "[" + key + "]", item));
+Expression equality_of_parts(const Expression& place, const Value& value) {
+  if (value.is_double()) return Expression::method(Expression::name("math"), "isnan", {place});
+  std::vector<Expression> parts{{}};
+  const auto part = [&](Expression key, const Value& item) {
+    parts.push_back(equality(Expression::item(place, std::move(key)), item));
   };
   if (value.is_dict()) {
-    for (const auto& entry : value.to_dict().entries()) part(python_text(entry.key), entry.value);
+    for (const auto& entry : value.to_dict().entries()) part(literal(entry.key), entry.value);
   } else {
-    for (std::size_t i = 0; i < value.items().size(); ++i) part(std::to_string(i), value.items()[i]);
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+      part(static_cast<std::int64_t>(i), value.items()[i]);
   }
-  return "len(" + expr + ") == " + std::to_string(parts.size()) + " and " + joined(parts, {}, " and ");
+  parts[0] = has_length(place, parts.size() - 1);
+  return Expression::all(std::move(parts));
 }
 
 }  // namespace
 
-std::string python_equality(const std::string& expr, const Value& value, const TorchScriptArchive* archive) {
-  if (value.is_none()) return expr + " is None";
-  if (holds_nan(value)) return equality_of_parts(expr, value);
-  if (value.is_tensor()) return "torch.equal(" + expr + ", " + python_text(value, archive) + ")";
-  return expr + " == " + python_text(value);
+Expression equality(const Expression& place, const Value& value, const TorchScriptArchive* archive) {
+  if (value.is_none()) return Expression::comparison("is", place, Expression::none());
+  if (holds_nan(value)) return equality_of_parts(place, value);
+  if (value.is_tensor())
+    return Expression::method(Expression::name("torch"), "equal", {place, literal(value, archive)});
+  return Expression::comparison("==", place, literal(value));
 }
 
 namespace {
@@ -266,7 +279,7 @@ std::vector<BoundInput> RootInputs::bind() {
 BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::Decision decision) {
   using Kind = InputChoice::Decision::Kind;
   const std::string& name = formal.name;
-  const Place place{name, name, name, {name}};
+  const Place place{name, Expression::name(name), name, {name}};
   formal_ = &formal;
   if (decision.kind == Kind::kFixed) return bind_value(*decision.value, formal.type, place);
   if (has_dummy(name)) {
@@ -292,7 +305,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
     fail(InputChoice::no_default(name));
   }
   const Value value = default_value != nullptr ? archive_.value_of(*default_value) : Value();
-  guard(python_equality(name, value, &archive_), GuardReason::kDefault);
+  guard(equality(place.expr, value, &archive_), GuardReason::kDefault);
   return add_entry(place, {value, std::nullopt});
 }
 
@@ -308,8 +321,8 @@ BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
   return {make_proxy(recording_.tracer.ref(id), type, std::move(known)), Argument(id)};
 }
 
-void RootInputs::guard(const std::string& expr, GuardReason reason) {
-  recording_.tracer.guard(Expression::parse(expr), std::nullopt, reason);
+void RootInputs::guard(Expression condition, GuardReason reason) {
+  recording_.tracer.guard(std::move(condition), std::nullopt, reason);
 }
 
 BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
@@ -338,7 +351,7 @@ BoundInput RootInputs::close_entries(std::size_t first, const Place& place, Boun
 BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
   TypePtr narrower = type;
   if (const auto optional = type->as<OptionalType>()) {
-    guard(place.expr + " is not None", GuardReason::kConcrete);
+    guard(Expression::comparison("is not", place.expr, Expression::none()), GuardReason::kConcrete);
     narrower = optional->element();
   }
   AbstractValue info = known(narrower, place);
@@ -350,18 +363,19 @@ BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
 
 BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, const Place& place) {
   if (is_concrete_placeholder(value)) return present(type, place);
-  const std::string& expr = place.expr;
+  const std::string expr = place.expr.text();
   const auto wrong = [&] [[noreturn]] () {
     fail("'" + expr + "': expected " + type_name(*type) + ", got " + json_kind(value));
   };
   const auto fixed = [&](Value plain, Argument argument) -> BoundInput {
-    guard(python_equality(expr, plain), GuardReason::kConcrete);
+    guard(equality(place.expr, plain), GuardReason::kConcrete);
     return add_entry(place, {std::move(plain), std::move(argument)});
   };
   if (const auto optional = type->as<OptionalType>()) {
     if (value.is<Argument::None>()) return fixed(Value(), Argument::None{});
     const bool has_parts = value.is<Argument::List>() || value.is<Argument::Dict>();
-    if (has_parts) guard(expr + " is not None", GuardReason::kConcrete);  // else its value says so
+    if (has_parts)  // else its value says so
+      guard(Expression::comparison("is not", place.expr, Expression::none()), GuardReason::kConcrete);
     return bind_value(value, optional->element(), place);
   }
   const auto* integer = value.get_if<std::int64_t>();
@@ -421,16 +435,15 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
 }
 
 BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type, const Place& place) {
-  const std::string& expr = place.expr;
   const auto& element = type->as<ListType>()->element();
   auto values = make_counted<ListValue>(element);
   Argument::List arguments;
-  guard("len(" + expr + ") == " + std::to_string(list.items.size()), GuardReason::kConcrete);
+  guard(has_length(place.expr, list.items.size()), GuardReason::kConcrete);
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
-    const std::string index = std::to_string(i);
+    const auto index = static_cast<std::int64_t>(i);
     auto [value, argument] = bind_value(
-        list.items[i], element, place.part(index, expr + "[" + index + "]", static_cast<std::int64_t>(i)));
+        list.items[i], element, place.part(std::to_string(i), Expression::item(place.expr, index), index));
     values->items.push_back(std::move(value));
     arguments.items.push_back(std::move(*argument));
   }
@@ -438,7 +451,7 @@ BoundInput RootInputs::bind_list(const Argument::List& list, const TypePtr& type
 }
 
 BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type, const Place& place) {
-  const std::string& expr = place.expr;
+  const std::string expr = place.expr.text();
   const auto& dict_type = *type->as<DictType>();
   auto values = make_counted<DictValue>(dict_type.key(), dict_type.value());
   Argument::Dict arguments;
@@ -456,7 +469,10 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
     }
   }
   // The order as well: code that goes through the dict sees it.
-  guard("list(" + expr + ") == [" + joined(keys, [](const Value& key) { return python_text(key); }) + "]",
+  std::vector<Expression> key_literals;
+  for (const Value& key : keys) key_literals.push_back(literal(key));
+  guard(Expression::comparison("==", Expression::call(Expression::name("list"), {place.expr}),
+                               Expression::sequence(Expression::Kind::kList, key_literals)),
         GuardReason::kConcrete);
   const std::size_t first = entries_.size();
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -464,7 +480,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
     Argument key_argument = keys[i].is_string() ? Argument(text) : Argument(keys[i].to_int());
     auto [value, argument] =
         bind_value(dict.items[i].value, dict_type.value(),
-                   place.part(text, expr + "[" + python_text(keys[i]) + "]", key_argument));
+                   place.part(text, Expression::item(place.expr, key_literals[i]), key_argument));
     values->set(keys[i], std::move(value));
     arguments.items.push_back({std::move(key_argument), std::move(*argument)});
   }
@@ -473,7 +489,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
 
 // An array, or of a named tuple an object with its fields.
 BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, const Place& place) {
-  const std::string& expr = place.expr;
+  const std::string expr = place.expr.text();
   const auto& tuple = *type->as<TupleType>();
   const auto& elements = tuple.items();
   const std::vector<std::string>& fields = tuple.fields();
@@ -498,11 +514,13 @@ BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, co
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string part = i < fields.size() ? fields[i] : std::to_string(i);
     if (items[i] == nullptr) fail("'" + expr + "': missing field '" + part + "'");
-    const std::string part_expr = i < fields.size() ? expr + "." + part : expr + "[" + part + "]";
+    const auto index = static_cast<std::int64_t>(i);
+    const bool is_field = i < fields.size();
+    Expression part_expr =
+        is_field ? Expression::attribute(place.expr, part) : Expression::item(place.expr, index);
     auto [item, argument] =
         bind_value(*items[i], elements[i],
-                   place.part(part, part_expr,
-                              i < fields.size() ? Argument(part) : Argument(static_cast<std::int64_t>(i))));
+                   place.part(part, std::move(part_expr), is_field ? Argument(part) : Argument(index)));
     values.push_back(std::move(item));
     arguments.items.push_back(std::move(*argument));
   }

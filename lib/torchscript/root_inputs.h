@@ -25,9 +25,8 @@ struct BoundInput {
 
 // Returns a plain value as written in Python; a tensor too, when `archive` knows its elements.
 std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
-// Returns the Python condition that `expr` equals this value.
-std::string python_equality(const std::string& expr, const Value& value,
-                            const TorchScriptArchive* archive = nullptr);
+// Returns the condition that `place` equals this value.
+Expression equality(const Expression& place, const Value& value, const TorchScriptArchive* archive = nullptr);
 
 class RootInputs {
  public:
@@ -52,11 +51,11 @@ class RootInputs {
   // An input, or a part of one.
   struct Place {
     std::string name;            // of its placeholder: "past_0_k"
-    std::string expr;            // in Python: past[0]["k"]
+    Expression expr;             // in Python: past[0]['k']
     std::string path;            // as --input names it: "past.0.k"
     std::vector<Argument> keys;  // "past", 0, "k"
-    Place part(const std::string& part_name, const std::string& part_expr, Argument key) const {
-      Place result{name + "_" + part_name, part_expr, path + "." + part_name, keys};
+    Place part(const std::string& part_name, Expression part_expr, Argument key) const {
+      Place result{name + "_" + part_name, std::move(part_expr), path + "." + part_name, keys};
       result.keys.push_back(std::move(key));
       return result;
     }
@@ -71,8 +70,7 @@ class RootInputs {
   // parameter whose default it keeps.
   BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
                               AbstractValue known);
-  // Records the guard `expr`: "flag == True".
-  void guard(const std::string& expr, GuardReason reason);
+  void guard(Expression condition, GuardReason reason);
   BoundInput add_entry(const Place& place, BoundInput bound);
   BoundInput close_entries(std::size_t first, const Place& place, BoundInput bound);
   BoundInput bind_input(const FunctionArgument& formal, InputChoice::Decision decision);

@@ -54,6 +54,7 @@ void GraphTracer::check_limit() {
   if (work < static_cast<std::size_t>(max_nodes_)) return;
   Failure failure;
   failure.kind = FailureKind::kLimit;
+  failure.limit = Limit::kNodes;
   failure.message =
       "more than " + std::to_string(max_nodes_) + " nodes and module calls in one graph (--max-nodes)";
   throw TraceFailure(std::move(failure));

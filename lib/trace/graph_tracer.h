@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "trace/diagnostic.h"
 #include "trace/execution_log.h"
 #include "trace/graph_builder.h"
 #include "trace/journal.h"
@@ -70,13 +71,10 @@ class GraphTracer {
   void assign(Assignment assignment) { builders_.front()->graph().assign(std::move(assignment)); }
   void note_state_write(NodeId copy);
   std::vector<StateWrite> take_state_writes() { return std::move(state_writes_); }
-  // Notes that an option for this graph has no effect.
-  void misfit(std::string message) { misfits_.push_back(std::move(message)); }
-  // Notes that a call could not be kept, which an option asks for.
-  void cannot_keep(std::string message) { unkept_.push_back(std::move(message)); }
-  std::vector<std::string> take_unkept() { return std::move(unkept_); }
+  // Notes calls that could not be kept, which an option asks for.
+  void cannot_keep(std::vector<Diagnostic> calls) { unkept_ = std::move(calls); }
+  std::vector<Diagnostic> take_unkept() { return std::move(unkept_); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
-  const std::vector<std::string>& misfits() const { return misfits_; }
   // Sets the signature of an exported program.
   void set_signature(GraphSignature signature);
   const Graph& graph() const { return builder().graph(); }
@@ -222,8 +220,7 @@ class GraphTracer {
 
   std::int64_t nodes_made_ = 0;
   bool stale_ = false;
-  std::vector<std::string> misfits_;
-  std::vector<std::string> unkept_;
+  std::vector<Diagnostic> unkept_;
   std::unordered_map<std::uint32_t, std::size_t> inline_count_;  // by module
   std::unordered_map<std::uint32_t, std::size_t> leaf_count_;    // by module
   std::vector<ModuleId> inlined_;

@@ -29,7 +29,12 @@ class Search {
     drop_needless();
     Hint hint;
     hint.failed = failed_;
-    for (const AddedOption& addition : best_) hint.options.push_back(addition.text);
+    TraceOptions added;
+    for (const AddedOption& addition : best_) {
+      hint.options.push_back(addition.text);
+      addition.apply(added);
+    }
+    hint.has_inputs = !added.inputs.empty();
     return hint;
   }
 

@@ -307,9 +307,10 @@ class Candidates {
   std::vector<std::size_t> others_, found_;
 };
 
-std::string unmatched_message(const std::string& rule, const std::string& would) {
-  return "rule " + shell_quoted(rule) + " matched nothing" +
-         (would.empty() ? "" : "; " + shell_quoted(would) + " would match");
+Diagnostic unmatched_rule(const std::string& rule, const std::string& would) {
+  Diagnostic unmatched{"rule {} matched nothing", {shell_quoted(rule)}};
+  if (!would.empty()) unmatched.add("; {} would match", {shell_quoted(would)});
+  return unmatched;
 }
 
 // The rule that was most likely meant: of the same name in any package or at any path, a path for a type or
@@ -347,8 +348,9 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   return first.empty() ? second : first;
 }
 
-// What is not known of modules that the rule matches by its globs; empty when all is.
-std::string untold_message(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
+// Adds what is not known of modules that the rule matches by its globs.
+void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
+                Modules& modules) {
   Matcher matcher(rule);
   matcher.settle(infos, modules);
   std::vector<std::string> untold;
@@ -364,9 +366,14 @@ std::string untold_message(const LeafRule& rule, const std::vector<ModuleInfo>& 
     }
     count += is_told ? 0 : 1;
   }
-  if (count == 0) return "";
-  return "; the file does not tell " + listed(untold, " and ") + " of " +
-         (count == 1 ? "the module" : std::to_string(count) + " modules") + " that it would ask";
+  if (count == 0) return;
+  unmatched.add("; the file does not tell " + listed(untold, " and ") + " of ");
+  if (count == 1) {
+    unmatched.add("the module");
+  } else {
+    unmatched.add("{} modules", {std::to_string(count)});
+  }
+  unmatched.add(" that it would ask");
 }
 
 }  // namespace
@@ -443,8 +450,8 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     const LeafRule& rule = options.leaf_rules[r];
     const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
     unmatched_leaf_rules_.push_back(
-        unmatched_message(rule.text, suggest ? suggest_rule(rule, infos, modules) : "") +
-        (suggest ? untold_message(rule, infos, modules) : ""));
+        unmatched_rule(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
+    if (suggest) add_untold(unmatched_leaf_rules_.back(), rule, infos, modules);
   }
 }
 
@@ -478,8 +485,8 @@ std::optional<bool> LeafRules::last_match(std::string_view function) const {
   return wrap;
 }
 
-std::vector<std::string> LeafRules::unmatched() const {
-  std::vector<std::string> rules = unmatched_leaf_rules_;
+std::vector<Diagnostic> LeafRules::unmatched() const {
+  std::vector<Diagnostic> rules = unmatched_leaf_rules_;
   std::vector<std::string> called;  // in no order that matters: sorted below
   for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
   called.insert(called.end(), recorded_.begin(), recorded_.end());
@@ -487,19 +494,19 @@ std::vector<std::string> LeafRules::unmatched() const {
   std::size_t suggestions = 0;
   for (std::size_t i = 0; i < function_rules_.size(); ++i) {
     if (function_rule_matched_[i]) continue;
-    if (!untold_.empty() && function_rules_[i].wrap) {
-      if (std::ranges::find(rules, untold_) == rules.end()) rules.push_back(untold_);
+    if (untold_ && function_rules_[i].wrap) {
+      if (std::ranges::find(rules, *untold_) == rules.end()) rules.push_back(*untold_);
       continue;
     }
     const std::string& text = function_rules_[i].text;
     if (++suggestions > kMaxSuggestions) {
-      rules.push_back(unmatched_message(text, ""));
+      rules.push_back(unmatched_rule(text, ""));
       continue;
     }
     const std::string anywhere = "**." + text;
     const bool is_anywhere = std::ranges::any_of(
         called, [glob = Glob(anywhere)](const std::string& name) { return glob.matches(name); });
-    rules.push_back(unmatched_message(text, is_anywhere ? anywhere : find_nearest(text, called)));
+    rules.push_back(unmatched_rule(text, is_anywhere ? anywhere : find_nearest(text, called)));
   }
   return rules;
 }

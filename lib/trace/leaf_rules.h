@@ -59,11 +59,12 @@ class LeafRules {
   bool has_function_rules() const { return !function_rules_.empty(); }
   // Notes that the file does not tell which functions were called, so that unmatched() says this of the rules
   // that keep functions.
-  void cannot_tell_functions(std::string why) const { untold_ = std::move(why); }
+  void cannot_tell_functions(Diagnostic why) const { untold_ = std::move(why); }
 
-  // Returns a message for each of the user's rules that matched nothing, which says what would have matched:
-  // first leaf rules, then globs of functions, in the order given.  Functions are known only after tracing.
-  std::vector<std::string> unmatched() const;
+  // Returns a diagnostic for each of the user's rules that matched nothing, which says what would have
+  // matched: first leaf rules, then globs of functions, in the order given.  Functions are known only after
+  // tracing.
+  std::vector<Diagnostic> unmatched() const;
 
  private:
   struct Decision {
@@ -80,13 +81,13 @@ class LeafRules {
 
   std::vector<Decision> decisions_;  // by module
   bool default_wrap_;
-  std::vector<std::string> unmatched_leaf_rules_;
+  std::vector<Diagnostic> unmatched_leaf_rules_;
   std::vector<FunctionRule> function_rules_;
   // Answers by name: functions are called often, under few names.
   mutable std::unordered_map<std::string, bool> wrapped_;
   mutable std::vector<bool> function_rule_matched_;      // by function rule
   mutable std::set<std::string, std::less<>> recorded_;  // functions that keeps() was asked for
-  mutable std::string untold_;
+  mutable std::optional<Diagnostic> untold_;
 };
 
 }  // namespace fxtrace

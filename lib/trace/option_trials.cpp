@@ -72,23 +72,19 @@ AddedOptions not_empty(const TraceOptions& options, std::int64_t low) {
   return additions;
 }
 
-// The option of the limit that stopped the module; empty for others, null for none.
-const char* limit_of(const ModuleRecord& module) {
-  if (!module.failure || module.failure->kind != FailureKind::kLimit) return nullptr;
-  for (const char* option : {"--max-nodes", "--max-iterations", "--max-call-depth"}) {
-    if (module.failure->message.find(option) != std::string::npos) return option;
-  }
-  return "";
+// The limit that stopped the module.
+std::optional<Limit> limit_of(const ModuleRecord& module) {
+  const bool is_stopped = module.failure && module.failure->kind == FailureKind::kLimit;
+  return is_stopped ? std::optional(module.failure->limit) : std::nullopt;
 }
 
 // In nodes; also of those that were taken back at a limit.
 std::size_t work_of(const GraphCollection& collection, const Limits& limits) {
   std::size_t work = count_nodes_of_graphs(collection);
   for (const ModuleRecord& module : collection.modules) {
-    const char* limit = limit_of(module);
-    if (limit == nullptr) continue;
-    if (limit == std::string_view("--max-nodes")) work += static_cast<std::size_t>(limits.nodes);
-    if (limit == std::string_view("--max-iterations")) work += static_cast<std::size_t>(limits.iterations);
+    const auto limit = limit_of(module);
+    if (limit == Limit::kNodes) work += static_cast<std::size_t>(limits.nodes);
+    if (limit == Limit::kIterations) work += static_cast<std::size_t>(limits.iterations);
   }
   return work;
 }
@@ -162,7 +158,7 @@ OptionTrials::OptionTrials(const Program& program, const TraceOptions& options, 
                            Bounds bounds)
     : program_(program), options_(options), left_(bounds) {
   for (const ModuleRecord& module : result.modules) {
-    if (const char* limit = limit_of(module)) at_limit_.emplace(module.path, limit);
+    if (const auto limit = limit_of(module)) at_limit_.emplace(module.path, *limit);
   }
 }
 
@@ -185,10 +181,9 @@ std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& addi
     GraphCollection collection = trace(program_, options).collection;
     left_.nodes -= std::min(left_.nodes, work_of(collection, options.limits));
     const bool at_new_limit = std::ranges::any_of(collection.modules, [&](const ModuleRecord& module) {
-      const char* limit = limit_of(module);
-      if (limit == nullptr) return false;
+      const auto limit = limit_of(module);
       const auto known = at_limit_.find(module.path);
-      return known == at_limit_.end() || known->second != limit;
+      return limit && (known == at_limit_.end() || known->second != *limit);
     });
     const bool is_bounded =
         options.limits.nodes < given.nodes || options.limits.iterations < given.iterations;

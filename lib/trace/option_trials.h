@@ -65,7 +65,7 @@ class OptionTrials {
   const TraceOptions& options_;
   Bounds left_;
   // Paths of modules of `result` that a limit stopped, with its option.
-  std::unordered_map<std::string_view, std::string_view> at_limit_;
+  std::unordered_map<std::string_view, Limit> at_limit_;
 };
 
 }  // namespace fxtrace

@@ -15,6 +15,7 @@
 #include "archive/zip_archive.h"
 #include "graph/graph_collection.h"
 #include "summaries/model_description.h"
+#include "trace/diagnostic.h"
 #include "trace/options.h"
 
 namespace fxtrace {
@@ -122,11 +123,11 @@ class BoundProgram {
   // the graph of `root` was recorded; that graph must then be run again.
   virtual bool inputs_changed(ModuleId /*root*/) const { return false; }
   // Returns warnings for the user, in the order in which the runs found them.
-  virtual std::vector<std::string> warnings() const { return {}; }
+  virtual std::vector<Diagnostic> warnings() const { return {}; }
   // A module that a graph calls as one node, and the method as Node::method.
   using Leaves = std::set<std::pair<ModuleId, std::string>>;
-  // Returns what the options ask for and cannot be done where these leaves are called, a line for each.
-  virtual std::vector<std::string> undone(const std::function<Leaves()>& /*leaves*/) const { return {}; }
+  // Returns what the options ask for and cannot be done where these leaves are called.
+  virtual std::vector<Diagnostic> undone(const std::function<Leaves()>& /*leaves*/) const { return {}; }
 };
 
 // A model file as read; no trace changes it.

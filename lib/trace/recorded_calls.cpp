@@ -196,41 +196,42 @@ struct Run {
   std::vector<std::size_t> beside;         // of which nothing is known
 };
 
-std::optional<std::string> why_not(const std::vector<RecordedFunctions::Step>& all, const Run& run) {
+std::optional<Diagnostic> why_not(const std::vector<RecordedFunctions::Step>& all, const Run& run) {
   using enum RecordedFunctions::StepKind;
   struct Line {
     std::string target, inner;
     std::int64_t line = 0, column = -1;
     auto operator<=>(const Line&) const = default;
   };
-  const std::string several = "it is in a loop, or it is called several times there";
+  const Diagnostic several{"it is in a loop, or it is called several times there"};
+  const Diagnostic maybe{"it may be in a loop, or be called several times there"};
   std::vector<Line> lines;
   std::int64_t returned = INT64_MAX;
   bool has_repeated = false;
   std::set<Line> seen;
   for (const std::size_t at : run.steps) {
     const RecordedFunctions::Step& step = all[at];
-    if (step.place != nullptr && step.place->is_of_module) return "it calls a module";
-    if (step.kind == kModule) return "it may call a module";
-    if (step.kind == kRegion) return step.target + " is inside of it or around it";
-    if (step.kind == kWrite) return step.target + " may write something";
+    if (step.place != nullptr && step.place->is_of_module) return Diagnostic{"it calls a module"};
+    if (step.kind == kModule) return Diagnostic{"it may call a module"};
+    if (step.kind == kRegion) return Diagnostic{"{} is inside of it or around it", {step.target}};
+    if (step.kind == kWrite) return Diagnostic{"{} may write something", {step.target}};
     if (step.place == nullptr || step.kind == kNumber) continue;
     Line line{step.target, step.place->inner, step.place->line, step.place->column};
-    if (line.line > returned) return "it may be in a loop, or be called several times there";
+    if (line.line > returned) return maybe;
     if (!lines.empty() && line.line < lines.back().line) {
-      return seen.contains(line) ? several : "it may be in a loop, or be called several times there";
+      return seen.contains(line) ? several : maybe;
     }
     if (step.place->text.starts_with("return")) returned = line.line;
     has_repeated = !seen.insert(line).second || has_repeated;
     lines.push_back(std::move(line));
   }
   if (is_repeated(lines)) return several;
-  if (falls_apart(all, run.steps, has_repeated)) return "it may be called several times there";
+  if (falls_apart(all, run.steps, has_repeated)) return Diagnostic{"it may be called several times there"};
   for (const std::size_t at : run.beside) {
     const bool is_elsewhere = run.module_call && all[at].module_call != *run.module_call;
     if (!is_elsewhere && all[at].kind != kModule && all[at].kind != kNumber &&
         all[at].target != "operator.getitem")
-      return "it is not known whether " + all[at].target + " beside it belongs to it";
+      return Diagnostic{"it is not known whether {} beside it belongs to it", {all[at].target}};
   }
   return std::nullopt;
 }
@@ -290,20 +291,21 @@ std::vector<RecordedFunctions::Call> RecordedFunctions::find(const std::vector<S
   return calls;
 }
 
-void RecordedFunctions::Followed::add(const Place& place, const std::string& why) {
+void RecordedFunctions::Followed::add(const Place& place, const Diagnostic& why) {
   if (!told_.insert(place.key).second || told_.size() > kMaxMessages) return;
   const SourceLocation& caller = place.caller;
-  messages_.push_back("--wrap: " + place.function + ", called at " + caller.file + ":" +
-                      std::to_string(caller.line) + ", is followed: " + why);
+  reasons_.push_back({"--wrap: {}, called at {}, is followed: ",
+                      {place.function, caller.file + ":" + std::to_string(caller.line)}});
+  reasons_.back().add(why.id, why.subjects);
 }
 
-std::vector<std::string> RecordedFunctions::Followed::messages() const {
-  std::vector<std::string> messages = messages_;
+std::vector<Diagnostic> RecordedFunctions::Followed::reasons() const {
+  std::vector<Diagnostic> reasons = reasons_;
   if (told_.size() > kMaxMessages) {
-    messages.push_back("--wrap: calls at " + std::to_string(told_.size() - kMaxMessages) +
-                       " more places are followed");
+    reasons.push_back(
+        {"--wrap: calls at {} more places are followed", {std::to_string(told_.size() - kMaxMessages)}});
   }
-  return messages;
+  return reasons;
 }
 
 namespace {
@@ -341,7 +343,7 @@ void RecordedCalls::note(NodeId node, const std::vector<StackFrame>& stack) {
   if (!stack.empty()) places_.insert_or_assign(node.index, functions_.place_in_trace(stack));
 }
 
-std::vector<std::string> RecordedCalls::fold(Graph& graph) const {
+std::vector<Diagnostic> RecordedCalls::fold(Graph& graph) const {
   using enum RecordedFunctions::StepKind;
   std::vector<RecordedFunctions::Step> steps;
   std::vector<NodeId> nodes;                            // by step
@@ -378,12 +380,12 @@ std::vector<std::string> RecordedCalls::fold(Graph& graph) const {
     std::vector<NodeId> of_call;
     for (const std::size_t step : call.steps) of_call.push_back(nodes[step]);
     if (const auto target = gives_back(graph, of_call)) {
-      followed.add(*call.place, *target + " in it may give back what it is given");
+      followed.add(*call.place, {"{} in it may give back what it is given", {*target}});
     } else {
       replace(graph, *call.place, of_call);
     }
   }
-  return followed.messages();
+  return followed.reasons();
 }
 
 void RecordedCalls::replace(Graph& graph, const RecordedFunctions::Place& place,

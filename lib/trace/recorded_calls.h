@@ -69,12 +69,12 @@ class RecordedFunctions {
   // Why calls are followed, up to a few.
   class Followed {
    public:
-    void add(const Place& place, const std::string& why);
-    std::vector<std::string> messages() const;
+    void add(const Place& place, const Diagnostic& why);
+    std::vector<Diagnostic> reasons() const;
 
    private:
     std::set<std::string> told_;  // keys of places
-    std::vector<std::string> messages_;
+    std::vector<Diagnostic> reasons_;
   };
 
   // `rules` and `modules` must outlive this.
@@ -116,8 +116,8 @@ class RecordedCalls {
 
   // `stack` is that of torch.jit.trace.  A node without a stack belongs to the same call as its neighbours.
   void note(NodeId node, const std::vector<StackFrame>& stack);
-  // Edits a finished graph.  Returns a message for each call that it left alone, up to a few.
-  std::vector<std::string> fold(Graph& graph) const;
+  // Edits a finished graph.  Returns why it left calls alone, up to a few.
+  std::vector<Diagnostic> fold(Graph& graph) const;
 
  private:
   static void replace(Graph& graph, const RecordedFunctions::Place& place, const std::vector<NodeId>& nodes);

@@ -203,17 +203,19 @@ class SuggestionSearch {
 
   // Ten times what was too little.
   void add_limits() {
-    struct Limit {
+    struct Option {
       const char* option;
+      Limit reached;
       std::int64_t Limits::* limit;
     };
-    for (const auto& [option, limit] :
-         {Limit{"--max-iterations", &Limits::iterations}, Limit{"--max-nodes", &Limits::nodes},
-          Limit{"--max-call-depth", &Limits::call_depth}}) {
-      const bool is_reached = std::ranges::any_of(result_.modules, [&](const ModuleRecord& module) {
-        return module.failure && module.failure->kind == FailureKind::kLimit &&
-               module.failure->message.find(option) != std::string::npos;
-      });
+    for (const auto& [option, reached, limit] :
+         {Option{"--max-iterations", Limit::kIterations, &Limits::iterations},
+          Option{"--max-nodes", Limit::kNodes, &Limits::nodes},
+          Option{"--max-call-depth", Limit::kCallDepth, &Limits::call_depth}}) {
+      const bool is_reached =
+          std::ranges::any_of(result_.modules, [&, of = reached](const ModuleRecord& module) {
+            return module.failure && module.failure->limit == of;
+          });
       constexpr std::int64_t kMost = 1'000'000;
       const std::int64_t more = std::min(options_.limits.*limit, kMost / 10) * 10;
       if (!is_reached || more <= options_.limits.*limit) continue;

@@ -56,7 +56,7 @@ class RecursiveTrace {
     std::vector<FixedInput> fixed;
     bool stub = false;
     GraphTracer::ModuleOutputs outputs;
-    std::vector<std::string> unkept;
+    std::vector<Diagnostic> unkept;
     std::size_t state_writes = 0;
   };
 
@@ -164,10 +164,9 @@ class RecursiveTrace {
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
       if (!stub && !tracer.has_inputs() && give_an_input(fixed)) continue;
-      if (root.index == 0) misfits_ = tracer.misfits();
       std::vector<ModuleId> inlined = tracer.inlined();
       GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
-      std::vector<std::string> unkept = tracer.take_unkept();
+      std::vector<Diagnostic> unkept = tracer.take_unkept();
       const std::vector<StateWrite> state_writes = tracer.take_state_writes();
       ModuleGraph graph = tracer.take();
       if (fail_for_state(graph, state_writes) || fail_for_aliases(graph)) return false;
@@ -182,9 +181,8 @@ class RecursiveTrace {
   // for a graph.
   static bool give_an_input(std::vector<FixedInput>& fixed) {
     if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
-    const auto first = std::ranges::find_if(fixed, [](const FixedInput& input) {
-      return input.may_be_tensor && input.is_default && input.value == "None";
-    });
+    const auto first = std::ranges::find_if(
+        fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default; });
     if (first == fixed.end()) return false;
     FixedInput given = *first;
     given.is_given = true;
@@ -246,12 +244,6 @@ class RecursiveTrace {
     return record;
   }
 
-  // A tensor or an integer: no other value has a spec.
-  static bool takes_spec(const FixedInput& input) {
-    return input.may_be_tensor ||
-           (!input.value.empty() && input.value.find_first_not_of("-0123456789") == std::string::npos);
-  }
-
   // Which inputs have their defaults, a line for each.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
@@ -262,9 +254,9 @@ class RecursiveTrace {
         const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
                                                               : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given      ? "; --input-names says otherwise"
-                                  : takes_spec(input) ? "; --concrete or --input gives it another"
-                                                      : "; --concrete gives it another"));
+          notes.push_back(text + (input.is_given     ? "; --input-names says otherwise"
+                                  : input.takes_spec ? "; --concrete or --input gives it another"
+                                                     : "; --concrete gives it another"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
@@ -322,11 +314,11 @@ class RecursiveTrace {
   }
 
   // A module that has a graph of its own may stand in others.
-  std::vector<std::string> unkept() const {
-    std::vector<std::string> all;
+  std::vector<Diagnostic> unkept() const {
+    std::vector<Diagnostic> all;
     for (const ModuleId root : order_) {
-      for (const std::string& message : traced_.at(root).unkept) {
-        if (std::ranges::find(all, message) == all.end()) all.push_back(message);
+      for (const Diagnostic& call : traced_.at(root).unkept) {
+        if (std::ranges::find(all, call) == all.end()) all.push_back(call);
       }
     }
     return all;
@@ -386,7 +378,7 @@ class RecursiveTrace {
       }
     }
     result.notes = notes();
-    const std::vector<std::string> unkept = this->unkept();
+    const std::vector<Diagnostic> unkept = this->unkept();
     for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
     result.warnings = bound_->warnings();
     result.undone = bound_->undone([&] { return leaves_of(collection); });
@@ -398,7 +390,6 @@ class RecursiveTrace {
         result.description.methods.push_back(bound_->methods(ModuleId{i}));
     }
     result.misfits = rules_.unmatched();
-    result.misfits.insert(result.misfits.end(), misfits_.begin(), misfits_.end());
     return result;
   }
 
@@ -411,7 +402,6 @@ class RecursiveTrace {
   std::map<ModuleId, std::size_t> level_found_;  // of each in failed_.order(), as far as it was seen
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
-  std::vector<std::string> misfits_;
   GraphCollection described_;                               // modules and parameters alone
   std::unordered_map<std::string_view, ModuleId> by_path_;  // of those
   std::optional<Semantics> semantics_;

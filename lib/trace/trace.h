@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
+#include "trace/diagnostic.h"
 #include "trace/options.h"
 #include "trace/program.h"
 
@@ -17,6 +18,7 @@ namespace fxtrace {
 // Options that would have helped, found by trying them.
 struct Hint {
   std::vector<std::string> options;  // as on a command line, quoted for a shell
+  bool has_inputs = false;           // --input is among them
   std::size_t failed = 0;            // modules that still fail with them
 };
 
@@ -25,10 +27,10 @@ struct Hint {
 struct TraceResult {
   GraphCollection collection;  // model.file and options_json are the caller's to fill
   ModelDescription description;
-  std::vector<std::string> warnings;
-  std::vector<std::string> undone;   // what options ask for and could not be done, as some module failed to
-  std::vector<std::string> misfits;  // options that did nothing: rules that matched nothing, ...
-  std::vector<std::string> notes;    // what was assumed of inputs
+  std::vector<Diagnostic> warnings;
+  std::vector<Diagnostic> undone;   // what options ask for and could not be done, as some module failed to
+  std::vector<Diagnostic> misfits;  // options that did nothing: rules that matched nothing, ...
+  std::vector<std::string> notes;   // what was assumed of inputs
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
   std::string load_time, trace_time;       // "1.5 ms"; costs are in the second

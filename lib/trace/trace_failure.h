@@ -24,7 +24,8 @@ struct FixedInput {
   std::string name;
   std::string value;  // as Python writes it
   bool is_default = true;
-  bool may_be_tensor = false;  // when the default is None: a given value would be or hold a tensor
+  bool takes_spec = false;     // of --input: a tensor, or an integer
+  bool may_be_tensor = false;  // it is None, and a given value would be or hold a tensor
   bool is_given = false;       // not fixed, but assumed not to be None, as no input would be left otherwise
 };
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "costs/graph_costs.h"
@@ -12,20 +13,6 @@
 
 namespace fxtrace {
 namespace {
-
-// The text without what it is about: words in quotes and qualified names.
-std::string kind_of(const std::string& warning) {
-  std::string kind, word;
-  bool is_quoted = false;
-  for (const char c : warning + " ") {
-    if (c == '\'') is_quoted = !is_quoted;
-    word += c;
-    if (c != ' ' || is_quoted) continue;
-    if (word.find_first_of("'.:0123456789") == std::string::npos) kind += word;
-    word.clear();
-  }
-  return kind;
-}
 
 // Which names are taken for those of one module though the file does not say so; empty when none are.
 std::string assumed_names(const GraphCollection& collection) {
@@ -59,20 +46,20 @@ std::string refusal(const GraphCollection& collection, const TraceOptions& optio
 
 }  // namespace
 
-void warn_of(const std::vector<std::string>& warnings, const Listener& listener) {
+void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener) {
   constexpr std::size_t kFew = 3;
-  std::map<std::string, std::size_t> counts;
-  for (const std::string& warning : warnings) ++counts[kind_of(warning)];
-  std::set<std::string> told;
-  for (const std::string& warning : warnings) {
-    const std::string kind = kind_of(warning);
-    const std::size_t count = counts[kind];
+  std::map<std::string_view, std::size_t> counts;
+  for (const Diagnostic& warning : warnings) ++counts[warning.id];
+  std::set<std::string_view> told;
+  for (const Diagnostic& warning : warnings) {
+    const std::string text = warning.text();
+    const std::size_t count = counts[warning.id];
     if (count <= kFew) {
-      listener.warning(warning);
-    } else if (told.insert(kind).second) {
-      listener.warning(warning + " (and " + std::to_string(count - 1) + " more like this; -v shows them)");
+      listener.warning(text);
+    } else if (told.insert(warning.id).second) {
+      listener.warning(text + " (and " + std::to_string(count - 1) + " more like this; -v shows them)");
     } else {
-      listener.progress(warning);
+      listener.progress(text);
     }
   }
 }

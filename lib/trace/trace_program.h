@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "trace/options.h"
 #include "trace/program.h"
@@ -27,9 +28,9 @@ struct Listener {
   std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
 };
 
-// Calls listener.warning() for each warning.  Of more than a few that differ only in what they concern, the
-// first is reported with their number and the others go to listener.progress().
-void warn_of(const std::vector<std::string>& warnings, const Listener& listener);
+// Calls listener.warning() for each warning.  Of more than a few that have one id, the first is reported with
+// their number and the others go to listener.progress().
+void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
 
 // Traces, works out costs and whatever is wanted.  The result keeps the program alive.
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,

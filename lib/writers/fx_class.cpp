@@ -443,7 +443,8 @@ class ClassWriter {
     // What options give may have a default that they overrule: None.
     const auto is_given = [&](const Node& node) {
       return std::ranges::any_of(graph.guards, [&](const Guard& guard) {
-        return guard.expr.text() == *node.target + " is not None";
+        return guard.expr ==
+               Expression::comparison("is not", Expression::variable(node.target), Expression::none());
       });
     };
     std::vector<Parameter> parameters;

@@ -27,6 +27,7 @@ class GuardText {
  public:
   explicit GuardText(const GuardNames& names) : names_(names) {}
 
+  // Without parentheses around it.
   std::optional<std::string> write(const Expression& guard) {
     std::string text = of(guard, 0);
     return fails_ ? std::nullopt : std::optional(std::move(text));
@@ -55,8 +56,13 @@ class GuardText {
     return text + std::string(close);
   }
 
+  static std::string enclosed(const std::string& text, int depth) {
+    return depth == 0 ? text : "(" + text + ")";
+  }
+
   std::string among(const std::vector<Expression>& parts, std::string_view separator, int depth) {
-    return "(" + joined(parts, [&](const Expression& part) { return of(part, depth + 1); }, separator) + ")";
+    return enclosed(
+        joined(parts, [&](const Expression& part) { return of(part, depth + 1); }, separator), depth);
   }
 
   // A tensor's method; torch.device(...); len(...) and list(...) of an input with parts.
@@ -98,7 +104,7 @@ class GuardText {
         for (const std::string& symbol : value.size()->symbols()) {
           if (name(symbol) != symbol) return fail();
         }
-        return "(" + value.text() + ")";
+        return enclosed(value.text(), depth);
       }
       case ExpressionKind::kFloat:
         return value.text();
@@ -107,9 +113,9 @@ class GuardText {
       case ExpressionKind::kText:
         return python_string(value.name());
       case ExpressionKind::kNegative:
-        return "(-" + of(value.parts()[0], depth + 1) + ")";
+        return enclosed("-" + of(value.parts()[0], depth + 1), depth);
       case ExpressionKind::kNot:
-        return "(not " + of(value.parts()[0], depth + 1) + ")";
+        return enclosed("not " + of(value.parts()[0], depth + 1), depth);
       case ExpressionKind::kBinary:
       case ExpressionKind::kComparison:
         return among(value.parts(), " " + value.name() + " ", depth);
@@ -146,12 +152,7 @@ class GuardText {
 
 std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names) {
-  std::optional<std::string> text = GuardText(names).write(guard);
-  // The parentheses around it are the call's.
-  if (text && text->starts_with('(') && text->ends_with(')') && guard.kind() != ExpressionKind::kTuple) {
-    *text = text->substr(1, text->size() - 2);
-  }
-  return text;
+  return GuardText(names).write(guard);
 }
 
 }  // namespace fxtrace

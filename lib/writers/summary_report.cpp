@@ -65,12 +65,12 @@ class SummaryWords {
           [](const SummaryRow& row, Style) { return counted_text(row, &TensorCount::bytes, bytes_text); });
     }
     if (has_costs) {
-      add("MACs", [this](const SummaryRow& row, Style style) { return macs(row, style); });
+      add("MACs", [this](const SummaryRow& row, Style style) { return macs(row, style).marked(); });
       columns.back().is_code = [](const SummaryRow& row) { return row.macs && !row.macs->is_number(); };
     }
     if (!is_measured && (has_costs || is_markdown)) {
       for (const CostColumn column : summary_.columns)
-        add(title(column), [=, this](const SummaryRow& row, Style) { return cost(row, column); });
+        add(title(column), [=, this](const SummaryRow& row, Style) { return cost(row, column).marked(); });
     }
     if (!is_measured) return columns;
     add("Time",
@@ -166,9 +166,9 @@ class SummaryWords {
     if (has_costs && summary_.unsized > 0)
       lines.push_back("+: without " + counted(summary_.unsized, "call") + " whose sizes are not known");
     const auto is_example = [&](const SummaryRow& row) {
-      return macs(row, Style::kExact).starts_with("~") ||
+      return macs(row, Style::kExact).is_example ||
              std::ranges::any_of(summary_.columns,
-                                 [&](CostColumn column) { return cost(row, column).starts_with("~"); });
+                                 [&](CostColumn column) { return cost(row, column).is_example; });
     };
     if (has_costs && std::ranges::any_of(summary_.rows, is_example))
       lines.push_back("~: at " + example_.text + "; --at gives other sizes");
@@ -249,27 +249,34 @@ class SummaryWords {
     return counted == 0 ? "-" : text(counted);
   }
 
-  // A number, or an expression; of one that is too long to be read its value at the example's sizes, with a
-  // mark.
-  std::string size_text(const SymInt& size, std::string (*whole_text)(std::int64_t),
-                        std::string (*number_text)(std::int64_t)) const {
+  struct SizeText {
+    std::string text;
+    bool is_example = false;  // it is a value at the example's sizes
+    std::string marked() const { return (is_example ? "~" : "") + text; }
+  };
+
+  // A number, or an expression; of one that is too long to be read its value at the example's sizes.
+  SizeText size_text(const SymInt& size, std::string (*whole_text)(std::int64_t),
+                     std::string (*number_text)(std::int64_t)) const {
     constexpr std::size_t kMostExpression = 40;  // characters that are readable at a glance
-    if (const auto number = size.number()) return whole_text(*number);
+    if (const auto number = size.number()) return {whole_text(*number)};
     std::string text = one_line(readable_size(size, number_text));
-    if (width(text) <= kMostExpression) return text;
+    if (width(text) <= kMostExpression) return {std::move(text)};
     const auto number = size.evaluate(example_.sizes);
-    return number ? "~" + number_text(*number) : "?";
+    return {number ? number_text(*number) : "?", number.has_value()};
   }
 
   // "1,814,073,344" or "1.81 G", or an expression, "batch·1.81 G".  "?" when unknown, "-" for 0, followed by
   // "+" when a part is unknown.
-  std::string macs(const SummaryRow& row, Style style) const {
-    if (row.alias_of) return "";
-    if (!row.macs) return row.is_partial() ? "?" : "";
+  SizeText macs(const SummaryRow& row, Style style) const {
+    if (row.alias_of) return {};
+    if (!row.macs) return {row.is_partial() ? "?" : ""};
     const bool is_zero = row.macs->number() == std::int64_t{0};
-    if (is_zero && row.is_partial()) return "?";
+    if (is_zero && row.is_partial()) return {"?"};
     const auto whole_text = style == Style::kExact ? with_separators : rounded;
-    return (is_zero ? "-" : size_text(*row.macs, whole_text, rounded)) + (row.is_partial() ? "+" : "");
+    SizeText result = is_zero ? SizeText{"-"} : size_text(*row.macs, whole_text, rounded);
+    if (row.is_partial()) result.text += "+";
+    return result;
   }
 
   static const char* title(CostColumn column) {
@@ -284,19 +291,19 @@ class SummaryWords {
     return "";
   }
 
-  std::string cost(const SummaryRow& row, CostColumn column) const {
-    if (row.alias_of) return "";
+  SizeText cost(const SummaryRow& row, CostColumn column) const {
+    if (row.alias_of) return {};
     if (column == CostColumn::kIntensity) {
       const auto intensity = arithmetic_intensity(row, example_.sizes);
-      if (!intensity) return row.macs ? "?" : "";
-      if (*intensity == 0) return "-";
+      if (!intensity) return {row.macs ? "?" : ""};
+      if (*intensity == 0) return {"-"};
       const bool is_example = !row.macs->is_number() || !row.activation_bytes->is_number();
       const char* format = *intensity < 10 ? "%.2f" : *intensity < 100 ? "%.1f" : "%.0f";
-      return (is_example ? "~" : "") + formatted(format, *intensity);
+      return {formatted(format, *intensity), is_example};
     }
     const auto& size = column == CostColumn::kWeights ? row.weights_read : row.kv_cache;
-    if (!size) return row.is_partial() ? "?" : "";
-    return *size == SymInt(0) ? "-" : size_text(*size, bytes_text, bytes_text);
+    if (!size) return {row.is_partial() ? "?" : ""};
+    return *size == SymInt(0) ? SizeText{"-"} : size_text(*size, bytes_text, bytes_text);
   }
 
   void add_costs(std::vector<Line>& lines) const {
@@ -304,18 +311,16 @@ class SummaryWords {
     if (!summary_.macs) {
       lines.emplace_back("MACs", "not known");
     } else {
-      std::string text = size_text(*summary_.macs, with_separators, rounded);
-      if (text.starts_with("~")) text = text.substr(1) + " at " + example_.text;
+      auto [text, is_example] = size_text(*summary_.macs, with_separators, rounded);
+      if (is_example) text += " at " + example_.text;
       if (const auto number = summary_.macs->number(); number && *number >= 1000)
         text += " (" + rounded(*number) + ")";
       lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
     }
     if (!summary_.activation_bytes) return;
-    std::string text = size_text(*summary_.activation_bytes, bytes_text, bytes_text);
-    const bool is_example = text.starts_with("~");
+    auto [text, is_example] = size_text(*summary_.activation_bytes, bytes_text, bytes_text);
     const auto& peak_bytes = summary_.peak_bytes;
     const auto peak = peak_bytes ? peak_bytes->evaluate(example_.sizes) : summary_.example_peak;
-    if (is_example) text.erase(0, 1);
     if (peak) text += ", at most " + bytes_text(*peak) + " at a time";
     if (is_example || (peak && !(peak_bytes && peak_bytes->is_number()))) text += " at " + example_.text;
     lines.emplace_back("Activations", text);

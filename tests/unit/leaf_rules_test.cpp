@@ -142,9 +142,10 @@ TEST_CASE("leaf rules: the rule that decided", "[leaf_rules]") {
   CHECK(rules.rule(program.find("other.fc")) == "torch.nn.Linear");
   CHECK(rules.rule(program.find("stem.0")) == "default");
   CHECK_FALSE(rules.rule(program.find("stem")).has_value());
-  CHECK(rules.unmatched() ==
-        std::vector<std::string>{"rule 'pkg.None' matched nothing",
-                                 "rule '@stem.9' matched nothing; '@stem.0' would match"});
+  const auto unmatched = rules.unmatched();
+  REQUIRE(unmatched.size() == 2);
+  CHECK(unmatched[0].text() == "rule 'pkg.None' matched nothing");
+  CHECK(unmatched[1].text() == "rule '@stem.9' matched nothing; '@stem.0' would match");
   // A rule that is overruled everywhere has still matched.
   CHECK(LeafRules(with_rules({"@stem.0", "torch.nn.Conv2d"}), program).unmatched().empty());
 }
@@ -168,7 +169,7 @@ TEST_CASE("leaf rules: what would have matched", "[leaf_rules]") {
     const auto unmatched = LeafRules(with_rules({rule}), sample()).unmatched();
     REQUIRE(unmatched.size() == 1);
     const std::string text = "rule '" + std::string(rule) + "' matched nothing";
-    CHECK(unmatched[0] == (*would == '\0' ? text : text + "; '" + would + "' would match"));
+    CHECK(unmatched[0].text() == (*would == '\0' ? text : text + "; '" + would + "' would match"));
   }
 }
 
@@ -252,7 +253,7 @@ TEST_CASE("leaf rules: functions", "[leaf_rules]") {
   CHECK(rules.is_wrapped("pkg.a"));
   CHECK_FALSE(rules.is_wrapped("pkg.b"));
   CHECK_FALSE(rules.is_wrapped("other.f"));
-  CHECK(rules.unmatched() == std::vector<std::string>{"rule 'nothing.*' matched nothing"});
+  CHECK(rules.unmatched() == std::vector<Diagnostic>{{"rule {} matched nothing", {"'nothing.*'"}}});
 }
 
 TEST_CASE("leaf rules: wrong ones", "[leaf_rules]") {

@@ -18,7 +18,7 @@ namespace {
 
 struct Folded {
   std::string graph;
-  std::vector<std::string> messages;
+  std::vector<Diagnostic> messages;
 };
 
 // The graph after its calls were found.  `stacks`: frames without the tracer's for each node that has any,
@@ -176,8 +176,9 @@ TEST_CASE("what may be of several calls stays", "[recorded_calls]") {
     const Folded folded = fold(one.text, one.stacks);
     CHECK(folded.graph == print_graph(parse_graph(one.text)).insert(0, "\n"));
     REQUIRE(folded.messages.size() == 1);
-    CHECK(folded.messages[0].starts_with("--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is followed: "));
-    CHECK(folded.messages[0].find(one.says) != std::string::npos);
+    CHECK(folded.messages[0].text().starts_with(
+        "--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is followed: "));
+    CHECK(folded.messages[0].text().find(one.says) != std::string::npos);
   }
 }
 
@@ -188,7 +189,7 @@ namespace {
 std::vector<std::vector<std::size_t>> found_calls(const std::vector<std::string>& stacks,
                                                   const std::map<std::int64_t, std::string>& texts,
                                                   bool are_independent,
-                                                  std::vector<std::string>* messages = nullptr) {
+                                                  std::vector<Diagnostic>* messages = nullptr) {
   FakeModules program;
   program.add("", "pkg.rope.Net");
   TraceOptions options;
@@ -220,7 +221,7 @@ std::vector<std::vector<std::size_t>> found_calls(const std::vector<std::string>
   RecordedFunctions::Followed followed;
   std::vector<std::vector<std::size_t>> calls;
   for (const auto& call : functions.find(steps, followed)) calls.push_back(call.steps);
-  if (messages != nullptr) *messages = followed.messages();
+  if (messages != nullptr) *messages = followed.reasons();
   return calls;
 }
 
@@ -239,7 +240,7 @@ TEST_CASE("columns and texts of lines tell calls apart", "[recorded_calls]") {
   // Lines that follow one another belong together, even if they have nothing in common; ...
   CHECK(found_calls({"f:6:4 forward:11:8", "f:7:4 forward:11:8"}, texts, true) == Calls{{0, 1}});
   // ... what may be another branch does not, nor what stands behind the end.
-  std::vector<std::string> messages;
+  std::vector<Diagnostic> messages;
   CHECK(found_calls({"f:10:4 forward:11:8", "f:11:4 forward:11:8"}, texts, true, &messages).empty());
   CHECK(messages.size() == 1);
   CHECK(found_calls({"f:9:4 forward:11:8", "f:10:4 forward:11:8"}, texts, false, &messages).empty());
@@ -248,7 +249,7 @@ TEST_CASE("columns and texts of lines tell calls apart", "[recorded_calls]") {
   // Of a step of which nothing is known it is not certain on which side of the call it stands.
   CHECK(found_calls({"", "f:6:4 forward:11:8", "forward:12:8"}, texts, false, &messages).empty());
   REQUIRE(messages.size() == 1);
-  CHECK(messages[0].ends_with("it is not known whether aten.op0.default beside it belongs to it"));
+  CHECK(messages[0].text().ends_with("it is not known whether aten.op0.default beside it belongs to it"));
 }
 
 TEST_CASE("nothing is found where no function of the model is", "[recorded_calls]") {
