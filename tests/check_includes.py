@@ -26,6 +26,8 @@ OTHERS = {
     "zlib.h": "ZLIB::ZLIB",
     "seccomp.h": "fxtrace::libseccomp",
 }
+# Of rooms whose folders are layers: each includes files of its own and of those before it; the room itself, of all.
+LAYERS = {"torchscript": ["program", "state", "propagate", "evaluate", "record"]}
 TABLES = "python"  # whose package reads them too
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -74,6 +76,17 @@ def problems(root):
                     yield f"{place}: {room.name} does not link {needed}"
         for target in sorted(unused):
             yield f"{room.relative_to(root)}/CMakeLists.txt: {target} is linked, and nothing of it is included"
+
+
+def upward(root):
+    """Yields includes of a layer that stands above."""
+    for room, layers in LAYERS.items():
+        height = {name: place for place, name in enumerate(layers)}
+        for path in sorted((root / "lib" / room).glob("*/*")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                match = re.match(rf'#include "{room}/(?:(\w+)/)?\w+\.h"', line)
+                if match and height.get(match[1], len(layers)) > height[path.parent.name]:
+                    yield f"{path.relative_to(root)}:{number}: {path.parent.name} stands below what it includes"
 
 
 def not_as_drawn(root):
@@ -140,7 +153,7 @@ def misnamed_passes(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, not_as_drawn, not_built, not_there, one_name_twice, misnamed_passes) for found in check(root)]
+    return [found for check in (problems, upward, not_as_drawn, not_built, not_there, one_name_twice, misnamed_passes) for found in check(root)]
 
 
 def self_test():
@@ -159,6 +172,9 @@ def self_test():
         "lib/trace/CMakeLists.txt": "fxtrace_library(trace SOURCES graph.cpp LIBRARIES fxtrace::support)",
         "lib/trace/trace.h": '#pragma once\n#include "trace/gone.h"\n#include "python/fxtrace/names.inc"\n#include "python/gone.inc"\n',
         "python/fxtrace/names.inc": "",
+        "lib/torchscript/CMakeLists.txt": "fxtrace_library(torchscript SOURCES)",
+        "lib/torchscript/state/frame.h": '#pragma once\n#include "torchscript/record/node.h"\n',
+        "lib/torchscript/record/node.h": '#pragma once\n#include "torchscript/state/frame.h"\n',
         "lib/execute/CMakeLists.txt": "add_library(fxtrace_execute MODULE)",
         "lib/execute/plugin.h": "#pragma once\n",
         "lib/execute/inner.h": "#pragma once\n#include <torch/script.h>\n",
@@ -180,7 +196,9 @@ def self_test():
         'lib/trace/trace.h:2: "trace/gone.h" does not exist',
         'lib/trace/trace.h:4: "python/gone.inc" does not exist',
         "lib/trace/CMakeLists.txt: fxtrace::support is linked, and nothing of it is included",
+        "lib/torchscript/state/frame.h:2: state stands below what it includes",
         "docs/architecture.md: passes is not drawn",
+        "docs/architecture.md: torchscript is not drawn",
         "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",

@@ -20,8 +20,8 @@
 #include "support/identifier.h"
 #include "support/printable.h"
 #include "support/words.h"
-#include "torchscript/provided_operators.h"
-#include "torchscript/torchscript_archive.h"
+#include "torchscript/program/provided_operators.h"
+#include "torchscript/program/torchscript_archive.h"
 
 namespace fxtrace::security {
 namespace {

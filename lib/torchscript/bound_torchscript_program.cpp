@@ -1,9 +1,9 @@
 #include "torchscript/bound_torchscript_program.h"
 
 #include "support/words.h"
-#include "torchscript/hooks.h"
-#include "torchscript/interpreter.h"
-#include "torchscript/traced_attributes.h"
+#include "torchscript/program/hooks.h"
+#include "torchscript/program/traced_attributes.h"
+#include "torchscript/record/interpreter.h"
 
 namespace fxtrace::torchscript {
 

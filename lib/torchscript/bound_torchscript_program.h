@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "torchscript/findings.h"
-#include "torchscript/torchscript_program.h"
+#include "torchscript/program/torchscript_program.h"
+#include "torchscript/state/findings.h"
 #include "trace/budget.h"
 #include "trace/options.h"
 #include "trace/program.h"

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "torchscript/bound_torchscript_program.h"
-#include "torchscript/object_states.h"
-#include "torchscript/provided_operators.h"
-#include "torchscript/torchscript_archive.h"
-#include "torchscript/torchscript_program.h"
+#include "torchscript/evaluate/object_states.h"
+#include "torchscript/program/provided_operators.h"
+#include "torchscript/program/torchscript_archive.h"
+#include "torchscript/program/torchscript_program.h"
 
 namespace fxtrace::torchscript {
 namespace {

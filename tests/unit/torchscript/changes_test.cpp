@@ -1,5 +1,5 @@
 // Changes of lists and dicts are taken back stretch by stretch, as often as they are made.
-#include "torchscript/changes.h"
+#include "torchscript/state/changes.h"
 #include "catch.h"
 #include "script/types.h"
 #include "trace/budget.h"

@@ -19,7 +19,7 @@
 #include "tests/forms/graph_text.h"
 #include "tests/forms/ir_text.h"
 #include "torchscript/load.h"
-#include "torchscript/torchscript_archive.h"
+#include "torchscript/program/torchscript_archive.h"
 #include "trace/option_table.h"
 #include "trace/trace.h"
 

@@ -1,0 +1,118 @@
+#include "torchscript/evaluate/basic_strategy.h"
+
+#include <utility>
+
+#include "torchscript/state/abstract.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// What is kept, in units of the budget.
+constexpr std::size_t kUnitsOfNode = 64;
+
+// Whether the operator's argument is a list or dict, other than a list of tensors.
+bool is_container_of_others(const Value& value, const Type& formal) {
+  if (!value.is_list() && !value.is_dict()) return false;
+  if (formal.kind() == TypeKind::kTensor) return false;
+  return formal.kind() != TypeKind::kList || formal.contained_types()[0]->kind() != TypeKind::kTensor;
+}
+
+}  // namespace
+
+const IrNode* BasicStrategy::run(const IrBlock&, const IrNode* node) {
+  code_.run_node(node);
+  return node;
+}
+
+void BasicStrategy::call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  if (!follows_operators()) {
+    for (const IrValue* output : node->outputs()) frames_.set(output, make_proxy(NodeRef{}, output->type()));
+    return;
+  }
+  for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
+    if (!schema.is_written(i)) continue;
+    if (values[i].is_tensor()) knowledge_.constants.note_write(values[i]);
+    if (is_container_of_others(values[i], *schema.arguments[i].type)) {
+      materialize(values[i], node);
+      return call_operator(node, schema, frames_.inputs(node));
+    }
+  }
+  context_.budget.spend(kUnitsOfNode);
+  set_results(node, schema, values, knowledge_.infer_results(node, schema, values));
+}
+
+void BasicStrategy::materialize(const Value& container, const IrNode* node) {
+  const char* target = container.is_list() ? "builtins.list" : "builtins.dict";
+  frames_.replace(container, recorder().apply(target, {container}, dynamic_type(container), node));
+  context_.changes.add([this, container] { frames_.take_back_replacement(container); });
+}
+
+void BasicStrategy::set_results(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                                std::vector<AbstractValue> known) {
+  const auto& results = node->outputs();
+  known.resize(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const TypePtr& type = results[i]->type();
+    if (results.size() == 1) {
+      frames_.set(results[i], Recorder::result({}, type, std::move(known[i])));
+    } else if (results[i]->has_uses()) {
+      frames_.set(results[i], make_proxy(NodeRef{}, type, std::move(known[i])));
+    }
+  }
+  knowledge_.note_results(node, schema, values);
+}
+
+Value BasicStrategy::call_module(const ModuleCall& call) {
+  return code_.follow(call.method, call.arguments, call.node);
+}
+
+Value BasicStrategy::call_function(Function& function, const Values& arguments, const IrNode* node) {
+  return code_.follow(function, arguments, node);
+}
+
+std::shared_ptr<AbstractValue> BasicStrategy::known_of_attribute(const AttributeRead& read,
+                                                                 bool is_live) const {
+  const Proxy* proxy = find_proxy(read.current);
+  if (!context_.shapes) return nullptr;
+  if (proxy != nullptr && !proxy->ref.valid())
+    return std::make_shared<AbstractValue>(known_of_value(read.current));
+  return read.current.is_tensor() && !is_live ? context_.names.of(read.current.to_tensor()) : nullptr;
+}
+
+Value BasicStrategy::proxy_of(const AttributeRead& read, const TypePtr& type, NodeRef node,
+                              bool is_live) const {
+  Value made = make_proxy(node, read.current.is_tensor() ? TypePtr(tensor_type()) : type);
+  share_known(made, known_of_attribute(read, is_live));
+  return made;
+}
+
+Value BasicStrategy::attribute(const AttributeRead& read, const TypePtr& type, const IrNode*) {
+  const Value& current = read.current;
+  const Proxy* proxy = find_proxy(current);
+  // An attribute that only __setstate__ would have filled.
+  const bool is_missing = current.is_none() && !is_subtype(*none_type(), *type);
+  const bool is_opaque = proxy != nullptr && !proxy->ref.valid();
+  if (!current.is_tensor() && !is_opaque && !is_missing) return current;
+  return proxy_of(read, type, {}, false);
+}
+
+void BasicStrategy::set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
+                                  const IrNode* node) {
+  const auto slot = class_of(*object).find_slot(name);
+  if (!slot) frames_.raise("AttributeError: no attribute '" + name + "'", node);
+  store(object, *slot, value, context_.changes);
+}
+
+bool BasicStrategy::join_conditions(const IrNode* node, const Value&, bool) {
+  frames_.set(node, Value::uninitialized());
+  return true;
+}
+
+void BasicStrategy::branch(const IrNode* node, const Value& condition) { fail("an `if`", condition, node); }
+
+void BasicStrategy::loop(const IrNode* node, const std::string& what, const Value& value,
+                         const std::shared_ptr<Attempt>&) {
+  fail(what, value, node);
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,44 @@
+#include "torchscript/program/pure_code.h"
+
+#include <algorithm>
+
+#include "families/traits.h"
+#include "operators/operators.h"
+#include "torchscript/program/convert.h"
+#include "torchscript/program/provided_operators.h"
+
+namespace fxtrace::torchscript {
+
+namespace {
+
+// What the IR has no schema for and does no more than give its results.
+bool is_plain_form(const IrNode& node) {
+  switch (node.kind()) {
+    case Symbol::kPrimConstant:
+    case Symbol::kPrimDictConstruct:
+    case Symbol::kPrimGetAttr:
+    case Symbol::kPrimIf:
+    case Symbol::kPrimIsinstance:
+    case Symbol::kPrimListConstruct:
+    case Symbol::kPrimListUnpack:
+    case Symbol::kPrimTupleConstruct:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool is_pure(const IrNode& node) {
+  const auto* schema = node.operator_schema();
+  const bool pure = schema == nullptr ? is_plain_form(node) : fxtrace::is_pure(find_operator(schema->schema));
+  return pure && std::ranges::all_of(node.blocks(), [](const IrBlock* block) { return is_pure(*block); });
+}
+
+bool is_pure(const IrBlock& block) {
+  return std::all_of(block.nodes().begin(), block.nodes().end(),
+                     [](const IrNode* node) { return is_pure(*node); });
+}
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "torchscript/program/names.h"
+#include "torchscript/program/torchscript_archive.h"
+
+namespace fxtrace::torchscript {
+
+// Returns whether two functions have the same code, up to the names of values.  Functions and methods that
+// they call are compared in the same way; methods of different modules differ.
+bool have_same_code(const TorchScriptArchive& archive, Function& first, Function& second);
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,26 @@
+#include "torchscript/state/attributes.h"
+
+#include <algorithm>
+
+namespace fxtrace::torchscript {
+
+void AssignedAttributes::add(Entry entry) {
+  changes_.add([this, before = entries_] { entries_ = before; });
+  std::erase_if(entries_, [&](const Entry& other) {
+    return other.object.get() == entry.object.get() && other.slot == entry.slot;
+  });
+  entries_.push_back(std::move(entry));
+}
+
+bool AssignedAttributes::has(const ObjectValue& object, std::size_t slot) const {
+  return std::ranges::any_of(
+      entries_, [&](const Entry& entry) { return entry.object.get() == &object && entry.slot == slot; });
+}
+
+void store(const Ref<ObjectValue>& object, std::size_t slot, Value value, Changes& changes) {
+  const Value before = slot < object->slots.size() ? object->slots[slot] : Value();
+  changes.add([object, slot, before] { object->slots.at(slot) = before; });
+  object->slots.at(slot) = std::move(value);
+}
+
+}  // namespace fxtrace::torchscript
