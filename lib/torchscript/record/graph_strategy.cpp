@@ -6,12 +6,20 @@
 
 namespace fxtrace::torchscript {
 
+Value GraphStrategy::run_root(Function& function, Values arguments) {
+  stacks_.begin();
+  Value output = calls_.run_root(function, std::move(arguments));
+  if (context_.shapes) tracer_.module_gives(context_.root, tensors_in(known_of_value(output)));
+  assignments_.finish(output);
+  return output;
+}
+
 const IrNode* GraphStrategy::run(const IrBlock& block, const IrNode* node) {
   if (makes_subgraphs()) loops_.note_starts(block, node);
-  if (const IrNode* last = calls.run_hooked(node)) return last;
+  if (const IrNode* last = calls_.run_hooked(node)) return last;
   const std::size_t first = tracer_.graph().mark().ids;
   code_.run_node(node);
-  if (stacks.are_kept()) stacks.note(node, first);
+  if (stacks_.are_kept()) stacks_.note(node, first);
   return node;
 }
 
@@ -28,7 +36,7 @@ void GraphStrategy::materialize(const Value& container, const IrNode* node) {
 void GraphStrategy::set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
                                   const IrNode* node) {
   if (makes_subgraphs()) subgraphs_.check_change(Value(object), "attribute '" + name + "' is set", node);
-  assignments.set(object, name, value, node);
+  assignments_.set(object, name, value, node);
 }
 
 std::shared_ptr<Attempt> GraphStrategy::begin_loop() {
@@ -51,9 +59,9 @@ Value GraphStrategy::attribute(const AttributeRead& read, const TypePtr& type, c
   // What code sets may be another value than the file's: where a leaf has run, or in a later call.
   const bool may_change =
       module && !current.is_object() && context_.program.is_set_by_code(class_of(object), name);
-  const bool is_open = may_change && assignments.is_open(object, slot);
+  const bool is_open = may_change && assignments_.is_open(object, slot);
   const bool is_live = may_change && ((is_open && current.is_tensor()) || tracer_.runs_in_leaf(*module) ||
-                                      assignments.is_set_by_leaf(*module, class_of(object), name));
+                                      assignments_.is_set_by_leaf(*module, class_of(object), name));
   if (may_change && current.is_tensor()) context_.assigned.note_read({&object, slot});
   // An attribute that only __setstate__ would have filled.
   const bool is_missing = current.is_none() && !is_subtype(*none_type(), *type);

@@ -14,23 +14,29 @@ class GraphStrategy final : public BasicStrategy {
  public:
   GraphStrategy(Context& context, Knowledge& knowledge, CodeRunner& code, GraphRecorder& recording)
       : BasicStrategy(context, knowledge, code),
-        stacks(context, recording.tracer),
-        abstract_calls(context, knowledge, code, recording),
-        assignments(context, knowledge, code, recording),
         recording_(recording),
         tracer_(recording.tracer),
-        subgraphs_(context, knowledge, code, recording),
-        part_(context, knowledge, code, recording) {}
+        part_(context, knowledge, code, recording),
+        abstract_calls_(context, knowledge, code, recording),
+        assignments_(context, knowledge, code, recording),
+        stacks_(context, recording.tracer),
+        subgraphs_(context, knowledge, code, recording) {}
+
+  AbstractCalls& abstract_calls() { return abstract_calls_; }
+  // Runs the root's method.
+  Value run_root(Function& function, Values arguments);
+  // To be called when the graph has its output.
+  void finish() { stacks_.fold(); }
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
-  void note_write(const Value& value, const IrNode* node) override { assignments.note_change(value, node); }
+  void note_write(const Value& value, const IrNode* node) override { assignments_.note_change(value, node); }
   void note_change(const Value& value, const std::string& name, const IrNode* node) override;
   bool make_object(const IrNode* node, const Values& values) override {
-    return calls.make_object(node, values);
+    return calls_.make_object(node, values);
   }
-  Value call_module(const ModuleCall& call) override { return calls.call_module(call); }
+  Value call_module(const ModuleCall& call) override { return calls_.call_module(call); }
   Value call_function(Function& function, const Values& arguments, const IrNode* node) override {
-    return calls.call_function(function, arguments, node);
+    return calls_.call_function(function, arguments, node);
   }
   Value attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) override;
   void set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
@@ -59,22 +65,17 @@ class GraphStrategy final : public BasicStrategy {
   bool follows_operators() const override { return true; }
   bool makes_subgraphs() const { return context_.options.control_flow == ControlFlow::kSubgraph; }
 
- public:
-  RecordedStacks stacks;
-  AbstractCalls abstract_calls;
-  Assignments assignments;
-
- private:
   GraphRecorder& recording_;
   GraphTracer& tracer_;
-  Subgraphs subgraphs_;
   RecordingPart part_;
+  AbstractCalls abstract_calls_;
+  Assignments assignments_;
+  RecordedStacks stacks_;
+  Subgraphs subgraphs_;
   GraphBranches branches_{part_, subgraphs_};
+  GraphCalls calls_{part_, abstract_calls_, assignments_, stacks_};
   GraphLoops loops_{part_, subgraphs_};
   GraphOperators operators_{part_};
-
- public:
-  GraphCalls calls{part_, abstract_calls, assignments, stacks};
 };
 
 }  // namespace fxtrace::torchscript

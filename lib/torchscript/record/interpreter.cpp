@@ -73,10 +73,11 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   const Values open = context_.has_concrete ? open_values(inputs, schema, values) : Values();
   const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
   if (root_is_leaf) {
-    auto [known, cost, inner] = strategy_.abstract_calls.result_of(function, values, context_.type_of(root));
+    auto [known, cost, inner] =
+        strategy_.abstract_calls().result_of(function, values, context_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
     // What it calls tells of the graphs of its submodules.
-    if (!context_.shapes && tracer_.has_failed(root)) strategy_.abstract_calls.run(function, values);
+    if (!context_.shapes && tracer_.has_failed(root)) strategy_.abstract_calls().run(function, values);
     const NodeId call =
         tracer_.call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
     if (cost) tracer_.set_cost(call, *std::move(cost));
@@ -85,14 +86,11 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     run_open(function, open);
     return;
   }
-  strategy_.stacks.begin();
   try {
-    const Value output = strategy_.calls.run_root(function, std::move(values));
-    if (context_.shapes) tracer_.module_gives(root, tensors_in(known_of_value(output)));
-    strategy_.assignments.finish(output);
+    const Value output = strategy_.run_root(function, std::move(values));
     tracer_.output(recorder_.argument(output, nullptr),
                    meta_of(result_type, context_.shapes ? known_of_value(output) : AbstractValue{}));
-    strategy_.stacks.fold();
+    strategy_.finish();
   } catch (...) {
     context_.changes.undo_to(0);
     throw;
@@ -125,7 +123,7 @@ void Interpreter::run_open(Function& function, const Values& open) {
   if (open.empty() || !tracer_.has_failures()) return;
   const Restore restore([&] { context_.inputs_are_open = false; });
   context_.inputs_are_open = true;
-  strategy_.abstract_calls.run(function, open);
+  strategy_.abstract_calls().run(function, open);
 }
 
 // Where the inputs of the root's graph are not the method's own, one by one.
