@@ -64,7 +64,7 @@ std::optional<SymInt> Comparer::sum(const SymInt& a, const std::optional<SymInt>
 void Comparer::tell_cost(const std::string& path, const char* field, const std::optional<SymInt>& before,
                          const std::optional<SymInt>& after) {
   if (!before || !after || renamed(*before, renames_) == *after) return;
-  add_change(path, DifferenceKind::kCosts, "", field, before->text(), after->text());
+  add_sizes(path, DifferenceKind::kCosts, "", field, *before, *after);
 }
 
 }  // namespace fxtrace

@@ -156,7 +156,7 @@ void Comparer::compare_weights(std::string_view path, const Weight& a, const Wei
   const std::int64_t before = byte_count(a), after = byte_count(b);
   add_saturated(weights.bytes_before, before);
   add_saturated(weights.bytes_after, after);
-  add_change(path, DifferenceKind::kWeights, a.name, "bytes", std::to_string(before), std::to_string(after));
+  add_sizes(path, DifferenceKind::kWeights, a.name, "bytes", before, after);
 }
 
 bool Comparer::is_same_parameter(const std::string& a, const std::string& b) const {

@@ -176,6 +176,17 @@ void Comparer::add_change(std::string_view path, DifferenceKind kind, std::strin
              .within = std::move(within)});
 }
 
+void Comparer::add_sizes(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
+                         const SymInt& before, const SymInt& after) {
+  add(path, {.kind = kind,
+             .subject = std::move(subject),
+             .field = std::move(field),
+             .before = before.text(),
+             .after = after.text(),
+             .size_before = before,
+             .size_after = after});
+}
+
 std::optional<std::string> Comparer::unless_itself(std::optional<std::string> cover, std::string_view path) {
   if (cover && *cover == path) return std::nullopt;
   return cover;

@@ -67,6 +67,8 @@ class Comparer {
   void add_change(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
                   std::optional<std::string> before, std::optional<std::string> after,
                   std::optional<std::string> within = std::nullopt);
+  void add_sizes(std::string_view path, DifferenceKind kind, std::string subject, std::string field,
+                 const SymInt& before, const SymInt& after);
 
   // --- modules: compare_modules.cpp ---
 

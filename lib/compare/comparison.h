@@ -70,6 +70,7 @@ struct Difference {
   // wrapper, or out of one, "wrapper", and the type of that.
   std::string field = {};
   std::optional<std::string> before = {}, after = {};
+  std::optional<SymInt> size_before = {}, size_after = {};  // of weights and costs: what these texts say
   // Of a node what it does, as print_node() has it; where only a part of it is another, without its
   // arguments: %add = call_function[aten.add.Tensor](...)
   std::string text = {};

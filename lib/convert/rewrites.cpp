@@ -1,6 +1,7 @@
 #include "convert/rewrites.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -279,7 +280,7 @@ bool is_never_negative(const Body& body, const Expression& value) {
              ShapeEnv().bounds(*value.size()).low.value_or(-1) >= 0;
     }
     case Kind::kFloat:
-      return !value.text().starts_with('-');
+      return !std::signbit(value.floating());
     case Kind::kCall:  // float, math.trunc, math.sqrt, min, max
       return value.parts()[0].text() != "torch.sym_ite" && are_all(1);
     case Kind::kBinary:

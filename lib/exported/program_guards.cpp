@@ -97,10 +97,12 @@ class ProgramGuards {
       return graph.values[graph.inputs[i].value.index].meta;
     };
     std::size_t user_input = 0;
+    std::vector<std::size_t> ends;  // of the sizes of each
     for (std::size_t i = 0; i < placeholders_.size(); ++i) {
       const bool is_users = signature.inputs[i].role == SignatureRole::kUserInput;
       if (!placeholders_[i].empty())
         sizes_.add(placeholders_[i], meta(i), other_names(placeholders_[i], user_input));
+      ends.push_back(sizes_.sizes().size());
       user_input += is_users ? 1 : 0;
     }
     sources_ = sizes_.sources();
@@ -112,12 +114,7 @@ class ProgramGuards {
                                    Expression::method(Expression::variable(placeholders_[i]), "dim"),
                                    static_cast<std::int64_t>(shape->size())));
       }
-      const std::string prefix = placeholders_[i] + ".";
-      for (; position < sizes_.sizes().size(); ++position) {
-        const std::string place = sizes_.sizes()[position].place.text();
-        if (place != placeholders_[i] && !place.starts_with(prefix)) break;
-        look_at_size(position);
-      }
+      for (; position < ends[i]; ++position) look_at_size(position);
     }
   }
 

@@ -516,8 +516,7 @@ class Checker {
         marks[place] = record != nullptr && rule.path->matches(record->path);
       }
     }
-    const std::string& text = report_.rules[rule_].text;
-    const std::string object = text.substr(text.rfind(' ') + 1);
+    const std::string object = rule.object ? rule.object->text() : "@" + rule.path->text();
     for_each_subject(rule.subject, [&](const std::string& name, const OffencePlace& place,
                                        const std::optional<SourceLocation>& source, Place around) {
       if (tree_->is_within(around, marks) != rule.is_negated) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -69,11 +68,6 @@ bool fits(const TensorValue& tensor) {
   return packed < bytes / static_cast<std::uint64_t>(item_size(tensor.dtype));
 }
 
-std::string exact_text(double number) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
-}
-
 // The numbers by which it is dequantized tell one weight from another.
 void set_quantization(TensorValue& tensor, const Value& value) {
   enum Scheme { kPerTensor = 0, kPerChannel = 1, kPerChannelFloat = 4 };
@@ -82,13 +76,12 @@ void set_quantization(TensorValue& tensor, const Value& value) {
   switch (int_part(tuple, 0)) {
     case kPerTensor:
       if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is no float");
-      tensor.quantization = std::to_string(kPerTensor) + "," + exact_text(part(tuple, 1).to_double()) + "," +
-                            std::to_string(int_part(tuple, 2));
+      tensor.quantization = {.scale = part(tuple, 1).to_double(), .zero_point = int_part(tuple, 2)};
       return;
     case kPerChannel:
     case kPerChannelFloat:
       tensor.scales_and_zeros = {tensor_part(tuple, 1), tensor_part(tuple, 2)};
-      tensor.quantization = std::to_string(int_part(tuple, 0)) + "," + std::to_string(int_part(tuple, 3));
+      tensor.quantization = {.scheme = int_part(tuple, 0), .axis = int_part(tuple, 3)};
       return;
     default:
       throw input_error("its pickle has a tensor of a quantization that LibTorch does not know");

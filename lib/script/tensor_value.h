@@ -47,8 +47,14 @@ struct TensorValue : Counted {
   std::shared_ptr<const TensorStorage> storage;
   std::shared_ptr<const Array> elements;  // those of a small one, which are in memory
   std::vector<Ref<TensorValue>> parts;    // of a sparse tensor: indices, compressed ones first; values
-  // Of a quantized tensor: its scheme, and scale and zero point or the axis; by axis their tensors.
-  std::string quantization;
+  // Of a quantized tensor; by axis its scales and zero points are tensors.
+  struct Quantization {
+    std::int64_t scheme = 0;  // as in the pickle
+    double scale = 1;
+    std::int64_t zero_point = 0;
+    std::optional<std::int64_t> axis = {};
+  };
+  std::optional<Quantization> quantization;
   std::vector<Ref<TensorValue>> scales_and_zeros;
 
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }

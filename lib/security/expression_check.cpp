@@ -64,7 +64,7 @@ class Reading {
         if (const auto number = value.number()) return bits(static_cast<double>(*number));
         return std::nullopt;  // a polynomial
       case Kind::kFloat:
-        return bits(std::strtod(value.text().c_str(), nullptr));
+        return bits(value.floating());
       case Kind::kConstant:
         return 1;
       case Kind::kNegative:

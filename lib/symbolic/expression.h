@@ -77,7 +77,8 @@ class Expression {
   Kind kind() const { return node_ == nullptr ? Kind::kSize : node_->kind; }
   const SymInt* size() const { return node_ == nullptr ? &size_ : nullptr; }  // null for other kinds
   std::optional<std::int64_t> number() const { return node_ == nullptr ? size_.number() : std::nullopt; }
-  const std::string& name() const;  // throws std::logic_error for a size
+  double floating() const { return node_->number; }  // of kFloat
+  const std::string& name() const;                   // throws std::logic_error for a size
   const std::vector<Expression>& parts() const;
   // Returns the relation of a comparison of two sizes; absent for others.
   std::optional<Relation> relation() const;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -90,7 +89,7 @@ class SreprWriter {
     if (const SymInt* size = value.size()) return text_of(*size, symbol_);
     switch (value.kind()) {
       case Kind::kFloat:
-        return text_of_float(value.text());
+        return text_of_float(value.floating());
       case Kind::kVerbatim:  // a float that depends on data
         return is_float_of_data(value.text()) ? std::optional(srepr_symbol(value.text(), false))
                                               : std::nullopt;
@@ -117,11 +116,10 @@ class SreprWriter {
   }
 
  private:
-  static std::string text_of_float(const std::string& digits) {
-    if (digits.find("nan") != std::string::npos) return "nan";
-    if (digits.find("inf") != std::string::npos)
-      return digits.find('-') == std::string::npos ? "oo" : called("Mul", {number(-1), "oo"});
-    return "Float('" + digits + "', precision=53)";
+  static std::string text_of_float(double value) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value > 0 ? "oo" : called("Mul", {number(-1), "oo"});
+    return "Float('" + python_float(value) + "', precision=53)";
   }
 
   static bool is_float(const Expression& value) {
@@ -147,9 +145,9 @@ class SreprWriter {
   // Whether a power to it has a measure, for whoever reads it.
   static bool is_small(const Expression& exponent) {
     constexpr double kMost = 8;
-    const bool is_plain = exponent.number() || exponent.kind() == Kind::kFloat ||
-                          (exponent.kind() == Kind::kNegative && exponent.parts()[0].kind() == Kind::kFloat);
-    return is_plain && std::abs(std::strtod(exponent.text().c_str(), nullptr)) <= kMost;
+    if (const auto whole = exponent.number()) return std::abs(static_cast<double>(*whole)) <= kMost;
+    if (exponent.kind() == Kind::kNegative) return is_small(exponent.parts()[0]);
+    return exponent.kind() == Kind::kFloat && std::abs(exponent.floating()) <= kMost;
   }
 
   // An integer that stands where floats do.
@@ -201,7 +199,7 @@ class SreprWriter {
     if (arguments.size() == 1) {
       if (function == "float") return called("ToFloat", arguments);
       if (function == "math.trunc") return called("TruncToInt", arguments);
-      if (function == "math.sqrt") return called("FloatPow", {arguments[0], text_of_float("0.5")});
+      if (function == "math.sqrt") return called("FloatPow", {arguments[0], text_of_float(0.5)});
     }
     if (arguments.size() == 2 && function == "max") return called("Max", arguments);
     if (arguments.size() == 2 && function == "min") return called("Min", arguments);

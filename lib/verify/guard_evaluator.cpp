@@ -1,6 +1,5 @@
 #include "verify/guard_evaluator.h"
 
-#include <cstdlib>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -138,7 +137,7 @@ RunValue GuardEvaluator::value_of(const Expression& expression) const {
   };
   switch (expression.kind()) {
     case Kind::kFloat:
-      return engine_.constant(std::strtod(expression.text().c_str(), nullptr));
+      return engine_.constant(expression.floating());
     case Kind::kConstant:
       return expression.name() == "None" ? engine_.none() : engine_.constant(expression.name() == "True");
     case Kind::kText:

@@ -9,7 +9,6 @@
 
 #include "graph/text_form.h"
 #include "support/columns.h"
-#include "support/number_in.h"
 #include "support/printable.h"
 #include "support/qualified_name.h"
 #include "support/words.h"
@@ -160,21 +159,14 @@ std::string parameter_text(const Difference& difference, const std::string& path
 }
 
 std::string weight_text(const Difference& difference, const std::string& path) {
-  const auto bytes = [](const std::optional<std::string>& text) {
-    return number_in<std::int64_t>(text.value_or("")).value_or(0);
-  };
   return short_line(QualifiedName(difference.subject).below(path)) + ": other content, " +
-         numbers(bytes(difference.before), bytes(difference.after), bytes_text);
+         sizes(difference.size_before, difference.size_after, bytes_text);
 }
 
 std::string cost_text(const Difference& difference) {
-  const auto size = [](const std::optional<std::string>& text) {
-    return text ? SymInt::parse(*text) : std::nullopt;
-  };
   const bool is_macs = difference.field == "macs";
   const char* name = is_macs ? "MACs " : difference.field == "peak_bytes" ? "peak memory " : "activations ";
-  return name +
-         sizes(size(difference.before), size(difference.after), is_macs ? with_separators : bytes_text);
+  return name + sizes(difference.size_before, difference.size_after, is_macs ? with_separators : bytes_text);
 }
 
 std::string order_text(const Difference& difference) {

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "support/number_in.h"
 #include "torchscript/program/convert.h"
 #include "torchscript/program/same_modules.h"
 #include "torchscript/program/symbolic_value.h"
@@ -204,22 +203,11 @@ std::optional<PackedParameters::Convolution> packed_convolution(const Value& obj
 
 std::optional<PackedPart::Quantization> quantization_of(
     const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant) {
-  if (tensor.quantization.empty()) return std::nullopt;
-  PackedPart::Quantization result;
-  const std::string& text = tensor.quantization;  // "0,SCALE,ZERO", "1,AXIS" (script/pickle_tensors.cpp)
-  const std::size_t first = text.find(','), last = text.rfind(',');
-  const auto number = number_in<std::int64_t>(std::string_view(text).substr(last + 1));
-  if (!number) return std::nullopt;
-  if (first == last) {
-    result.axis = number;
-    for (const TensorRef& numbers : tensor.scales_and_zeros)
-      result.scales_and_zero_points.push_back(constant(*numbers));
-    return result;
-  }
-  const auto scale = number_in<double>(std::string_view(text).substr(first + 1, last - first - 1));
-  if (!scale) return std::nullopt;
-  result.scale = *scale;
-  result.zero_point = *number;
+  if (!tensor.quantization) return std::nullopt;
+  const auto& [scheme, scale, zero_point, axis] = *tensor.quantization;
+  PackedPart::Quantization result{scale, zero_point, axis};
+  for (const TensorRef& numbers : tensor.scales_and_zeros)
+    result.scales_and_zero_points.push_back(constant(*numbers));
   return result;
 }
 

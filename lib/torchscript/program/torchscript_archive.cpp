@@ -6,6 +6,7 @@
 #include "archive/pickle_machine.h"
 #include "script/objects.h"
 #include "script/tensor_elements.h"
+#include "support/columns.h"
 #include "support/error.h"
 #include "torchscript/program/convert.h"
 #include "torchscript/program/packed_tensors.h"
@@ -196,8 +197,10 @@ std::string TorchScriptArchive::content_key(const TensorValue& tensor) const {
   std::string key =
       zip_->content_key(prefix_ + tensor.storage->record, tensor.offset, tensor.sizes, tensor.strides);
   if (key.empty() || !is_quantized(tensor.dtype)) return key;
-  if (tensor.quantization.empty()) return "";
-  key += "*" + tensor.quantization;
+  if (!tensor.quantization) return "";
+  const auto& [scheme, scale, zero_point, axis] = *tensor.quantization;
+  key += "*" + std::to_string(scheme) + "," +
+         (axis ? std::to_string(*axis) : shortest_text(scale) + "," + std::to_string(zero_point));
   for (const TensorRef& numbers : tensor.scales_and_zeros) {
     const std::string of_numbers = is_quantized(numbers->dtype) ? "" : content_key(*numbers);
     if (of_numbers.empty()) return "";
