@@ -38,12 +38,13 @@ void* allocate(ExtentHooks*, void* address, std::size_t size, std::size_t alignm
 }
 
 void use_large_pages() {
-  std::size_t size = sizeof g_default_hooks;
-  if (mallctl("arena.0.extent_hooks", &g_default_hooks, &size, nullptr, 0) != 0) return;
+  constexpr const char* kHooks = "arena.0.extent_hooks";  // a pointer to them
+  std::size_t size = sizeof(void*);
+  if (mallctl(kHooks, static_cast<void*>(&g_default_hooks), &size, nullptr, 0) != 0) return;
   g_hooks = *g_default_hooks;
   g_hooks.allocate = allocate;
   ExtentHooks* hooks = &g_hooks;
-  mallctl("arena.0.extent_hooks", nullptr, nullptr, &hooks, sizeof hooks);
+  mallctl(kHooks, nullptr, nullptr, static_cast<void*>(&hooks), size);
 }
 
 constexpr rlim_t kLeast = rlim_t{16} << 20;
