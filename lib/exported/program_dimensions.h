@@ -16,6 +16,7 @@
 #include "symbolic/expression.h"
 #include "symbolic/shape_env.h"
 #include "symbolic/sym_int.h"
+#include "trace/diagnostic.h"
 #include "trace/options.h"
 #include "trace/program_graph.h"
 

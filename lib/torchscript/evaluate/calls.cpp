@@ -24,7 +24,7 @@ void Calls::call_method(const IrNode* node) {
   const Values values = frames_.inputs(node);
   const std::string& name = node->text();
   const TypePtr& type = node->output()->type();
-  const Value receiver = values[0];
+  const Value& receiver = values[0];
   const bool script_object = find_proxy(receiver) != nullptr;
   if (!script_object && !receiver.is_object()) {
     frames_.refuse("method '" + name + "' called on a value that is not an object", node);
