@@ -48,25 +48,23 @@ Value AbstractStrategy::call_module(const ModuleCall& call) {
 }
 
 // What code sets may be another value than the file's.
-Value AbstractStrategy::attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) {
-  const bool may_change = context_.program.find_module(&read.object) && !read.current.is_object() &&
-                          context_.program.is_set_by_code(class_of(read.object), read.name);
-  if (may_change && !context_.assigned.has(read.object, read.slot))
-    return make_proxy(NodeRef{}, read.current.is_tensor() ? tensor_type() : type);
-  Value value = BasicStrategy::attribute(read, type, node);
-  if (may_change && find_proxy(value) == nullptr) context_.assigned.note_read({&read.object, read.slot});
+Value AbstractStrategy::attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) {
+  const bool may_change = context_.program.find_module(place.object.get()) && !place.current.is_object() &&
+                          context_.program.is_set_by_code(class_of(*place.object), place.name);
+  if (may_change && !context_.assigned.has(*place.object, place.slot))
+    return proxy_of(place, type, {}, nullptr);
+  Value value = BasicStrategy::attribute(place, type, node);
+  if (may_change && find_proxy(value) == nullptr)
+    context_.assigned.note_read({place.object.get(), place.slot});
   return value;
 }
 
-void AbstractStrategy::set_attribute(const Ref<ObjectValue>& object, const std::string& name,
-                                     const Value& value, const IrNode* node) {
-  const auto slot = class_of(*object).find_slot(name);
-  if (slot && context_.program.holds(object.get())) {
-    const Value before = *slot < object->slots.size() ? object->slots[*slot] : Value();
-    if (context_.assigned.has(*object, *slot) || !is_same(before, value))
-      context_.assigned.add({object, *slot});
+void AbstractStrategy::set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) {
+  if (context_.program.holds(place.object.get()) &&
+      (context_.assigned.has(*place.object, place.slot) || !is_same(place.current, value))) {
+    context_.assigned.add({place.object, place.slot});
   }
-  BasicStrategy::set_attribute(object, name, value, node);
+  BasicStrategy::set_attribute(place, value, node);
 }
 
 void AbstractStrategy::materialize(const Value&, const IrNode* node) {

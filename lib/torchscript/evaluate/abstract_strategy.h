@@ -33,9 +33,8 @@ class AbstractStrategy final : public BasicStrategy {
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
   Value call_module(const ModuleCall& call) override;
-  Value attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) override;
-  void set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                     const IrNode* node) override;
+  Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
+  void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
   void branch(const IrNode* node, const Value& condition) override;
 
  private:

@@ -70,37 +70,36 @@ Value BasicStrategy::call_function(Function& function, const Values& arguments, 
   return code_.follow(function, arguments, node);
 }
 
-std::shared_ptr<AbstractValue> BasicStrategy::known_of_attribute(const AttributeRead& read,
-                                                                 bool is_live) const {
-  const Proxy* proxy = find_proxy(read.current);
-  if (!context_.shapes) return nullptr;
-  if (proxy != nullptr && !proxy->ref.valid())
-    return std::make_shared<AbstractValue>(known_of_value(read.current));
-  return read.current.is_tensor() && !is_live ? context_.names.of(read.current.to_tensor()) : nullptr;
+bool BasicStrategy::is_opaque(const Value& value) {
+  const Proxy* proxy = find_proxy(value);
+  return proxy != nullptr && !proxy->ref.valid();
 }
 
-Value BasicStrategy::proxy_of(const AttributeRead& read, const TypePtr& type, NodeRef node,
-                              bool is_live) const {
-  Value made = make_proxy(node, read.current.is_tensor() ? TypePtr(tensor_type()) : type);
-  share_known(made, known_of_attribute(read, is_live));
+bool BasicStrategy::is_missing(const Value& value, const Type& type) {
+  return value.is_none() && !is_subtype(*none_type(), type);
+}
+
+TensorNames::Known BasicStrategy::known_of_attribute(const AttributePlace& place) const {
+  if (!context_.shapes) return nullptr;
+  if (place.current.is_tensor()) return context_.names.of(place.current.to_tensor());
+  return is_opaque(place.current) ? std::make_shared<AbstractValue>(known_of_value(place.current)) : nullptr;
+}
+
+Value BasicStrategy::proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
+                              TensorNames::Known known) {
+  Value made = make_proxy(node, place.current.is_tensor() ? TypePtr(tensor_type()) : type);
+  share_known(made, std::move(known));
   return made;
 }
 
-Value BasicStrategy::attribute(const AttributeRead& read, const TypePtr& type, const IrNode*) {
-  const Value& current = read.current;
-  const Proxy* proxy = find_proxy(current);
-  // An attribute that only __setstate__ would have filled.
-  const bool is_missing = current.is_none() && !is_subtype(*none_type(), *type);
-  const bool is_opaque = proxy != nullptr && !proxy->ref.valid();
-  if (!current.is_tensor() && !is_opaque && !is_missing) return current;
-  return proxy_of(read, type, {}, false);
+Value BasicStrategy::attribute(const AttributePlace& place, const TypePtr& type, const IrNode*) {
+  const bool is_there = !is_opaque(place.current) && !is_missing(place.current, *type);
+  if (!place.current.is_tensor() && is_there) return place.current;
+  return proxy_of(place, type, {}, known_of_attribute(place));
 }
 
-void BasicStrategy::set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                                  const IrNode* node) {
-  const auto slot = class_of(*object).find_slot(name);
-  if (!slot) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  store(object, *slot, value, context_.changes);
+void BasicStrategy::set_attribute(const AttributePlace& place, const Value& value, const IrNode*) {
+  store(place, value, context_.changes);
 }
 
 bool BasicStrategy::join_conditions(const IrNode* node, const Value&, bool) {

@@ -14,9 +14,8 @@ class BasicStrategy : public Strategy, protected Part {
   void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) override;
   Value call_module(const ModuleCall& call) override;
   Value call_function(Function& function, const Values& arguments, const IrNode* node) override;
-  Value attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) override;
-  void set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                     const IrNode* node) override;
+  Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
+  void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
   bool join_conditions(const IrNode* node, const Value& condition, bool is_and) override;
   void branch(const IrNode* node, const Value& condition) override;
   void loop(const IrNode* node, const std::string& what, const Value& value,
@@ -31,10 +30,13 @@ class BasicStrategy : public Strategy, protected Part {
                            std::vector<AbstractValue> known);
   // Returns whether operators are followed though nothing is known of shapes.
   virtual bool follows_operators() const { return context_.shapes; }
-  // Returns a proxy for the attribute's value, with what is known of that; nothing is of `live` ones, which
-  // may have changed.
-  Value proxy_of(const AttributeRead& read, const TypePtr& type, NodeRef node, bool is_live) const;
-  std::shared_ptr<AbstractValue> known_of_attribute(const AttributeRead& read, bool is_live) const;
+  // Returns what is known of the attribute's value, which all its proxies share; null when nothing is.
+  TensorNames::Known known_of_attribute(const AttributePlace& place) const;
+  // Returns whether the value is one that __setstate__ would have computed, or filled.
+  static bool is_opaque(const Value& value);
+  static bool is_missing(const Value& value, const Type& type);
+  static Value proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
+                        TensorNames::Known known);
 };
 
 }  // namespace fxtrace::torchscript

@@ -6,20 +6,12 @@
 #include <memory>
 #include <string>
 
-#include "torchscript/program/symbolic_value.h"
+#include "torchscript/state/attributes.h"
 #include "trace/program.h"
 
 namespace fxtrace::torchscript {
 
 struct Attempt;
-
-// An attribute of an object, and what the object holds there now.
-struct AttributeRead {
-  const ObjectValue& object;
-  std::size_t slot = 0;
-  const std::string& name;
-  const Value& current;
-};
 
 // A call of a method of a module.
 struct ModuleCall {
@@ -48,9 +40,8 @@ class Strategy {
   virtual bool make_object(const IrNode*, const Values&) { return false; }
   virtual Value call_module(const ModuleCall& call) = 0;
   virtual Value call_function(Function& function, const Values& arguments, const IrNode* node) = 0;
-  virtual Value attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) = 0;
-  virtual void set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                             const IrNode* node) = 0;
+  virtual Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) = 0;
+  virtual void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) = 0;
   // `name` is another name of the value `of`.
   virtual void note_name(const IrValue* /*name*/, const IrValue* /*of*/) {}
   // Takes the condition to hold, or not to hold, as an exception is raised otherwise.
@@ -60,7 +51,7 @@ class Strategy {
   virtual bool join_conditions(const IrNode* node, const Value& condition, bool is_and) = 0;
   // Runs an `if` whose condition nothing tells.
   virtual void branch(const IrNode* node, const Value& condition) = 0;
-  // The state before a loop, for record_loop(); null when loops are not recorded.
+  // The state before a loop, for loop(); null when loops are not recorded.
   virtual std::shared_ptr<Attempt> begin_loop() { return nullptr; }
   // Runs a loop as `value`, which is `what` in words, depends on an input.  `start` is null before the loop.
   virtual void loop(const IrNode* node, const std::string& what, const Value& value,

@@ -240,11 +240,12 @@ void ValueNodes::unpack(const IrNode* node) {
   for (std::size_t i = 0; i < results.size(); ++i) frames_.set(results[i], std::move(items[i]));
 }
 
-Value ValueNodes::attribute(const ObjectValue& object, const std::string& name, const IrNode* node) {
-  const auto slot = class_of(object).find_slot(name);
-  if (!slot) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  const Value current = *slot < object.slots.size() ? object.slots[*slot] : Value();
-  return strategy().attribute({object, *slot, name, current}, node->output()->type(), node);
+// The attribute of the object that the node gets or sets.
+AttributePlace ValueNodes::place_of(const Value& object, const IrNode* node) const {
+  const Ref<ObjectValue> holder(&object.to_object());
+  const auto slot = class_of(*holder).find_slot(node->text());
+  if (!slot) frames_.raise("AttributeError: no attribute '" + node->text() + "'", node);
+  return {holder, *slot, node->text(), *slot < holder->slots.size() ? holder->slots[*slot] : Value()};
 }
 
 void ValueNodes::get_attribute(const IrNode* node) {
@@ -261,7 +262,7 @@ void ValueNodes::get_attribute(const IrNode* node) {
     return frames_.set(node, knowledge_.note_part(holder, slot, std::move(part)));
   }
   if (!holder.is_object()) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  frames_.set(node, attribute(holder.to_object(), name, node));
+  frames_.set(node, strategy().attribute(place_of(holder, node), node->output()->type(), node));
 }
 
 void ValueNodes::set_attribute(const IrNode* node) {
@@ -270,8 +271,7 @@ void ValueNodes::set_attribute(const IrNode* node) {
   if (!holder.is_object()) {
     frames_.refuse("attribute '" + name + "' of a value that depends on an input is set", node);
   }
-  const Ref<ObjectValue> object(&holder.to_object());
-  strategy().set_attribute(object, name, frames_.input(node, 1), node);
+  strategy().set_attribute(place_of(holder, node), frames_.input(node, 1), node);
 }
 
 }  // namespace fxtrace::torchscript

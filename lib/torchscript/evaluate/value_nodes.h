@@ -25,7 +25,7 @@ class ValueNodes : Part {
   bool compare_tensors(const IrNode* node, const Value& left, const Value& right);
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
-  Value attribute(const ObjectValue& object, const std::string& name, const IrNode* node);
+  AttributePlace place_of(const Value& object, const IrNode* node) const;
   // `fits` says that as many elements are taken as there are.
   Value item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
              bool fits = true);

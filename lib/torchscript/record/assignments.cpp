@@ -84,12 +84,8 @@ void Assignments::open(const Attribute& attribute) {
   if (context_.assigned.read().contains(attribute)) throw TraceAgain();
 }
 
-void Assignments::set(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                      const IrNode* node) {
-  const auto found = class_of(*object).find_slot(name);
-  if (!found) frames_.raise("AttributeError: no attribute '" + name + "'", node);
-  const std::size_t slot = *found;
-  const Value before = slot < object->slots.size() ? object->slots[slot] : Value();
+void Assignments::set(const AttributePlace& place, const Value& value, const IrNode* node) {
+  const auto& [object, slot, name, before] = place;
   Value after = value;
   // An object that the code makes goes with the call, as does what is set in vain.
   const bool is_new =
@@ -116,7 +112,7 @@ void Assignments::set(const Ref<ObjectValue>& object, const std::string& name, c
     }
     context_.assigned.add(std::move(entry));
   }
-  store(object, slot, std::move(after), context_.changes);
+  store(place, std::move(after), context_.changes);
 }
 
 void Assignments::check_plain(const Value& value, const Type& type, const std::string& target,

@@ -18,10 +18,10 @@ namespace fxtrace::torchscript {
 
 class Assignments : RecordingPart {
  public:
-  using RecordingPart::RecordingPart;
+  explicit Assignments(const RecordingPart& around) : RecordingPart(around) {}
 
   // Sets the attribute; throws TraceFailure where a graph cannot say so.
-  void set(const Ref<ObjectValue>& object, const std::string& name, const Value& value, const IrNode* node);
+  void set(const AttributePlace& place, const Value& value, const IrNode* node);
   // Returns whether the attribute may have another value in another call of the graph, as it has now.
   bool is_open(const ObjectValue& object, std::size_t slot) const;
   // Returns whether a leaf has the module, or is it, and its code sets the attribute.

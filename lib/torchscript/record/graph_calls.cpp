@@ -104,6 +104,15 @@ Value GraphCalls::follow_and_note(Function& function, const Values& arguments, c
   return result;
 }
 
+Value GraphCalls::result_of(NodeId call, const TypePtr& type, AbstractCalls::Outcome outcome,
+                            const Values& arguments) {
+  recording_.input_guards.made(tracer_.ref(call));
+  if (outcome.cost) tracer_.set_cost(call, *std::move(outcome.cost));
+  Value result = Recorder::result(tracer_.ref(call), type, std::move(outcome.result));
+  knowledge_.note_call(result, outcome.value, arguments);
+  return result;
+}
+
 Value GraphCalls::call_forward(ModuleId module, Function& forward, Values arguments, const IrNode* node) {
   if (!tracer_.is_leaf(module)) {
     Value result;
@@ -116,27 +125,25 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   const auto& schema = forward.schema();
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
-  auto [known, cost, inner] = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
+  auto outcome = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
   // Hooks may change what forward gives.
   if (context_.options.hooks == Hooks::kRun &&
       !class_of(*context_.program.object(module)).forward_hooks().empty()) {
-    known = AbstractValue{};
-    if (cost) cost->unknown[context_.type_of(module)] = 1;
+    outcome.result = AbstractValue{};
+    if (outcome.cost) outcome.cost->unknown[context_.type_of(module)] = 1;
   }
   if (!context_.shapes && tracer_.has_failed(module)) abstract_calls_.run(forward, arguments);
   const std::size_t first = tracer_.graph().mark().ids;
   const bool same = context_.program.does_as_forward(class_of(*context_.program.object(module)), forward);
-  const NodeId id = tracer_.call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, known),
-                                      frames_.location(node), same ? "" : std::string(forward.name()));
-  recording_.input_guards.made(tracer_.ref(id));
-  if (cost) tracer_.set_cost(id, *std::move(cost));
+  const NodeId id =
+      tracer_.call_leaf(module, std::move(args), std::move(kwargs), meta_of(type, outcome.result),
+                        frames_.location(node), same ? "" : std::string(forward.name()));
   if (!tracer_.in_subgraph())
     tracer_.note_call(tracer_.graph().node(id).scope, inputs_of(forward, arguments));
-  if (context_.shapes && !known.is_unknown()) tracer_.module_gives(module, tensors_in(known));
-  Value result = Recorder::result(tracer_.ref(id), type, std::move(known));
+  if (context_.shapes && !outcome.result.is_unknown())
+    tracer_.module_gives(module, tensors_in(outcome.result));
   if (stacks_.are_kept()) stacks_.note_leaf(node, first);
-  knowledge_.note_call(result, inner, arguments);
-  return result;
+  return result_of(id, type, std::move(outcome), arguments);
 }
 
 namespace {
@@ -240,18 +247,14 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
     if (result && is_plain(result->value)) return std::move(result->value);
   }
   auto [args, kwargs] = recording_.call_arguments(function, values, 0, node);
-  auto [known, cost, inner] = abstract_calls_.result_of(function, values, name);
-  Meta result_meta = meta_of(type, known);
+  auto outcome = abstract_calls_.result_of(function, values, name);
+  Meta result_meta = meta_of(type, outcome.result);
   const NodeId id = is_models_own
                         ? tracer_.call_model_function(name, std::move(args), std::move(kwargs),
                                                       std::move(result_meta), frames_.location(node))
                         : tracer_.call_function(name, std::move(args), std::move(kwargs),
                                                 std::move(result_meta), frames_.location(node));
-  recording_.input_guards.made(tracer_.ref(id));
-  if (cost) tracer_.set_cost(id, *std::move(cost));
-  Value result = Recorder::result(tracer_.ref(id), type, std::move(known));
-  knowledge_.note_call(result, inner, values);
-  return result;
+  return result_of(id, type, std::move(outcome), values);
 }
 
 // The root's own hooks are no part of its forward's code: whoever calls the module runs them.

@@ -30,6 +30,8 @@ class GraphCalls : RecordingPart {
 
  private:
   Value call_forward(ModuleId module, Function& forward, Values arguments, const IrNode* node);
+  // The result of a call that is kept as one node.
+  Value result_of(NodeId call, const TypePtr& type, AbstractCalls::Outcome outcome, const Values& arguments);
   // As the call of the module that is entered: the nodes that it takes and gives are noted under their names.
   Value follow_and_note(Function& function, const Values& arguments, const IrNode* node);
   GraphTracer::CallNodes inputs_of(Function& function, const Values& arguments);

@@ -188,9 +188,8 @@ void GraphOperators::set_recorded(const IrNode* node, NodeId recorded, NumberMea
   known.resize(results.size());
   if (results.size() == 1) {
     const TypePtr& type = results[0]->type();
-    if (type->kind() == TypeKind::kNone) return frames_.set(results[0], Value());
     return frames_.set(results[0], meaning == NumberMeaning::kNumber
-                                       ? make_proxy(tracer_.ref(recorded), type, std::move(known[0]))
+                                       ? Recorder::result(tracer_.ref(recorded), type, std::move(known[0]))
                                        : make_proxy(tracer_.ref(recorded), type, meaning));
   }
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -18,9 +18,7 @@ class GraphStrategy final : public BasicStrategy {
         tracer_(recording.tracer),
         part_(context, knowledge, code, recording),
         abstract_calls_(context, knowledge, code, recording),
-        assignments_(context, knowledge, code, recording),
-        stacks_(context, recording.tracer),
-        subgraphs_(context, knowledge, code, recording) {}
+        stacks_(context, recording.tracer) {}
 
   AbstractCalls& abstract_calls() { return abstract_calls_; }
   // Runs the root's method.
@@ -38,9 +36,8 @@ class GraphStrategy final : public BasicStrategy {
   Value call_function(Function& function, const Values& arguments, const IrNode* node) override {
     return calls_.call_function(function, arguments, node);
   }
-  Value attribute(const AttributeRead& read, const TypePtr& type, const IrNode* node) override;
-  void set_attribute(const Ref<ObjectValue>& object, const std::string& name, const Value& value,
-                     const IrNode* node) override;
+  Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
+  void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
   void note_name(const IrValue* name, const IrValue* of) override {
     recording_.conditions.leave_out_as(name, of);
   }
@@ -63,15 +60,14 @@ class GraphStrategy final : public BasicStrategy {
     operators_.record(node, schema, values, std::move(known));
   }
   bool follows_operators() const override { return true; }
-  bool makes_subgraphs() const { return context_.options.control_flow == ControlFlow::kSubgraph; }
 
   GraphRecorder& recording_;
   GraphTracer& tracer_;
   RecordingPart part_;
   AbstractCalls abstract_calls_;
-  Assignments assignments_;
   RecordedStacks stacks_;
-  Subgraphs subgraphs_;
+  Assignments assignments_{part_};
+  Subgraphs subgraphs_{part_};
   GraphBranches branches_{part_, subgraphs_};
   GraphCalls calls_{part_, abstract_calls_, assignments_, stacks_};
   GraphLoops loops_{part_, subgraphs_};

@@ -11,9 +11,9 @@ class RecordingPart : protected Part {
   RecordingPart(Context& context, Knowledge& knowledge, CodeRunner& code, GraphRecorder& recording)
       : Part(context, knowledge, code), recording_(recording), tracer_(recording.tracer) {}
 
- protected:
   bool makes_subgraphs() const { return context_.options.control_flow == ControlFlow::kSubgraph; }
 
+ protected:
   GraphRecorder& recording_;
   GraphTracer& tracer_;
 };

@@ -38,7 +38,7 @@ class Subgraphs : RecordingPart {
     std::vector<ChangedContainer> changed = {};                  // containers from outside
   };
 
-  using RecordingPart::RecordingPart;
+  explicit Subgraphs(const RecordingPart& around) : RecordingPart(around) {}
 
   // Records what `run` does as a subgraph.  Assumptions and knowledge gained inside are dropped at its end.
   GraphTracer::OpenSubgraph record(const std::string& name, const IrBlock& block,

@@ -17,10 +17,11 @@ bool AssignedAttributes::has(const ObjectValue& object, std::size_t slot) const 
       entries_, [&](const Entry& entry) { return entry.object.get() == &object && entry.slot == slot; });
 }
 
-void store(const Ref<ObjectValue>& object, std::size_t slot, Value value, Changes& changes) {
-  const Value before = slot < object->slots.size() ? object->slots[slot] : Value();
-  changes.add([object, slot, before] { object->slots.at(slot) = before; });
-  object->slots.at(slot) = std::move(value);
+void store(const AttributePlace& place, Value value, Changes& changes) {
+  changes.add([object = place.object, slot = place.slot, before = place.current] {
+    object->slots.at(slot) = before;
+  });
+  place.object->slots.at(place.slot) = std::move(value);
 }
 
 }  // namespace fxtrace::torchscript

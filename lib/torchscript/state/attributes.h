@@ -43,7 +43,15 @@ class AssignedAttributes {
   std::set<Attribute> read_;
 };
 
-// Sets the attribute of the object, until that is undone.
-void store(const Ref<ObjectValue>& object, std::size_t slot, Value value, Changes& changes);
+// An attribute of an object, and what the object holds there now.
+struct AttributePlace {
+  Ref<ObjectValue> object;
+  std::size_t slot = 0;
+  const std::string& name;
+  Value current;
+};
+
+// Sets the attribute, until that is undone.
+void store(const AttributePlace& place, Value value, Changes& changes);
 
 }  // namespace fxtrace::torchscript
