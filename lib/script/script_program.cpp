@@ -155,7 +155,6 @@ ResolveClass Program::resolver() {
 // --- files ---
 
 const Program::CodeFile* Program::find_file(const std::string& qualifier) {
-  if (qualifier.empty()) return nullptr;
   const auto known = files_.find(qualifier);
   if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
   CodeFile file = parse_file(qualifier);  // throws each time, as the file is not kept before
@@ -168,7 +167,8 @@ const Program::CodeFile* Program::find_file(const std::string& qualifier) {
 
 Program::CodeFile Program::parse_file(const std::string& qualifier) const {
   CodeFile file;
-  if (auto text = source_.read_code ? source_.read_code(qualifier) : std::nullopt) {
+  if (qualifier.empty() || !source_.read_code) return file;
+  if (auto text = source_.read_code(qualifier)) {
     std::string name = "code/" + qualifier + ".py";
     std::replace(name.begin() + 5, name.end() - 3, '.', '/');
     file.syntax =

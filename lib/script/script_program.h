@@ -72,7 +72,7 @@ class Program {
     std::unique_ptr<SyntaxFile> syntax;
     ParsedFile parsed;
   };
-  // What functions consist of is gone when they are compiled.
+  // The statements of a function are gone when it is compiled.
   const CodeFile* find_file(const std::string& qualifier);
   // Parses the file for callers that look at all of its syntax; `syntax` is null when there is no such file.
   CodeFile parse_file(const std::string& qualifier) const;

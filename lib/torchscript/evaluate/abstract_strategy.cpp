@@ -10,10 +10,6 @@
 
 namespace fxtrace::torchscript {
 
-void LeafRecorder::report_invalid(const IrNode* node, const std::string& message) {
-  if (!runs_both_ways) context_.findings->report_invalid(context_.module, node, message);
-}
-
 const IrNode* AbstractStrategy::run(const IrBlock& block, const IrNode* node) {
   // Branches that may both be taken multiply: leaves beyond this have no known shapes.
   constexpr std::int64_t kMaxNodes = 2'000'000;

@@ -11,7 +11,9 @@ class LeafRecorder final : public NoRecorder {
  public:
   LeafRecorder(Context& context, const Recorder& outer) : context_(context), outer_(outer) {}
 
-  void report_invalid(const IrNode* node, const std::string& message) override;
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error) override {
+    if (!runs_both_ways) context_.report_invalid(node, what, error);
+  }
   bool runs_once() const override { return !runs_both_ways && outer_.runs_once(); }
   bool is_in_leaf() const override { return true; }
 

@@ -214,7 +214,7 @@ void ValueNodes::unpack(const IrNode* node) {
     const auto* items = known_of(sequence).sequence();
     const bool fits = items == nullptr || items->size() == results.size();
     if (!fits) {
-      knowledge_.report_invalid(node, "unpacking",
+      recorder().report_invalid(node, "unpacking",
                                 "expected " + std::to_string(results.size()) + " elements but found " +
                                     std::to_string(items->size()));
     }

@@ -129,15 +129,16 @@ class Code {
     std::string prefix = record.substr(5, record.size() - 8);  // "code/", ".py"
     std::replace(prefix.begin(), prefix.end(), '/', '.');
     try {
-      const script::Program::CodeFile& file = files_.emplace_back(archive_.program().parse_file(prefix));
-      for (const Tree* tree : file.parsed.definitions) {
+      const script::Program::CodeFile* file = archive_.program().find_file(prefix);
+      if (file == nullptr) return;
+      for (const Tree* tree : file->parsed.definitions) {
         const std::string name = prefix + "." + std::string(tree->text);
         if (tree->is(Syntax::kClass)) {
-          add_class(name, *tree, *file.syntax);
+          add_class(name, *tree, *file->syntax);
           continue;
         }
         signatures_[name] = signature(*tree);
-        functions_.push_back({kUnknown, name, tree, file.syntax.get()});
+        functions_.push_back({kUnknown, name, tree, file->syntax.get()});
       }
     } catch (const Error&) {
       // Whoever needs the file will say what is wrong with it.
@@ -549,7 +550,6 @@ class Code {
   std::map<std::string, UnknownCalls> calls_;
   std::map<std::string, ClassInfo> classes_;
   std::map<std::string, Signature> signatures_;
-  std::vector<script::Program::CodeFile> files_;
   std::vector<Defined> functions_;
   // Of the function that is being walked:
   std::map<std::string, std::string> types_;

@@ -24,6 +24,7 @@ struct InferredSchema {
   bool complete = false;
   std::vector<std::pair<std::string, script::SourceRange>> callers;  // functions, and the call in each
 };
+// To be called before any function of the archive is compiled, which lets go of its syntax.
 std::vector<InferredSchema> infer_schemas(TorchScriptArchive& archive, const std::vector<std::string>& names);
 
 }  // namespace fxtrace::torchscript

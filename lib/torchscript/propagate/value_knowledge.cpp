@@ -213,7 +213,8 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
     if (context_.switches.casts()) {
       std::ranges::for_each(results, forget_float_types);
     } else {
-      if (!inferred.error.empty()) report_invalid(node, call_text(schema, values), inferred.error);
+      if (!inferred.error.empty())
+        context_.recorder->report_invalid(node, call_text(schema, values), inferred.error);
       constants.add_contents(schema, values, results);
     }
     constants.note_shared(schema, values, results);
@@ -255,8 +256,9 @@ AbstractValue Knowledge::unpacked(const IrNode* node, const FunctionSchema& sche
   };
   if (!holds && !std::ranges::all_of(left.symbols(), is_named)) return {};  // no guard can speak of the data
   if (holds == false) {
-    report_invalid(node, call_text(schema, values),
-                   "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
+    context_.recorder->report_invalid(
+        node, call_text(schema, values),
+        "it does not give " + std::to_string(unpacks->outputs().size()) + " tensors");
     return {};
   }
   if (!holds)
@@ -550,15 +552,6 @@ bool Knowledge::change_list(const FunctionSchema& schema, const Values& values,
   change_known(list, AbstractValue{std::move(changed->rest)});
   context_.names.rearrange(list);
   return true;
-}
-
-// "conv1: aten.conv2d of float32[1,5,8,8], float32[4,3,3,3] raises (net.py:12): ..."
-void Knowledge::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
-  const ModuleInfo& module = context_.program.modules()[context_.module.index];
-  std::string text = (module.path.empty() ? "the root module" : module.path) + ": " + what + " raises";
-  if (const std::optional<SourceLocation> source = frames_.location(node))
-    text += " (" + source->file + ":" + std::to_string(source->line) + ")";
-  context_.recorder->report_invalid(node, text + ": " + error);
 }
 
 // Of a dict whose keys are known: what runs over it, and its parts.

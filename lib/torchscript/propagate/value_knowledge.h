@@ -49,8 +49,6 @@ class Knowledge {
   // Returns the number, bool or string that keep_answer() kept for a recorded value, if nothing can have
   // changed it.
   std::optional<Value> find_answer(const Value& value) const;
-  // Warns, once for each node, that `what` raises.
-  void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
 
  private:
   bool answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values);

@@ -26,8 +26,8 @@ class GraphRecorder final : public Recording {
     input_guards.rely_on(node, question, values, answer, ranges);
   }
   void ask(const Value& value) const override { conditions.ask(value); }
-  void report_invalid(const IrNode* node, const std::string& message) override {
-    context_.findings->report_invalid(context_.module, node, message);
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error) override {
+    context_.report_invalid(node, what, error);
   }
   std::optional<bool> decide(const Value& condition) const override { return conditions.decide(condition); }
   std::optional<State> state() const override;

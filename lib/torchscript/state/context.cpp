@@ -60,6 +60,15 @@ void Context::count_step(const IrNode* node) {
               node, Limit::kIterations);
 }
 
+// "conv1: aten.conv2d of float32[1,5,8,8], float32[4,3,3,3] raises (net.py:12): ..."
+void Context::report_invalid(const IrNode* node, const std::string& what, const std::string& error) {
+  const std::string& path = program.modules()[module.index].path;
+  std::string text = (path.empty() ? "the root module" : path) + ": " + what + " raises";
+  if (const std::optional<SourceLocation> source = frames.location(node))
+    text += " (" + source->file + ":" + std::to_string(source->line) + ")";
+  findings->report_invalid(module, node, text + ": " + error);
+}
+
 Checkpoint Context::checkpoint() {
   return {changes.mark(), frames.size(), changes.stretch(), steps, switches, recorder->state()};
 }

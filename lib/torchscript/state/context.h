@@ -78,6 +78,8 @@ struct Context {
   Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const;
   // Counts a step; throws TraceFailure when one module call takes too many.
   void count_step(const IrNode* node);
+  // Notes, once for each node of the module that runs, that `what` raises.
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
   Checkpoint checkpoint();
   // Rolls back to the checkpoint.
   void back_to(Checkpoint before);

@@ -49,8 +49,8 @@ class Recorder {
                        const AbstractValue& answer, const std::set<std::string>& ranges) = 0;
   // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
   virtual void ask(const Value& value) const = 0;
-  // Warns, once for each node, of an operator that raises: `message` says which.
-  virtual void report_invalid(const IrNode* node, const std::string& message) = 0;
+  // Warns, once for each node, that `what` raises.
+  virtual void report_invalid(const IrNode* node, const std::string& what, const std::string& error) = 0;
 
   // --- what the graph says ---
   virtual std::string describe(const Value& value) const = 0;  // for messages
@@ -98,7 +98,7 @@ class NoRecorder : public Recorder {
   void rely_on(const IrNode*, std::string_view, const Values&, const AbstractValue&,
                const std::set<std::string>&) override {}
   void ask(const Value&) const override {}
-  void report_invalid(const IrNode*, const std::string&) override {}
+  void report_invalid(const IrNode*, const std::string&, const std::string&) override {}
   std::string describe(const Value&) const override { return "a value"; }
   std::string what_decides(const Value&) const override { return "an input"; }
   Expression condition_of(const Value&, bool*) const override { return Expression::variable("a value"); }
