@@ -24,7 +24,7 @@ std::optional<std::string> spec_text(const Meta& meta) {
     if (dim.size() == nullptr) return std::nullopt;
   }
   const std::string sizes = joined(*meta.shape, [](const Meta::Dim& dim) { return dim.text(); });
-  return *meta.dtype + "[" + sizes + "]" + (meta.device ? "@" + *meta.device : "");
+  return dtype_name(*meta.dtype) + "[" + sizes + "]" + (meta.device ? "@" + meta.device->text() : "");
 }
 
 bool speak_of_inputs(const TraceOptions& options) {

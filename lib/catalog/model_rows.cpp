@@ -140,7 +140,7 @@ class Writer {
       rows_.row(
           TableId::kNodes,
           {id, number, node.name, std::string(to_string(node.op)), *node.target, node.scope->module_path,
-           cell(node.meta->type), cell(node.meta->dtype), shape_of(*node.meta), number_of(macs),
+           cell(node.meta->type), cell(node.meta->dtype_text()), shape_of(*node.meta), number_of(macs),
            expression_of(macs), source ? Cell(source->file) : Cell(), source ? Cell(source->line) : Cell()});
       std::int64_t position = 0;
       for_each_input(node, [&](NodeId used) {

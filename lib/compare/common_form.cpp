@@ -100,12 +100,12 @@ class CommonForm {
   std::optional<Argument> number_of(const Node& node) {
     if (node.op == Opcode::kGetAttr) return constant_number(node);
     if (node.target == "torch.tensor" && node.args.size() == 1 && is_number(node.args[0]) && node.meta->dtype)
-      return as_dtype(node.args[0], *node.meta->dtype);
+      return as_dtype(node.args[0], dtype_name(*node.meta->dtype));
     if (node.op != Opcode::kCallFunction || node.model_function || node.args.empty()) return std::nullopt;
     if (const auto* id = node.args[0].get_if<NodeId>(); id != nullptr && node.target == "builtins.getattr") {
       const Meta& meta = graph_.graph.node(*id).meta;
       const bool is_device = node.args.size() == 2 && node.args[1] == Argument("device") && meta.dtype;
-      return is_device ? std::optional<Argument>(Argument::Device{meta.device.value_or("cpu")})
+      return is_device ? std::optional<Argument>(Argument::Device{meta.device_or_cpu().text()})
                        : std::nullopt;
     }
     const OperatorEntry* info = semantics_.find_operator(node.target);
@@ -317,8 +317,7 @@ class CommonForm {
                            ? node.args[0].get_if<Argument::List>()
                            : nullptr;
     if (list == nullptr || !node.meta->shape || node.meta->device) return false;
-    const auto dtype =
-        list->items.empty() ? node.meta->dtype.value_or("float32") : node.meta->dtype.value_or("");
+    const std::string dtype = node.meta->dtype_text().value_or(list->items.empty() ? "float32" : "");
     Constant constant{dtype, {}, std::vector<Argument>(), ""};
     for (const Meta::Dim& size : *node.meta->shape) {
       if (!size.number()) return false;

@@ -177,9 +177,9 @@ void Comparer::compare_meta(Current& now, Place i, Place j) {
     second.shape = b.shape;
     change("shape", value_text(first), value_text(second));
   }
-  if (differs(a.dtype, b.dtype)) change("dtype", *a.dtype, *b.dtype);
-  if (a.device != b.device && (a.device || b.device) && a.dtype && b.dtype)
-    change("device", a.device.value_or("cpu"), b.device.value_or("cpu"));
+  if (const auto x = a.dtype_text(), y = b.dtype_text(); differs(x, y)) change("dtype", *x, *y);
+  if (a.device != b.device && a.has_dtype() && b.has_dtype())
+    change("device", a.device_or_cpu().text(), b.device_or_cpu().text());
   if (a.value && b.value && !(renamed(*a.value, now.renames) == *b.value))
     change("value", a.value->text(), b.value->text());
 }

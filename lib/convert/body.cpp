@@ -359,7 +359,7 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
     }
     return list;
   }
-  const bool is_quantized = given_ && is_quantized_dtype(meta.dtype);
+  const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
   const ValueId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
   if (is_quantized) quantized_.emplace(result.index, *given_);
   operation.outputs.push_back({result, std::move(path)});

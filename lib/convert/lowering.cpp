@@ -180,7 +180,7 @@ class Lowering {
       return Operand::List{std::move(items)};
     }
     if (meta.type == "NoneType") return constant_input(name, Argument::None{});
-    if (meta.shape && meta.dtype && !is_quantized_dtype(meta.dtype)) {
+    if (meta.shape && meta.dtype && !is_quantized(*meta.dtype)) {
       const ValueId value = body_.add_value(name, meta);
       add_user_input(body_.value(value).name, value);
       return value;
@@ -198,7 +198,7 @@ class Lowering {
     const Meta& meta = *node.meta;
     body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
-    if (is_quantized_dtype(meta.dtype)) {
+    if (meta.dtype && is_quantized(*meta.dtype)) {
       refuse({}, "input " + name, "a program has no quantized tensors among its inputs");
     } else if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
@@ -632,7 +632,7 @@ class Lowering {
     Meta meta;
     meta.type = "Tensor";
     meta.shape.emplace(tensor.shape.begin(), tensor.shape.end());
-    meta.dtype = tensor.dtype;
+    meta.set_dtype(tensor.dtype);
     return meta;
   }
 

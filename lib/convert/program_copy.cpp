@@ -36,7 +36,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
       refuse(*entry.target, "the archive has no tensor of that name");
     const bool is_constant = entry.role == SignatureRole::kConstantTensor || !entry.persistent.value_or(true);
     lifted[*entry.target] = {is_constant,
-                             graph.values[graph.inputs[i].value.index].meta.device.value_or("cpu")};
+                             graph.values[graph.inputs[i].value.index].meta.device_or_cpu().text()};
   }
   std::vector<const std::pair<const std::string, TensorRecord>*> in_order;
   for (const auto& each : tensors) in_order.push_back(&each);

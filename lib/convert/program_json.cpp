@@ -136,10 +136,10 @@ class ProgramWriter {
   }
 
   void tensor(const ProgramValue& value, bool requires_grad) {
-    json_.field("dtype", dtype_number(*value.meta.dtype));
+    json_.field("dtype", dtype_number(dtype_name(*value.meta.dtype)));
     sizes("sizes", *value.meta.shape);
     json_.field("requires_grad", requires_grad);
-    device(value.meta.device.value_or("cpu"));
+    device(value.meta.device_or_cpu().text());
     sizes("strides", value.strides);
     json_.key("storage_offset").object([&] { json_.field("as_int", 0); });
     json_.field("layout", kStrided);

@@ -46,9 +46,9 @@ Operands with_quantization(const Operand& tensor, const Quantization& quantizati
   return args;
 }
 
-Meta in_dtype(Meta meta, std::string dtype) {
+Meta in_dtype(Meta meta, ScalarType dtype) {
   meta.type = "Tensor";
-  meta.dtype = std::move(dtype);
+  meta.dtype = dtype;
   return meta;
 }
 
@@ -63,8 +63,8 @@ Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand,
   if (found == nullptr) return operand;
   const Quantization quantization = *found;
   return body.emit(call.node, decomposed("dequantize" + form_of(quantization)),
-                   with_quantization(operand, quantization), {}, in_dtype(body.meta_of(operand), "float32"),
-                   name);
+                   with_quantization(operand, quantization), {},
+                   in_dtype(body.meta_of(operand), ScalarType::kFloat32), name);
 }
 
 // The result of the call: these numbers, quantized.
@@ -76,7 +76,8 @@ Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Qu
   const std::string target = decomposed("quantize" + form_of(quantization));
   Operand result =
       body.emit(call.node, target, with_quantization(numbers, quantization), {},
-                in_dtype(body.meta_of(numbers), dtype_of_integers(quantization.dtype)), call.node.name);
+                in_dtype(body.meta_of(numbers), without_quantization(*find_scalar_type(quantization.dtype))),
+                call.node.name);
   body.set_quantization(result, std::move(quantization));
   return result;
 }
@@ -84,7 +85,7 @@ Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Qu
 // What is known of the result of the call, as numbers.
 std::optional<Meta> meta_of_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
-  if (meta.shape) return in_dtype(meta, "float32");
+  if (meta.shape) return in_dtype(meta, ScalarType::kFloat32);
   body.refuse(call.node, "the shape of its result is not known", "--input for all tensors among the inputs");
   return std::nullopt;
 }
@@ -176,8 +177,8 @@ Quantization chosen(const LoweredCall& call, Body& body, const Operand& tensor, 
   scale.type = zero_point.type = "Tensor";
   scale.shape.emplace({Expression(1)});
   zero_point.shape = scale.shape;
-  scale.dtype = "float64";
-  zero_point.dtype = "int64";
+  scale.dtype = ScalarType::kFloat64;
+  zero_point.dtype = ScalarType::kInt64;
   const Operands numbers = body.emit_all(
       call.node, decomposed("choose_qparams.tensor"),
       {tensor, std::int64_t{0}, std::int64_t{reduced ? 127 : 255}, kEpsilon, Operand::Dtype{"uint8"}},
@@ -200,9 +201,10 @@ Operand rounded_by_data(const LoweredCall& call, Body& body, const Operand& tens
   const Quantization quantization = chosen(call, body, tensor, reduced);
   const Operand integers =
       body.emit(call.node, decomposed("quantize_per_tensor.tensor"), with_quantization(tensor, quantization),
-                {}, in_dtype(body.meta_of(tensor), "uint8"));
+                {}, in_dtype(body.meta_of(tensor), ScalarType::kUint8));
   return body.emit(call.node, decomposed("dequantize_per_tensor.tensor"),
-                   with_quantization(integers, quantization), {}, in_dtype(body.meta_of(tensor), "float32"));
+                   with_quantization(integers, quantization), {},
+                   in_dtype(body.meta_of(tensor), ScalarType::kFloat32));
 }
 
 Result dequantize(const LoweredCall& call, Body& body) {
@@ -217,7 +219,7 @@ Result integers(const LoweredCall& call, Body& body) {
 Result from_integers(const LoweredCall& call, Body& body) {
   const Operand tensor = call.argument(0);
   auto quantization = given_quantization(call, body, call.argument(1), call.argument(2), nullptr,
-                                         call.node.meta->dtype.value_or(""));
+                                         call.node.meta->dtype_text().value_or(""));
   if (!quantization) return {};
   if (!bounds_of(quantization->dtype)) return {};
   Operand result =
@@ -275,7 +277,7 @@ Result as_input(const LoweredCall& call, Body& body) {
 // Operators that give no quantized tensor: comparisons.
 Result on_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
-  if (!meta.shape || !meta.dtype || is_quantized_dtype(meta.dtype)) return {};
+  if (!meta.shape || !meta.dtype || is_quantized(*meta.dtype)) return {};
   Operands args;
   for (const Operand& argument : call.args) args.push_back(dequantized(call, body, argument));
   return body.emit(call.node, *call.node.target, std::move(args), call.kwargs, meta, call.node.name);
@@ -465,7 +467,7 @@ Result plus_number(const LoweredCall& call, Body& body) {
   } else {
     after.zero_point = place;
   }
-  const Meta meta = in_dtype(body.meta_of(tensor), "float32");
+  const Meta meta = in_dtype(body.meta_of(tensor), ScalarType::kFloat32);
   const Operand sum =
       body.emit(call.node, "aten.add.Tensor",
                 {dequantized(call, body, tensor), static_cast<double>(moved_by) * scale}, {}, meta);
@@ -534,7 +536,7 @@ Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input
   // Packed, a convolution over one dimension is one over two, the first of which has size 1.
   const bool is_one_of_two = rank == 4 && wide.shape->size() == 3;
   if (is_one_of_two) {
-    wide = in_dtype(std::move(wide), "float32");
+    wide = in_dtype(std::move(wide), ScalarType::kFloat32);
     wide.shape->insert(wide.shape->begin() + dim, Expression(1));
     result.shape->insert(result.shape->begin() + dim, Expression(1));
     numbers = body.emit(call.node, "aten.unsqueeze.default", {numbers, dim}, {}, wide);
@@ -651,7 +653,7 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
   }
   const Operand table = table_of(call, body, parts->front());
   if (rank_of(body, indices) == 1) {
-    Meta unknown = in_dtype(body.meta_of(indices), "int64");
+    Meta unknown = in_dtype(body.meta_of(indices), ScalarType::kInt64);
     const Operands results = body.emit_all(call.node, "aten.embedding_bag.padding_idx",
                                            {table, indices, offsets, false, std::int64_t{0}, false, weights,
                                             includes_last == Operand(true), Operand()},
@@ -667,7 +669,7 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
   rows.shape = body.meta_of(indices).shape;
   if (!rows.shape || rows.shape->size() != 2) return {};
   const std::int64_t last = -1, dim = 1;
-  Meta wide = in_dtype(rows, "float32");
+  Meta wide = in_dtype(rows, ScalarType::kFloat32);
   rows.shape->push_back(meta->shape->back());
   Operand each = body.emit(call.node, "aten.embedding.default", {table, indices}, {}, rows);
   if (!weights.is<Operand::None>()) {
@@ -840,13 +842,13 @@ constexpr std::string_view kSame[] = {"aten.size.", "aten.len.",    "aten.numel.
                                       "aten.dim.",  "aten.stride.", "aten.storage_offset."};
 
 bool gives_quantized(const Meta& meta) {
-  if (is_quantized_dtype(meta.dtype)) return true;
+  if (meta.dtype && is_quantized(*meta.dtype)) return true;
   return meta.items && std::ranges::any_of(*meta.items, gives_quantized);
 }
 
 }  // namespace
 
-bool is_quantized_dtype(const std::optional<std::string>& dtype) { return dtype && dtype->starts_with('q'); }
+bool is_quantized_dtype(std::string_view dtype) { return dtype.starts_with('q'); }
 
 std::string dtype_of_integers(std::string_view dtype) {
   const Dtype type = find_scalar_type(dtype);
@@ -854,7 +856,7 @@ std::string dtype_of_integers(std::string_view dtype) {
 }
 
 Meta meta_of_integers(Meta meta) {
-  if (meta.dtype) meta.dtype = dtype_of_integers(*meta.dtype);
+  if (meta.dtype) meta.dtype = without_quantization(*meta.dtype);
   return meta;
 }
 

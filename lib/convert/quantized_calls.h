@@ -11,7 +11,7 @@
 
 namespace fxtrace {
 
-bool is_quantized_dtype(const std::optional<std::string>& dtype);  // "quint8"
+bool is_quantized_dtype(std::string_view dtype);  // "quint8"
 // Returns what is known of the integers of such a tensor.
 Meta meta_of_integers(Meta meta);
 // Returns the dtype that the elements have in memory: "int8" for "qint8".

@@ -107,12 +107,12 @@ Result attribute(const LoweredCall& call, Body& body) {
     if (*name == "is_quantized") return true;
     if (*name == "dtype") return Operand::Dtype{quantization->dtype};
   }
-  const std::string device = meta.device.value_or("cpu");
-  if (*name == "dtype") return Operand::Dtype{*meta.dtype};
-  if (*name == "device") return Operand::Device{device};
+  const Device device = meta.device_or_cpu();
+  if (*name == "dtype") return Operand::Dtype{dtype_name(*meta.dtype)};
+  if (*name == "device") return Operand::Device{device.text()};
   if (*name == "layout") return Operand::Layout{"strided"};
   if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
-  if (*name == "is_cuda") return device.starts_with("cuda");
+  if (*name == "is_cuda") return device.type == "cuda";
   if (*name == "shape") return all_sizes(call, body);
   // Without gradients nothing but parameters has one.
   if (*name == "requires_grad" && tensor.is<ValueId>()) {
@@ -470,20 +470,20 @@ Result rounded(const LoweredCall& call, Body& body) {
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
-  const std::string dtype = meta.dtype.value_or("");
   if (const Operation* made = body.maker(tensor);
       made != nullptr && made->target == "aten.scalar_tensor.default") {
     if (body.meta_of(made->args[0]).kind() == wanted)
       return made->args[0];  // torch.jit.trace made it of a size
   }
-  const bool is_integer = dtype.starts_with("int") || dtype.starts_with("uint");
-  const bool is_real = dtype.starts_with("float") || dtype.starts_with("bfloat");
-  if (wanted == ValueKind::kInt && (is_integer || is_real || dtype == "bool")) {
+  const bool is_bool = meta.dtype == ScalarType::kBool;
+  const bool is_integer = meta.dtype && is_integral(*meta.dtype) && !is_bool;
+  const bool is_real = meta.dtype && is_floating(*meta.dtype);
+  if (wanted == ValueKind::kInt && (is_integer || is_real || is_bool)) {
     Meta item = body.unknown_integer();
     if (call.node.meta->value) item.value = call.node.meta->value;
     if (!is_integer) {  // rounds towards zero
       Meta whole = meta;
-      whole.dtype = "int64";
+      whole.dtype = ScalarType::kInt64;
       tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Operand::Dtype{"int64"}}},
                          std::move(whole));
     }
@@ -499,7 +499,7 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
     // A loop asks a tensor of no dimension, which must be none that it is given.
     Meta truth;
     truth.type = "Tensor";
-    truth.dtype = "bool";
+    truth.dtype = ScalarType::kBool;
     truth.shape = meta.shape;
     tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, truth, call.node.name);
     if (meta.shape && meta.shape->empty()) return tensor;
@@ -508,8 +508,8 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   }
   if (wanted == ValueKind::kBool) {
     Meta truth = meta;
-    truth.dtype = "bool";
-    if (dtype != "bool")
+    truth.dtype = ScalarType::kBool;
+    if (!is_bool)
       tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, std::move(truth));
     return body.emit(call.node, "aten.item.default", {tensor}, {},
                      plain_meta("bool", Expression::comparison("==", *body.unknown_integer().value, 1)),
@@ -563,9 +563,9 @@ Result to_bool(const LoweredCall& call, Body& body) {
 }
 Result item(const LoweredCall& call, Body& body) {
   if (auto number = stored_scale(call, body)) return number;
-  const std::string dtype = body.meta_of(call.argument(0)).dtype.value_or("");
-  if (dtype == "bool") return item_of(call, body, ValueKind::kBool);
-  return item_of(call, body, dtype.find("float") == std::string::npos ? ValueKind::kInt : ValueKind::kFloat);
+  const Dtype dtype = body.meta_of(call.argument(0)).dtype;
+  if (dtype == ScalarType::kBool) return item_of(call, body, ValueKind::kBool);
+  return item_of(call, body, dtype && is_floating(*dtype) ? ValueKind::kFloat : ValueKind::kInt);
 }
 
 // --- tensors of numbers ---
@@ -575,12 +575,14 @@ Result tensor_of_number(const LoweredCall& call, Body& body) {
   const Operand number = call.argument(0);
   const ValueKind kind = body.meta_of(number).kind();
   Meta meta = *call.node.meta;
-  const char* dtype = kind == ValueKind::kInt ? "int64" : kind == ValueKind::kBool ? "bool" : "float64";
+  const ScalarType dtype = kind == ValueKind::kInt    ? ScalarType::kInt64
+                           : kind == ValueKind::kBool ? ScalarType::kBool
+                                                      : ScalarType::kFloat64;
   meta.type = "Tensor";
   meta.shape.emplace();
   meta.dtype = dtype;
-  return body.emit(call.node, "aten.scalar_tensor.default", {number}, {{"dtype", Operand::Dtype{dtype}}},
-                   std::move(meta), call.node.name);
+  return body.emit(call.node, "aten.scalar_tensor.default", {number},
+                   {{"dtype", Operand::Dtype{dtype_name(dtype)}}}, std::move(meta), call.node.name);
 }
 
 void add_elements(const Operand& data, std::vector<Operand>& elements) {
@@ -598,14 +600,14 @@ Operand as_torchscript_has_it(const Operand& number) {
 // A tensor of one element.
 Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& number, Meta meta,
                           std::string_view name = {}) {
-  const Operand::Dtype dtype{*meta.dtype};
+  const Operand::Dtype dtype{dtype_name(*meta.dtype)};
   NamedOperands kwargs{{"dtype", dtype}};
-  if (meta.device) kwargs.emplace_back("device", Operand::Device{*meta.device});
-  if (!number.is<ValueId>() || !is_real(body, number) || meta.dtype == "float32")
+  if (meta.device) kwargs.emplace_back("device", Operand::Device{meta.device->text()});
+  if (!number.is<ValueId>() || !is_real(body, number) || meta.dtype == ScalarType::kFloat32)
     return body.emit(call.node, "aten.scalar_tensor.default", {as_torchscript_has_it(number)},
                      std::move(kwargs), std::move(meta), name);
   Meta single = meta;
-  single.dtype = "float32";
+  single.dtype = ScalarType::kFloat32;
   kwargs[0].second = Operand::Dtype{"float32"};
   const Operand rounded =
       body.emit(call.node, "aten.scalar_tensor.default", {number}, std::move(kwargs), std::move(single));
@@ -628,7 +630,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
   std::vector<Operand> elements;
   add_elements(data, elements);
   Constant constant;
-  constant.dtype = *meta.dtype;
+  constant.dtype = dtype_name(*meta.dtype);
   constant.data.emplace();
   for (const Expression& size : *meta.shape) constant.shape.push_back(size.number().value_or(-1));
   bool is_plain = std::ranges::find(constant.shape, -1) == constant.shape.end();

@@ -146,7 +146,8 @@ class ExampleInputs {
   }
 
   void tensor(const Meta& meta) {
-    const auto known = std::ranges::find(kStorageClasses, *meta.dtype, &StorageClass::dtype);
+    const std::string dtype = dtype_name(*meta.dtype);
+    const auto known = std::ranges::find(kStorageClasses, dtype, &StorageClass::dtype);
     const bool has_class = known != kStorageClasses.end();
     constexpr int kMost = 16;
     const int bytes = has_class ? known->bytes : kMost;
@@ -171,7 +172,7 @@ class ExampleInputs {
     pickle_.global("collections", "OrderedDict");
     pickle_.empty_tuple();
     pickle_.call();
-    if (!has_class) pickle_.global("torch", *meta.dtype);
+    if (!has_class) pickle_.global("torch", dtype);
     pickle_.tuple();
     pickle_.call();
     storages_.emplace_back(static_cast<std::size_t>(bytes), '\0');

@@ -23,7 +23,7 @@ AbstractValue known_value(const Meta& meta) {
       if (size == nullptr) return {};
       info.sizes.push_back(*size);
     }
-    if (meta.dtype) info.dtype = find_scalar_type(std::string_view(*meta.dtype));
+    info.dtype = meta.dtype;
     return {std::move(info)};
   }
   const SymInt* number = meta.value ? meta.value->size() : nullptr;

@@ -406,8 +406,8 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     if (item.kind == ParameterKind::kCustomObject) {
       record.type = value.meta.type.value_or("");
     } else {
-      record.dtype = value.meta.dtype.value_or("");
-      record.device = value.meta.device;
+      record.dtype = value.meta.dtype_text().value_or("");
+      if (value.meta.device) record.device = value.meta.device->text();
       record.shape = fixed_shape(value);
       if (tensor != tensors.end()) {
         const TensorRecord& at = tensor->second;

@@ -456,10 +456,10 @@ class Reading {
   Meta read_tensor_meta(const JsonValue& meta) {
     Meta result;
     result.type = "Tensor";
-    result.dtype = dtype_name(meta.at("dtype"));
+    result.set_dtype(dtype_name(meta.at("dtype")));
     if (const auto device = meta.find("device")) {
-      std::string name = device_name(*device);
-      if (!name.starts_with("cpu")) result.device = std::move(name);
+      const std::string name = device_name(*device);
+      if (!name.starts_with("cpu")) result.device = Device::named(name);
     }
     result.shape.emplace();
     for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));

@@ -269,7 +269,7 @@ class ModuleGraphBuilder {
   Constant constant(const LiftedInput& input, const ProgramValue& value) const {
     if (!input.constant->record.empty()) return program_.archive().read_constant(*input.constant);
     Constant unknown;  // the archive does not tell where it is
-    unknown.dtype = value.meta.dtype.value_or("");
+    unknown.dtype = value.meta.dtype_text().value_or("");
     unknown.shape = fixed_shape(value);
     return unknown;
   }

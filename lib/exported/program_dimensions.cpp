@@ -201,7 +201,8 @@ void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGrap
     return fit(*meta.value, parsed.value, "the input");
   }
   if (!meta.shape || !meta.dtype) throw wrong("the program's input is no tensor");
-  if (*meta.dtype != *parsed.dtype) throw wrong("the program's input is of " + *meta.dtype);
+  if (const std::string dtype = dtype_name(*meta.dtype); dtype != *parsed.dtype)
+    throw wrong("the program's input is of " + dtype);
   if (meta.shape->size() != parsed.shape.size())
     throw wrong("the program's input has " + std::to_string(meta.shape->size()) + " dimensions");
   for (std::size_t i = 0; i < parsed.shape.size(); ++i)

@@ -50,7 +50,7 @@ std::string tensor_text(const std::string& dtype, const std::vector<std::int64_t
 }
 
 std::string meta_text(const Meta& meta) {
-  std::string text = meta.dtype.value_or("") + "[";
+  std::string text = meta.dtype_text().value_or("") + "[";
   for (std::size_t i = 0; meta.shape && i < meta.shape->size(); ++i)
     text += (i == 0 ? "" : ",") + (*meta.shape)[i].text();
   return text + "]";
@@ -487,7 +487,7 @@ class ProgramVerifier {
             (is_parameter ? "a buffer" : "a parameter"));
     const Meta& meta = value.meta;
     if (!meta.type || !tensor.parts.empty()) return;
-    bool fits = meta.kind() == ValueKind::kTensor && meta.dtype == tensor.dtype && meta.shape &&
+    bool fits = meta.kind() == ValueKind::kTensor && meta.dtype_text() == tensor.dtype && meta.shape &&
                 meta.shape->size() == tensor.sizes.size();
     for (std::size_t i = 0; fits && i < tensor.sizes.size(); ++i)
       fits = (*meta.shape)[i].number() == tensor.sizes[i];
@@ -626,8 +626,8 @@ class ProgramVerifier {
       const std::optional<StoredTensor>& given = (*leaves)[i];
       if (value.meta.kind() != ValueKind::kTensor) continue;
       const Meta& meta = value.meta;
-      bool fits =
-          given && meta.dtype == given->dtype && meta.shape && meta.shape->size() == given->sizes.size();
+      bool fits = given && meta.dtype_text() == given->dtype && meta.shape &&
+                  meta.shape->size() == given->sizes.size();
       for (std::size_t d = 0; fits && d < given->sizes.size(); ++d) {
         const SymInt* said = (*meta.shape)[d].size();
         fits =

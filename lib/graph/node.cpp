@@ -32,6 +32,16 @@ ValueKind Meta::kind() const {
   return ValueKind::kOther;
 }
 
+std::optional<std::string> Meta::dtype_text() const {
+  if (dtype) return dtype_name(*dtype);
+  return other_dtype.empty() ? std::nullopt : std::optional(other_dtype);
+}
+
+void Meta::set_dtype(std::string_view name) {
+  dtype = find_scalar_type(name);
+  other_dtype = dtype ? std::string_view() : name;
+}
+
 const Argument* find_part(const Node& node, const std::vector<Argument>& path) {
   if (path.empty()) return nullptr;
   const auto* keyword = path[0].get_if<std::string>();

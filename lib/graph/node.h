@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "graph/argument.h"
 #include "graph/cost.h"
 #include "operators/target.h"
+#include "shapes/device.h"
+#include "shapes/scalar_type.h"
 #include "support/shared.h"
 #include "symbolic/expression.h"
 
@@ -50,16 +53,22 @@ struct Meta {
   using Dim = Expression;           // a number, or an expression of named dimensions
   std::optional<std::string> type;  // "Tensor", "int", "List[Tensor]"
   std::optional<std::vector<Dim>> shape;
-  std::optional<std::string> dtype;   // "float32"
-  std::optional<std::string> device;  // "cuda:0"; absent for the CPU, and where it is not known
-  std::optional<Dim> value;           // a number or condition that is known as an expression: batch*2
+  Dtype dtype = std::nullopt;
+  std::optional<Device> device;  // absent for the CPU, and where it is not known
+  std::optional<Dim> value;      // a number or condition that is known as an expression: batch*2
   // Of a list, tuple or dict whose length is known, its items; those of a dict have its keys.  Not in the
   // JSON.
   std::optional<std::vector<Meta>> items = std::nullopt;
   std::vector<std::string> keys = {};
+  std::string other_dtype = {};  // the name of a dtype that PyTorch 2.13 does not have; else empty
   bool operator==(const Meta&) const = default;
 
   ValueKind kind() const;  // of `type`
+  // The name of `dtype` or `other_dtype`: "float32"; absent when neither is known.
+  std::optional<std::string> dtype_text() const;
+  void set_dtype(std::string_view name);  // `dtype` or `other_dtype`; "": unknown
+  bool has_dtype() const { return dtype || !other_dtype.empty(); }
+  Device device_or_cpu() const { return device.value_or(Device()); }
 };
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order

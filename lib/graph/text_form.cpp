@@ -142,7 +142,7 @@ std::string print_argument(const Argument& argument) {
 }
 
 std::string value_text(const Meta& meta) {
-  std::string text = meta.dtype ? *meta.dtype : meta.type.value_or("");
+  std::string text = meta.has_dtype() ? *meta.dtype_text() : meta.type.value_or("");
   if (meta.value) {
     if (!text.empty()) text += ' ';
     text += meta.value->text();
@@ -153,8 +153,8 @@ std::string value_text(const Meta& meta) {
 std::string known_value_text(const Meta& meta) {
   std::string text = value_text(meta);
   // A dtype tells that it is a tensor.
-  if (meta.dtype && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
-  return meta.device ? text + " on " + *meta.device : text;
+  if (meta.has_dtype() && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
+  return meta.device ? text + " on " + meta.device->text() : text;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {

@@ -214,7 +214,7 @@ class RemoveInPlace {
     const NodeId result = insert(write.node, std::move(spec));
     if (keeps_dtype(node(write.node), write, twin, target)) return result;
     graph().meta(result).dtype =
-        has_trait(&twin, traits::kGivesBool) ? std::optional(dtype_name(ScalarType::kBool)) : std::nullopt;
+        has_trait(&twin, traits::kGivesBool) ? Dtype(ScalarType::kBool) : std::nullopt;
     const NodeId like = states_[target].value;
     return insert(write.node,
                   call_at(node(write.node), "aten.type_as.default", {result, like}, node(like).meta));
@@ -254,11 +254,10 @@ class RemoveInPlace {
 
   // The twin gives the dtype of what is written, which a write in place keeps.
   bool keeps_dtype(const Node& call, const Write& write, const Operator& twin, TensorNumber target) const {
-    const auto& dtype = node(states_[target].value).meta->dtype;
-    const Dtype own = dtype ? find_scalar_type(*dtype) : Dtype{};
+    const Dtype own = node(states_[target].value).meta->dtype;
     if (has_trait(&twin, traits::kGivesBool)) return own == ScalarType::kBool;
     if (write.kind == Write::Kind::kOut) {
-      return dtype && has_trait(&twin, traits::kPointwise) && says_own_dtype(call, *dtype);
+      return own && has_trait(&twin, traits::kPointwise) && says_own_dtype(call, *own);
     }
     if (has_trait(&twin, traits::kKeepsDtype)) return true;
     if (!has_trait(&twin, traits::kPointwise)) return false;
@@ -270,7 +269,7 @@ class RemoveInPlace {
       const bool is_number = meta.kind() == ValueKind::kInt || meta.kind() == ValueKind::kFloat ||
                              meta.kind() == ValueKind::kBool;
       if (is_number) return;
-      const Dtype other = meta.dtype ? find_scalar_type(*meta.dtype) : Dtype{};
+      const Dtype other = meta.dtype;
       are_equal = are_equal && (input == states_[target].value || (other && other == own));
       are_known = are_known && meta.shape && other;
       if (are_known) promotion.add({std::vector<SymInt>(meta.shape->size()), other});
@@ -279,7 +278,7 @@ class RemoveInPlace {
   }
 
   // Of a call with `out`, whose result is `out`: what its operands would give is not said anywhere.
-  bool says_own_dtype(const Node& call, const std::string& dtype) const {
+  bool says_own_dtype(const Node& call, ScalarType dtype) const {
     bool all = true;
     for_each_input(call, [&](NodeId input) { all = all && node(input).meta->dtype == dtype; });
     return all;
@@ -327,13 +326,13 @@ class RemoveInPlace {
     const bool is_known = parts.shape && parts.shape->size() == windows.rank + 1;
     Meta index;
     index.type = "Tensor";
-    index.dtype = "int64";
+    index.dtype = ScalarType::kInt64;
     index.device = whole.device;
     Meta places = index;
     index.shape = {windows.length};
     if (is_known) places.shape = {(*parts.shape)[windows.dim], windows.size};
     Graph::NodeSpec arange = call_at(node(at), "aten.arange.default", {length_of(windows, at, base)}, index);
-    if (whole.device) arange.kwargs.emplace_back("device", Argument::Device{*whole.device});
+    if (whole.device) arange.kwargs.emplace_back("device", Argument::Device{whole.device->text()});
     const NodeId all = insert(at, std::move(arange));
     Argument::List indices;
     indices.items.resize(windows.dim);

@@ -145,11 +145,11 @@ std::string function_name(const TargetParts& parts) {
 
 Labels::Labels(const GraphCollection& collection, const Outline& outline, bool with_order)
     : outline_(outline), with_order_(with_order) {
-  std::map<std::string_view, std::size_t> dtypes;
+  std::map<std::string, std::size_t> dtypes;
   for (const Outline::Item& item : outline.items) {
     if (item.kind == Kind::kNode) shown_.insert(item.node);
-    if (item.kind == Kind::kNode && item.node->meta->dtype && item.node->meta->shape)
-      ++dtypes[*item.node->meta->dtype];
+    if (item.kind != Kind::kNode || !item.node->meta->shape) continue;
+    if (auto dtype = item.node->meta->dtype_text()) ++dtypes[*std::move(dtype)];
   }
   if (dtypes.empty()) {
     for (const ParameterRecord& parameter : collection.parameters) {
@@ -183,16 +183,16 @@ std::string Labels::relative_path(Index index) const {
 }
 
 std::string Labels::value_text(const Meta& meta) const {
-  if (meta.dtype != usual_dtype_ || !meta.shape) return fxtrace::value_text(meta);
+  if (meta.dtype_text() != usual_dtype_ || !meta.shape) return fxtrace::value_text(meta);
   Meta shorter = meta;
-  shorter.dtype.reset();
+  shorter.set_dtype({});
   shorter.type.reset();
   return fxtrace::value_text(shorter);
 }
 
 std::string Labels::value_text(const std::string& dtype, const std::vector<std::int64_t>& shape) const {
   Meta meta;
-  meta.dtype = dtype;
+  meta.set_dtype(dtype);
   meta.shape.emplace(shape.begin(), shape.end());
   return value_text(meta);
 }

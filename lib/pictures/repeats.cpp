@@ -149,7 +149,7 @@ class Structures {
       all.loose = mix(all.loose, argument.value.index());
     });
     for (const auto& [name, argument] : node.kwargs) add_both(all, mix(0, name));
-    if (node.meta->dtype) all.exact = mix(all.exact, *node.meta->dtype);
+    if (const auto dtype = node.meta->dtype_text()) all.exact = mix(all.exact, *dtype);
     if (!node.meta->shape) return;
     all.loose = mix(all.loose, node.meta->shape->size());
     for (const Meta::Dim& size : *node.meta->shape) all.exact = mix(all.exact, size_hash(size));

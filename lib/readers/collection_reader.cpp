@@ -304,7 +304,7 @@ Cost cost(const JsonValue& value) {
 
 void shape_and_dtype(Fields& fields, Meta& meta) {
   if (const JsonValue shape = fields.at("shape"); !shape.is_null()) meta.shape = list_of(shape, size);
-  meta.dtype = fields.text_or_null("dtype");
+  meta.set_dtype(fields.text_or_null("dtype").value_or(""));
 }
 
 // And the node's cost.
@@ -314,7 +314,7 @@ std::pair<Meta, std::optional<Cost>> meta(const JsonValue& value) {
   Meta meta;
   meta.type = fields.text_or_null("type");
   shape_and_dtype(fields, meta);
-  meta.device = fields.optional_text("device");
+  if (const auto device = fields.optional_text("device")) meta.device = Device::named(*device);
   if (const auto known = fields.find("value")) meta.value = dimension(*known);
   std::optional<Cost> own;
   if (const auto known = fields.find("cost")) own = cost(*known);

@@ -14,6 +14,7 @@ void add_shapes(MethodInfo& method, const GraphCollection& collection) {
     if (port.meta.shape || !node.meta->shape) return;
     port.meta.shape = node.meta->shape;
     port.meta.dtype = node.meta->dtype;
+    port.meta.other_dtype = node.meta->other_dtype;
   };
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);

@@ -285,10 +285,9 @@ class Summarizer {
   }
 
   static std::optional<SymInt> bytes_of(const Meta& meta) {
-    const Dtype dtype = meta.dtype ? find_scalar_type(std::string_view(*meta.dtype)) : std::nullopt;
-    if (!meta.shape || !dtype) return std::nullopt;
+    if (!meta.shape || !meta.dtype) return std::nullopt;
     try {
-      SymInt bytes = item_size(*dtype);
+      SymInt bytes = item_size(*meta.dtype);
       for (const Expression& size : *meta.shape) {
         if (size.size() == nullptr) return std::nullopt;
         bytes = bytes * *size.size();
@@ -532,7 +531,7 @@ class Facts {
     if (row.outputs) {
       for (const Meta& meta : *row.outputs) {
         add(meta.type.value_or(""));
-        add(meta.dtype.value_or(""));
+        add(meta.dtype_text().value_or(""));
         add(meta.shape ? static_cast<std::int64_t>(meta.shape->size()) : -1);
         if (!meta.shape) continue;
         for (const auto& dim : *meta.shape) add(dim.text());

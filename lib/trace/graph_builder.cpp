@@ -14,7 +14,7 @@ Meta meta_of(const Constant& value) {
     return meta;
   }
   meta.type = "Tensor";
-  meta.dtype = value.dtype;
+  meta.set_dtype(value.dtype);
   meta.shape.emplace(value.shape.begin(), value.shape.end());
   return meta;
 }

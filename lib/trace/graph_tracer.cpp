@@ -251,7 +251,7 @@ std::optional<Conversion> conversion_of(ValueKind kind) {
     case ValueKind::kFloat:
       operand.type = "Tensor";
       operand.shape.emplace();
-      operand.dtype = "float64";
+      operand.dtype = ScalarType::kFloat64;
       return Conversion{"aten.scalar_tensor.default",
                         "aten.item.default",
                         {{"dtype", Argument::Dtype{"float64"}}},

@@ -154,8 +154,9 @@ void InputMaker::bind_given(Sizes& sizes) const {
     const Meta& meta = *node.meta;
     try {
       if (engine_.is_tensor(given->second)) {
-        if (meta.dtype && *meta.dtype != engine_.dtype(given->second))
-          throw RunError("it is " + engine_.dtype(given->second) + ", and the graph takes " + *meta.dtype);
+        const auto dtype = meta.dtype_text();
+        if (dtype && *dtype != engine_.dtype(given->second))
+          throw RunError("it is " + engine_.dtype(given->second) + ", and the graph takes " + *dtype);
         const std::vector<std::int64_t> shape = engine_.shape(given->second);
         if (!meta.shape) return;
         if (meta.shape->size() != shape.size()) {
@@ -199,8 +200,8 @@ bool InputMaker::fits(const Sizes& sizes) const {
       if (extent && *extent >= 0) extents.push_back(engine_.integer(*extent));
     }
     if (extents.size() != node.meta->shape->size()) return;
-    const std::pair<std::string, RunValue> dtype{"dtype",
-                                                 engine_.constant(Argument::Dtype{*node.meta->dtype})};
+    const std::pair<std::string, RunValue> dtype{
+        "dtype", engine_.constant(Argument::Dtype{dtype_name(*node.meta->dtype)})};
     const std::pair<std::string, RunValue> device{"device", engine_.constant(Argument::Device{"meta"})};
     inputs.emplace(*node.target,
                    engine_.call("aten::empty", "memory_format", {{engine_.list(extents)}, {dtype, device}}));
@@ -254,7 +255,7 @@ std::optional<std::int64_t> InputMaker::rows_of(const Node& lookup) const {
 
 std::optional<InputMaker::DrawnRange> InputMaker::range_of(NodeId input) const {
   const Meta& meta = graph_.graph.node(input).meta;
-  const bool is_integer = meta.dtype && (meta.dtype->starts_with("int") || meta.dtype->starts_with("uint"));
+  const bool is_integer = meta.dtype && is_integral(*meta.dtype) && meta.dtype != ScalarType::kBool;
   return meta.shape && is_integer ? std::optional(drawn_range(input)) : std::nullopt;
 }
 
@@ -328,8 +329,8 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
     if (entry != graph_.signature->inputs.end() && entry->value) return engine_.constant(*entry->value);
   }
   const Meta& meta = *node.meta;
-  if (meta.shape && meta.dtype)
-    return make_tensor(*meta.dtype, *meta.shape, sizes, drawn_range(node.id), seed);
+  if (const auto dtype = meta.dtype_text(); meta.shape && dtype)
+    return make_tensor(*dtype, *meta.shape, sizes, drawn_range(node.id), seed);
   if (meta.value && meta.value->size() != nullptr) {
     if (const auto number = meta.value->size()->evaluate(sizes)) return engine_.integer(*number);
   }

@@ -336,7 +336,7 @@ class Verifier {
     const Meta& meta = *node.meta;
     const std::vector<std::int64_t> shape = engine_.shape(value);
     const std::string dtype = engine_.dtype(value);
-    bool fits = !meta.dtype || *meta.dtype == dtype;
+    bool fits = meta.dtype_text().value_or(dtype) == dtype;
     if (fits && meta.shape) {
       fits = meta.shape->size() == shape.size();
       for (std::size_t i = 0; fits && i < shape.size(); ++i)

@@ -276,7 +276,7 @@ class HtmlDataWriter {
     table("costs", costs_, [&](const std::string* cost) { out_ << *cost; });
     table("parameters", collection_.parameters, [&](const ParameterRecord& parameter) {
       Meta meta;
-      if (!parameter.dtype.empty()) meta.dtype = parameter.dtype;
+      meta.set_dtype(parameter.dtype);
       if (parameter.kind != ParameterKind::kCustomObject)
         meta.shape.emplace(parameter.shape.begin(), parameter.shape.end());
       out_ << '[' << text(parameter.name) << ',' << text(meta.shape ? value_text(meta) : parameter.type)

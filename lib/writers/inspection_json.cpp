@@ -37,7 +37,7 @@ void ports_json(const char* key, const std::vector<PortInfo>& ports, bool are_in
     json.field("name", port.name);
     json.field("type", port.meta.type);
     json.field("shape", port.meta.shape);
-    json.field("dtype", port.meta.dtype);
+    json.field("dtype", port.meta.dtype_text());
     if (are_inputs) {
       json.field("default",
                  port.default_value ? std::optional(print_argument(*port.default_value)) : std::nullopt);

@@ -292,18 +292,18 @@ class CollectionWriter {
 
   void shape_and_dtype(const Meta& meta) {
     json_.field("shape", meta.shape);
-    json_.field("dtype", meta.dtype);
+    json_.field("dtype", meta.dtype_text());
   }
 
   void meta(const Node& node) {
     const Meta& meta = *node.meta;
     json_.key("meta");
-    const bool tells = meta.type || meta.shape || meta.dtype || meta.device || meta.value || *node.cost;
+    const bool tells = meta.type || meta.shape || meta.has_dtype() || meta.device || meta.value || *node.cost;
     if (!tells) return json_.null();
     json_.object([&] {
       json_.field("type", meta.type);
       shape_and_dtype(meta);
-      if (meta.device) json_.field("device", *meta.device);
+      if (meta.device) json_.field("device", meta.device->text());
       if (meta.value) json_.field("value", *meta.value);
       if (*node.cost) cost(**node.cost);
     });

@@ -346,7 +346,7 @@ class ModelExplorerWriter {
 
   static std::string shape(const Meta& meta) {
     Meta tensor;
-    tensor.dtype = meta.dtype.value_or("?");
+    tensor.set_dtype(meta.dtype_text().value_or("?"));
     tensor.shape = meta.shape;
     return value_text(tensor);
   }
@@ -382,8 +382,8 @@ class ModelExplorerWriter {
     if (scope.module_type && !scope.module_type->empty()) attribute("module type", shown(*scope.module_type));
     if (!scope.method.empty()) attribute("module method", shown(scope.method));
     if (scope.call != 1) attribute("module call", std::to_string(scope.call));
-    if (node.meta->dtype) attribute("dtype", shown(*node.meta->dtype));
-    if (node.meta->device) attribute("device", shown(*node.meta->device));
+    if (const auto dtype = node.meta->dtype_text()) attribute("dtype", shown(*dtype));
+    if (node.meta->device) attribute("device", shown(node.meta->device->text()));
     if (node.meta->value) attribute("value", shown(node.meta->value->text()));
     if (const std::optional<Cost>& cost = node.cost) {
       if (cost->macs) attribute("MACs", amount(*cost->macs));

@@ -27,7 +27,7 @@ class SummaryJsonWriter {
 
  private:
   void shape_and_dtype(const Meta& meta) {
-    json_.field("dtype", meta.dtype);
+    json_.field("dtype", meta.dtype_text());
     json_.field("shape", meta.shape);
   }
 

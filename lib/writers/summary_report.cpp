@@ -180,8 +180,8 @@ class SummaryWords {
   static std::string usual_dtype(const ModelSummary& summary) {
     std::map<std::string, std::size_t> counts;
     for (const SummaryRow& row : summary.rows) {
-      if (row.outputs && !row.outputs->empty() && row.outputs->front().dtype)
-        ++counts[*row.outputs->front().dtype];
+      if (!row.outputs || row.outputs->empty()) continue;
+      if (auto dtype = row.outputs->front().dtype_text()) ++counts[*std::move(dtype)];
     }
     const auto most = std::ranges::max_element(counts, {}, [](const auto& item) { return item.second; });
     return most == counts.end() ? "" : most->first;
@@ -233,7 +233,7 @@ class SummaryWords {
     const Meta& first = row.outputs->front();
     std::string text = first.shape ? "" : "?";
     if (first.shape) {
-      if (first.dtype && *first.dtype != usual_dtype_) text += *first.dtype;
+      if (const auto dtype = first.dtype_text(); dtype && *dtype != usual_dtype_) text += *dtype;
       text += "[" + joined(*first.shape, &Meta::Dim::text) + "]";
     }
     if (row.outputs->size() > 1) text += " +" + std::to_string(row.outputs->size() - 1);
@@ -497,7 +497,7 @@ void write_summary_csv(const ModelSummary& summary, std::ostream& out) {
       "activation_bytes unknown_calls unsized_calls failed_modules";
   for (const CostColumn column : summary.columns) columns += std::string(" ") + to_string(column);
   Csv csv(out, columns);
-  const auto dtype = [](const Meta& meta) { return meta.dtype.value_or("?"); };
+  const auto dtype = [](const Meta& meta) { return meta.dtype_text().value_or("?"); };
   const auto shape = [](const Meta& meta) {
     return meta.shape ? "[" + joined(*meta.shape, &Meta::Dim::text) + "]" : "?";
   };

@@ -92,9 +92,12 @@ TEST_CASE("meta as JSON: the device where it is not the CPU", "[json_writer]") {
     spec.target = name;
     graph.append(spec);
   }
-  graph.meta(NodeId{0}) = {
-      "Tensor", std::vector<Expression>{Expression::parse("batch*2")}, "float16", "cuda:0", {}};
-  graph.meta(NodeId{1}) = {"Tensor", std::vector<Expression>{3}, "float16", {}, {}};
+  graph.meta(NodeId{0}) = {"Tensor",
+                           std::vector<Expression>{Expression::parse("batch*2")},
+                           ScalarType::kFloat16,
+                           Device{"cuda", 0},
+                           {}};
+  graph.meta(NodeId{1}) = {"Tensor", std::vector<Expression>{3}, ScalarType::kFloat16, {}, {}};
   const auto nodes = parsed(collection)["graphs"][0]["nodes"];
   CHECK(nodes[0]["meta"].dump() ==
         R"({"type":"Tensor","shape":["batch*2"],"dtype":"float16","device":"cuda:0"})");

@@ -192,7 +192,7 @@ TEST_CASE("hostile names in Mermaid", "[mermaid_writer]") {
     root.subgraphs[0].name = name;
     const NodeId first = root.graph.order().front();
     root.graph.meta(first).type = name;
-    root.graph.meta(first).dtype = name;
+    root.graph.meta(first).set_dtype(name);
     root.graph.insert_before(root.graph.last(), call_of_method(name, first));
     collection.graphs[1].module = name;
     INFO(name);

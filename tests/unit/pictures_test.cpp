@@ -189,7 +189,7 @@ h.1 … h.11 -> output
   auto other = collection;
   for (const NodeId id : other.graphs[0].graph.order()) {
     if (other.graphs[0].graph.node(id).name == "r5") {
-      other.graphs[0].graph.meta(id) = {"Tensor", std::vector<Expression>{3}, "float32", {}, {}};
+      other.graphs[0].graph.meta(id) = {"Tensor", std::vector<Expression>{3}, ScalarType::kFloat32, {}, {}};
     }
   }
   const std::string text = text_of(other);
@@ -455,7 +455,7 @@ TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pi
   int width = 0;
   for (const NodeId id : stages.graphs[0].graph.order()) {
     stages.graphs[0].graph.meta(id) = {
-        "Tensor", std::vector<Expression>{1 + (width++ / 8)}, "float32", {}, {}};
+        "Tensor", std::vector<Expression>{1 + (width++ / 8)}, ScalarType::kFloat32, {}, {}};
   }
   std::string text = text_of(stages);
   for (const char* line :

@@ -56,7 +56,7 @@ inline fxtrace::GraphCollection sample_collection() {
       %tensor_constant1 = get_attr[_tensor_constant1]()
       %output = output[output](%run))");
   root.graph.meta(NodeId{0}) = {
-      "Tensor", std::vector<Expression>{1, Expression::name("batch")}, "float32", {}, {}};
+      "Tensor", std::vector<Expression>{1, Expression::name("batch")}, ScalarType::kFloat32, {}, {}};
   root.graph.meta(NodeId{3}).type = "Tensor";
   root.constants = {
       {"_tensor_constant0", {"int64", {2, 2}, std::vector<Argument>{1, 2, 3, 4}, ""}},
@@ -116,7 +116,7 @@ inline fxtrace::GraphCollection exported_collection() {
     return NodeId{};
   };
   root.graph.meta(id("x")) = {
-      "Tensor", std::vector<Expression>{Expression::name("batch"), 4}, "float32", {}, {}};
+      "Tensor", std::vector<Expression>{Expression::name("batch"), 4}, ScalarType::kFloat32, {}, {}};
   root.graph.meta(id("n")) = {"int", {}, {}, {}, Expression(3)};
   root.graph.meta(id("sym_size_int")) = {"int", {}, {}, {}, Expression::name("batch")};
   root.graph.set_program(id("l"), ProgramPart{{"linear", "relu"}, {{"x", {0}}}, {{"relu", {}}}});

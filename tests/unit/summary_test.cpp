@@ -36,7 +36,7 @@ Cost cost(const std::string& macs, std::int64_t bytes = 0) {
   return cost;
 }
 
-std::vector<Meta> output(std::vector<Meta::Dim> shape, const std::string& dtype = "float32") {
+std::vector<Meta> output(std::vector<Meta::Dim> shape, ScalarType dtype = ScalarType::kFloat32) {
   return {{"Tensor", std::move(shape), dtype, {}, {}}};
 }
 
@@ -78,8 +78,9 @@ GraphCollection blocks(const std::map<int, std::string>& macs_of = {}) {
   text += "%output = output[output](%head)\n";
   auto graph = module_graph("", "pkg.Net", text);
   Graph& nodes = graph.graph;
-  nodes.meta(NodeId{0}) = {"Tensor", std::vector<Expression>{1, 8}, "float32", {}, {}};
-  nodes.meta(node_named(nodes, "head")) = {"Tensor", std::vector<Expression>{1, 8}, "float32", {}, {}};
+  nodes.meta(NodeId{0}) = {"Tensor", std::vector<Expression>{1, 8}, ScalarType::kFloat32, {}, {}};
+  nodes.meta(node_named(nodes, "head")) = {
+      "Tensor", std::vector<Expression>{1, 8}, ScalarType::kFloat32, {}, {}};
   nodes.set_cost(node_named(nodes, "stem"), cost("32", 16));
   nodes.set_cost(node_named(nodes, "head"), cost("32", 32));
   for (int i = 0; i < 12; ++i) {
@@ -259,7 +260,7 @@ TEST_CASE("summary: blocks that differ in anything that is shown do not fold", "
     CHECK(change([&](auto& c) { module(c).calls = 2; }) == apart);
     CHECK(change([&](auto& c) { module(c).status = ModuleStatus::kLeaf; }) == apart);
     CHECK(change([&](auto& c) { module(c).outputs = output({1, 5}); }) == apart);
-    CHECK(change([&](auto& c) { module(c).outputs = output({1, 4}, "int64"); }) == apart);
+    CHECK(change([&](auto& c) { module(c).outputs = output({1, 4}, ScalarType::kInt64); }) == apart);
     CHECK(change([&](auto& c) { module(c).outputs.reset(); }) == apart);
     CHECK(change([&](auto& c) { c.parameters[1 + 5].shape = {2, 8}; }) == 6);  // the shape is not shown
     CHECK(change([&](auto& c) { c.parameters[1 + 5].shape = {4, 5}; }) == apart);

@@ -39,8 +39,9 @@ TEST_CASE("what is known of a value as text", "[text_form]") {
   const std::int64_t two = 2;
   CHECK(value_text({}).empty());
   CHECK(value_text({"Tensor", {}, {}, {}, {}}) == "Tensor");
-  CHECK(value_text({"Tensor", Dims{}, "float32", {}, {}}) == "float32[]");
-  CHECK(value_text({"Tensor", Dims{two, Expression::name("seq")}, "float32", {}, {}}) == "float32[2, seq]");
+  CHECK(value_text({"Tensor", Dims{}, ScalarType::kFloat32, {}, {}}) == "float32[]");
+  CHECK(value_text({"Tensor", Dims{two, Expression::name("seq")}, ScalarType::kFloat32, {}, {}}) ==
+        "float32[2, seq]");
   CHECK(value_text({"int", {}, {}, {}, Expression::parse("2*seq")}) == "int seq*2");
   CHECK(value_text({{}, {}, {}, {}, Meta::Dim{two}}) == "2");
 }

@@ -146,7 +146,8 @@ TEST_CASE("text writer: what is rare", "[text_writer]") {
       %a = call_module[a](%x, "say \"hi\"\n")
       %output = output[output](%a))");
   graph.graph.set_method(NodeId{1}, "forward1");
-  graph.graph.meta(NodeId{0}) = {"Optional[Tensor]", std::vector<Expression>{2}, "float32", "cuda:0", {}};
+  graph.graph.meta(NodeId{0}) = {
+      "Optional[Tensor]", std::vector<Expression>{2}, ScalarType::kFloat32, Device{"cuda", 0}, {}};
   graph.graph.set_source(NodeId{0}, SourceLocation{"net.py", 0, "", ""});
   graph.constants = {{"packed", {}}};
   graph.constants[0].second.object_type = "__torch__.Packed";

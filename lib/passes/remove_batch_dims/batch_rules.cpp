@@ -321,7 +321,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (values.size() < 2 || std::ranges::none_of(values, is_scalar)) return std::nullopt;
     Promotion of_sample, of_all;
     for (const Batched& value : values) {
-      const Dtype dtype = value.sample.dtype ? find_scalar_type(*value.sample.dtype) : Dtype{};
+      const Dtype dtype = value.sample.dtype;
       if (!dtype) throw CannotBatch{"a dtype is not known"};
       of_sample.add({Sizes(value.rank(), 1), dtype});
       of_all.add({Sizes(value.rank() + value.levels.size(), 1), dtype});
@@ -329,14 +329,14 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const Dtype wanted = of_sample.result();
     if (!wanted || !of_all.result()) throw CannotBatch{"a dtype is not known"};
     // torch's own rules do not convert all: where() gives what it gives.
-    const bool is_as_it_is = wanted == of_all.result() || node_.meta->dtype == dtype_name(*of_all.result());
+    const bool is_as_it_is = wanted == of_all.result() || node_.meta->dtype == of_all.result();
     return is_as_it_is ? Dtype{} : wanted;
   }
   Batched converted(const Batched& value, ScalarType dtype) {
     Meta meta = value.sample;
-    meta.dtype = dtype_name(dtype);
-    return plan_.emit(node_, {"aten.to.dtype", {value.tensor, Argument::Dtype{*meta.dtype}}}, value.levels,
-                      meta);
+    meta.dtype = dtype;
+    return plan_.emit(node_, {"aten.to.dtype", {value.tensor, Argument::Dtype{dtype_name(dtype)}}},
+                      value.levels, meta);
   }
 
   void equal() override {
@@ -482,14 +482,14 @@ class OperatorCall final : public BatchCall, private BatchRules {
   }
   // The number as a tensor without dimensions, one for all samples.
   Batched number_for(const Batched& like, const Argument& number) {
-    const Dtype dtype = like.sample.dtype ? find_scalar_type(*like.sample.dtype) : Dtype{};
+    const Dtype dtype = like.sample.dtype;
     const bool fits = dtype && (is_floating(*dtype) || (is_integral(*dtype) && number.is<std::int64_t>()));
     if (!fits || (!number.is<std::int64_t>() && !number.is<double>())) {
       throw CannotBatch{node_.name + " compares in a dtype that is not known"};
     }
     Meta meta = with_shape(like.sample, {});
-    Kwargs kwargs{{"dtype", Argument::Dtype{*meta.dtype}}};
-    if (meta.device) kwargs.emplace_back("device", Argument::Device{*meta.device});
+    Kwargs kwargs{{"dtype", Argument::Dtype{dtype_name(*dtype)}}};
+    if (meta.device) kwargs.emplace_back("device", Argument::Device{meta.device->text()});
     return plan_.emit(node_, {"aten.scalar_tensor.default", {number}, std::move(kwargs)}, {}, meta);
   }
 
@@ -527,8 +527,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
     for (const Argument& item : items.items) {
       if (const auto* id = item.get_if<NodeId>()) {
         result.values.push_back(plan_.value(*id));
-        const auto& dtype = result.values.back().sample.dtype;
-        if (!dtype || *dtype == "bool" || *dtype == "uint8")
+        const Dtype dtype = result.values.back().sample.dtype;
+        if (!dtype || dtype == ScalarType::kBool || dtype == ScalarType::kUint8)
           throw CannotBatch{node_.name + " may take a mask"};
         result.are_adjacent = result.are_adjacent && !has_ended;
         result.any_batched = result.any_batched || plan_.is_batched(*id);
@@ -614,11 +614,11 @@ class OperatorCall final : public BatchCall, private BatchRules {
   Batched positions(LevelNumber level, const Batched& like) {
     Meta meta;
     meta.type = "Tensor";
-    meta.dtype = "int64";
+    meta.dtype = ScalarType::kInt64;
     meta.device = like.sample.device;
     meta.shape.emplace();
     Kwargs kwargs;
-    if (meta.device) kwargs.emplace_back("device", Argument::Device{*meta.device});
+    if (meta.device) kwargs.emplace_back("device", Argument::Device{meta.device->text()});
     return plan_.emit(node_, {"aten.arange.default", {plan_.size_of(level)}, std::move(kwargs)}, {level},
                       meta);
   }
@@ -719,10 +719,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (*reduction == kNone) return finish(std::move(all));
     all = steps_.reduced("aten.sum.dim_IntList", all, node_.meta);
     if (*reduction != kMean) return finish(std::move(all));
-    each.dtype = "bool";
+    each.dtype = ScalarType::kBool;
     const Batched counts = steps_.elementwise("aten.ne.Scalar", {target}, each, {*ignored});
     Meta of_count = node_.meta;
-    of_count.dtype = "int64";
+    of_count.dtype = ScalarType::kInt64;
     const Batched count = steps_.reduced("aten.sum.dim_IntList", counts, std::move(of_count));
     finish(steps_.elementwise("aten.div.Tensor", {all, count}, node_.meta));
   }

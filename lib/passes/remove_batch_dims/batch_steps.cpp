@@ -139,7 +139,7 @@ Batched BatchSteps::reduced(std::string target, const Batched& value, Meta sampl
 }
 
 Batched BatchSteps::dot(const Batched& a, const Batched& b, Meta sample) {
-  const Dtype dtype = sample.dtype ? find_scalar_type(*sample.dtype) : Dtype{};
+  const Dtype dtype = sample.dtype;
   if (!dtype || sum_dtype(dtype) != dtype) throw CannotBatch{"a sum has another dtype than " + node_.name};
   const Batched product = elementwise("aten.mul.Tensor", {a, b}, with_shape(sample, a.shape()));
   return reduced("aten.sum.dim_IntList", product, std::move(sample));

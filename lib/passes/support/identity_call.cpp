@@ -113,14 +113,14 @@ bool is_full_slice(const Call& call) {
 }
 
 bool same_dtype(const Meta& meta, const Argument* dtype) {
-  return is_none(dtype) || (meta.dtype && dtype_of(*dtype) == meta.dtype);
+  return is_none(dtype) || (meta.has_dtype() && dtype_of(*dtype) == meta.dtype_text());
 }
 
 // Of a tensor of which the shape is known the device is: the CPU, if nothing else is said.
 bool same_device(const Meta& meta, const Argument* device) {
   if (is_none(device)) return true;
   const auto* named = device->get_if<Argument::Device>();
-  return named != nullptr && meta.shape && meta.device.value_or("cpu") == named->name;
+  return named != nullptr && meta.shape && meta.device_or_cpu() == Device::named(named->name);
 }
 
 bool asks_for_copy(const Call& call) {
@@ -196,13 +196,13 @@ bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
   const Call call(graph, node, info);
   if (call.input() == nullptr) return false;
   if (call.find("copy") != nullptr && *call.find("copy") == Argument(true)) return true;
-  const auto& own = call.input()->meta->dtype;
+  const auto own = call.input()->meta->dtype_text();
   if (rule.when == When::kSameType) {
     const Argument* dtype = call.find("dtype");
     return !is_none(dtype) && differs(dtype_of(*dtype), own);
   }
   const Node* other = call.node_of(call.find(rule.argument));
-  return other != nullptr && differs(other->meta->dtype, own);
+  return other != nullptr && differs(other->meta->dtype_text(), own);
 }
 
 }  // namespace fxtrace

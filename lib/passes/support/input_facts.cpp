@@ -32,10 +32,10 @@ void forget(const Node& node, Meta& meta, const Facts& facts) {
     meta.shape.reset();
     meta.value.reset();
   }
-  if (facts.contains(Fact::kDtype)) meta.dtype.reset();
+  if (facts.contains(Fact::kDtype)) meta.set_dtype({});
   if (facts.contains(Fact::kDevice)) {
     // Of a tensor with a shape that says nothing it is the CPU.
-    meta.device = "unknown" + std::to_string(node.id.index);
+    meta.device = Device{.type = "unknown" + std::to_string(node.id.index)};
   }
 }
 
@@ -134,11 +134,10 @@ void add_guards(const Graph& inputs, const std::vector<NodeId>& relied_on, const
       }
     }
     if (facts.contains(Fact::kDtype) && meta.dtype)
-      is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
+      is(Expression::attribute(name, "dtype"), Expression::variable("torch." + dtype_name(*meta.dtype)));
     if (facts.contains(Fact::kDevice)) {
-      const std::string device = meta.device.value_or("cpu");
       is(Expression::attribute(Expression::attribute(name, "device"), "type"),
-         Expression::text_literal(device.substr(0, device.find(':'))));
+         Expression::text_literal(meta.device_or_cpu().type));
     }
   }
 }

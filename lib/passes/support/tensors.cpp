@@ -402,10 +402,7 @@ void Tensors::check_dtype_of_output(const Write& write) {
   if (std::ranges::find(info.schema.arguments, "dtype", &SchemaArgument::name) == info.schema.arguments.end())
     return;
   const Argument* chosen = find_argument(node, info.schema, "dtype");
-  const auto dtype_of = [&](NodeId id) {
-    const auto& name = graph_.graph.node(id).meta->dtype;
-    return name ? find_scalar_type(*name) : Dtype{};
-  };
+  const auto dtype_of = [&](NodeId id) { return graph_.graph.node(id).meta->dtype; };
   const auto* input = node.args.empty() ? nullptr : node_of(&node.args.front());
   if (input == nullptr || (chosen != nullptr && !chosen->is<Argument::None>())) return;
   const Dtype from = dtype_of(*input), to = dtype_of(write.target);

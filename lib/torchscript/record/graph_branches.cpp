@@ -139,7 +139,7 @@ Argument GraphBranches::predicate(const IrNode* node, const Value& condition) {
   const bool gives_bool =
       made_by.op == Opcode::kCallFunction &&
       fxtrace::has_trait(fxtrace::find_operator(parse_target(made_by.target)), traits::kGivesBool);
-  if (!gives_bool && made_by.meta->dtype != "bool") return asked;
+  if (!gives_bool && made_by.meta->dtype != ScalarType::kBool) return asked;
   tracer_.erase(asked);
   return tensor;
 }

@@ -61,7 +61,7 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
 
 // A tensor of integers or truth values.
 bool is_number(const Node& node) {
-  const Dtype dtype = node.meta->dtype ? find_scalar_type(*node.meta->dtype) : Dtype{};
+  const Dtype dtype = node.meta->dtype;
   return dtype && !is_floating(*dtype) && !is_complex(*dtype);
 }
 
@@ -107,7 +107,8 @@ std::vector<Facet> facets_before(const Graph& graph, const Node& node, Facet fac
   std::set<std::string> kinds;
   for_each_input(node, [&](NodeId used) {
     const Meta& meta = *graph.node(used).meta;
-    if (meta.shape) kinds.insert((facet == Facet::kDtype ? meta.dtype : meta.device).value_or(""));
+    if (meta.shape)
+      kinds.insert(facet == Facet::kDtype ? meta.dtype_text().value_or("") : meta.device_or_cpu().text());
   });
   return kinds.size() < 2 ? std::vector{facet} : std::vector{facet, Facet::kRank};
 }
@@ -147,17 +148,17 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
       return;
     }
     case Facet::kDtype:
-      if (meta.dtype) is(Expression::attribute(name, "dtype"), Expression::variable("torch." + *meta.dtype));
+      if (meta.dtype)
+        is(Expression::attribute(name, "dtype"), Expression::variable("torch." + dtype_name(*meta.dtype)));
       return;
     case Facet::kGradient:
       return assume(Expression::negation(Expression::attribute(name, "requires_grad")));
     case Facet::kDevice: {
-      const std::string device = meta.device.value_or("cpu");
+      const Device device = meta.device_or_cpu();
       Expression of_input = Expression::attribute(name, "device");
-      if (device.find(':') == std::string::npos) of_input = Expression::attribute(of_input, "type");
-      Expression answer = Expression::text_literal(device);
-      if (device.find(':') != std::string::npos)
-        answer = Expression::call(Expression::variable("torch.device"), {answer});
+      if (!device.has_index()) of_input = Expression::attribute(of_input, "type");
+      Expression answer = Expression::text_literal(device.text());
+      if (device.has_index()) answer = Expression::call(Expression::variable("torch.device"), {answer});
       return is(std::move(of_input), std::move(answer));
     }
   }

@@ -192,8 +192,8 @@ Meta meta_of(const TypePtr& type, const AbstractValue& known) {
     meta.type = "Tensor";
     meta.shape.emplace();
     for (const SymInt& size : info->sizes) meta.shape->emplace_back(size);
-    if (info->dtype) meta.dtype = dtype_name(*info->dtype);
-    if (!info->device.is_cpu()) meta.device = info->device.text();
+    meta.dtype = info->dtype;
+    if (!info->device.is_cpu()) meta.device = info->device;
   } else if (const SymInt* integer = known.integer()) {
     meta.value = *integer;
   } else if (const auto* items = known.sequence()) {
