@@ -19,12 +19,10 @@ namespace {
 
 // "float32[s77,3,32,32]"; nothing where not all of it is known.
 std::optional<std::string> spec_text(const Meta& meta) {
-  if (!meta.shape || !meta.dtype) return std::nullopt;
-  for (const Meta::Dim& dim : *meta.shape) {
-    if (dim.size() == nullptr) return std::nullopt;
-  }
-  const std::string sizes = joined(*meta.shape, [](const Meta::Dim& dim) { return dim.text(); });
-  return dtype_name(*meta.dtype) + "[" + sizes + "]" + (meta.device ? "@" + meta.device->text() : "");
+  const auto sizes = meta.sizes();
+  if (!sizes || !meta.dtype) return std::nullopt;
+  return dtype_name(*meta.dtype) + "[" + joined(*sizes, &SymInt::text) + "]" +
+         (meta.device ? "@" + meta.device->text() : "");
 }
 
 bool speak_of_inputs(const TraceOptions& options) {

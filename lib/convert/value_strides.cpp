@@ -179,12 +179,9 @@ class Rules {
   }
   std::optional<Tensor> tensor(ValueId id) const {
     const ProgramValue& value = graph_.values[id.index];
-    if (!value.meta.shape) return std::nullopt;
-    Tensor result;
-    for (const Expression& size : *value.meta.shape) {
-      if (size.size() == nullptr) return std::nullopt;
-      result.sizes.push_back(*size.size());
-    }
+    auto sizes = value.meta.sizes();
+    if (!sizes) return std::nullopt;
+    Tensor result{*std::move(sizes), {}};
     for (const Expression& stride : value.strides) {
       if (stride.size() == nullptr) return std::nullopt;
       result.strides.push_back(*stride.size());

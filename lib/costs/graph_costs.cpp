@@ -16,15 +16,8 @@ namespace fxtrace {
 
 AbstractValue known_value(const Meta& meta) {
   if (meta.shape) {
-    TensorInfo info;
-    info.sizes.reserve(meta.shape->size());
-    for (const Expression& dim : *meta.shape) {
-      const SymInt* size = dim.size();
-      if (size == nullptr) return {};
-      info.sizes.push_back(*size);
-    }
-    info.dtype = meta.dtype;
-    return {std::move(info)};
+    auto sizes = meta.sizes();
+    return sizes ? AbstractValue{TensorInfo{*std::move(sizes), meta.dtype}} : AbstractValue{};
   }
   const SymInt* number = meta.value ? meta.value->size() : nullptr;
   return number == nullptr ? AbstractValue{} : AbstractValue{*number};

@@ -32,6 +32,17 @@ ValueKind Meta::kind() const {
   return ValueKind::kOther;
 }
 
+std::optional<std::vector<SymInt>> Meta::sizes() const {
+  if (!shape) return std::nullopt;
+  std::vector<SymInt> known;
+  known.reserve(shape->size());
+  for (const Dim& dim : *shape) {
+    if (dim.size() == nullptr) return std::nullopt;
+    known.push_back(*dim.size());
+  }
+  return known;
+}
+
 std::optional<std::string> Meta::dtype_text() const {
   if (dtype) return dtype_name(*dtype);
   return other_dtype.empty() ? std::nullopt : std::optional(other_dtype);

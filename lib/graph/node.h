@@ -64,6 +64,8 @@ struct Meta {
   bool operator==(const Meta&) const = default;
 
   ValueKind kind() const;  // of `type`
+  // `shape` where every size is known as one of a tensor; absent where one is not, or the shape.
+  std::optional<std::vector<SymInt>> sizes() const;
   // The name of `dtype` or `other_dtype`: "float32"; absent when neither is known.
   std::optional<std::string> dtype_text() const;
   void set_dtype(std::string_view name);  // `dtype` or `other_dtype`; "": unknown

@@ -285,13 +285,11 @@ class Summarizer {
   }
 
   static std::optional<SymInt> bytes_of(const Meta& meta) {
-    if (!meta.shape || !meta.dtype) return std::nullopt;
+    const auto sizes = meta.sizes();
+    if (!sizes || !meta.dtype) return std::nullopt;
     try {
       SymInt bytes = item_size(*meta.dtype);
-      for (const Expression& size : *meta.shape) {
-        if (size.size() == nullptr) return std::nullopt;
-        bytes = bytes * *size.size();
-      }
+      for (const SymInt& size : *sizes) bytes = bytes * size;
       return bytes;
     } catch (const SymbolicError&) {
       return std::nullopt;

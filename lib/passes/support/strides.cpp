@@ -20,16 +20,6 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-std::optional<Sizes> sizes_of(const Meta& meta) {
-  if (!meta.shape) return std::nullopt;
-  Sizes sizes;
-  for (const Meta::Dim& dim : *meta.shape) {
-    if (dim.size() == nullptr) return std::nullopt;
-    sizes.push_back(*dim.size());
-  }
-  return sizes;
-}
-
 Sizes dense_strides(const Sizes& sizes) {
   Sizes strides(sizes.size(), 1);
   for (std::size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
@@ -167,7 +157,7 @@ Strides::Reshaped Strides::reshaped(const Node& node) {
     is_read_ = true;
     const OperatorEntry* info = semantics_.find_operator(node.target);
     const Known* base = find_first(node);
-    const auto sizes = sizes_of(node.meta);
+    const auto sizes = node.meta->sizes();
     if (info == nullptr || base == nullptr || !sizes) return {};
     Reshaped result;
     if (base_name(*info) == "contiguous" && order_of(node, info->schema) <= Order::kContiguous) {
@@ -185,7 +175,7 @@ Strides::Reshaped Strides::reshaped(const Node& node) {
 }
 
 std::optional<Strides::Known> Strides::strides_of(const Node& node) {
-  auto sizes = sizes_of(node.meta);
+  auto sizes = node.meta->sizes();
   if (!sizes || node.meta->kind() != ValueKind::kTensor) return std::nullopt;
   if (memory_.has_memory(node.id) && memory_.changes_shape(node.id)) return std::nullopt;
   if (node.op == Opcode::kPlaceholder) {
@@ -340,7 +330,7 @@ std::optional<Strides::Known> Strides::of_item(const Node& node) const {
   const Node& made_by = graph_.graph.node(*list);
   const OperatorEntry* info = semantics_.find_operator(made_by.target);
   const Known* base = find_first(made_by);
-  auto sizes = sizes_of(node.meta);
+  auto sizes = node.meta->sizes();
   if (info == nullptr || base == nullptr || !sizes) return std::nullopt;
   Known view = *base;
   view.sizes = *std::move(sizes);
