@@ -233,7 +233,7 @@ class CommonForm {
         node.op == Opcode::kCallFunction ? semantics_.find_operator(node.target) : nullptr;
     if (info == nullptr || info->schema.results.size() != 1) return false;
     const auto& alias = info->schema.results.front().alias;
-    return alias && alias->writes && info->schema.arguments.front().is_written();
+    return alias && alias->writes && info->schema.arguments.front().is_written;
   }
 
   // x[0] += 1 gives x[0] what was computed in place there, in Python.

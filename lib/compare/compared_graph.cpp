@@ -31,7 +31,7 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
   for_each_reference(value, [&](NodeId) { has_node = true; });
   if (has_node) return false;
   const auto* list = value.get_if<Argument::List>();
-  if (list != nullptr && argument.type.required().length && !list->items.empty()) {
+  if (list != nullptr && argument.length && !list->items.empty()) {
     const auto is_one = [&](const Argument& item) { return print_argument(item) == text; };
     if (std::ranges::all_of(list->items, is_one)) return true;
   }

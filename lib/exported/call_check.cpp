@@ -141,8 +141,13 @@ bool CallCheck::fits(const Operand& value, const SchemaType& type) const {
   if (!type.is_list()) return fits_name(value, type.name);
   const SchemaType& element = type.parts.at(0);
   const auto* items = items_of(value);
-  if (items == nullptr) return type.length.has_value() && fits(value, element);
-  return std::ranges::all_of(*items, [&](const Operand& item) { return fits(item, element); });
+  return items != nullptr &&
+         std::ranges::all_of(*items, [&](const Operand& item) { return fits(item, element); });
+}
+
+bool CallCheck::fits(const Operand& value, const SchemaArgument& formal) const {
+  if (fits(value, formal.type)) return true;
+  return formal.length && items_of(value) == nullptr && fits(value, formal.type.required().parts.at(0));
 }
 
 bool CallCheck::fits_name(const Operand& value, std::string_view type) const {
@@ -185,7 +190,7 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
   const auto take = [&](std::size_t at, const Operand& value) {
     if (given[at]) return wrong("the argument " + shown_name(formals[at].name) + " is given twice");
     given[at] = true;
-    if (!fits(value, formals[at].type))
+    if (!fits(value, formals[at]))
       wrong("the argument " + shown_name(formals[at].name) + " is " + kind_of(value) +
             ", and the operator takes " + type_text(formals[at].type));
   };

@@ -37,6 +37,7 @@ class CallCheck {
   static bool may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
                      const Operand& said);
   bool fits(const Operand& value, const SchemaType& type) const;
+  bool fits(const Operand& value, const SchemaArgument& formal) const;
   bool fits_name(const Operand& value, std::string_view type) const;
   std::string kind_of(const Operand& value) const;
   const AbstractValue& known(ValueId value);

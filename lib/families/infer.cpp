@@ -92,7 +92,7 @@ void check_written(const RuleArguments& args, ShapeRule rule, std::string_view w
   }
 }
 
-bool is_out(const SchemaArgument& argument) { return argument.keyword_only && argument.is_written(); }
+bool is_out(const SchemaArgument& argument) { return argument.keyword_only && argument.is_written; }
 
 Results infer(const RuleArguments& args);
 

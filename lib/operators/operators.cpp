@@ -38,7 +38,7 @@ std::string signature_key(const Schema& schema, bool with_first_name) {
   for (const SchemaArgument& argument : schema.arguments) {
     const bool is_option = (has_options || argument.name == "pin_memory") &&
                            std::ranges::find(kTensorOptions, argument.name) != kTensorOptions.end();
-    if (argument.keyword_only && (argument.is_written() || is_option)) continue;
+    if (argument.keyword_only && (argument.is_written || is_option)) continue;
     if (!key.empty() || with_first_name) key += argument.name;
     for (const SchemaType* type = &argument.type; type != nullptr;
          type = type->parts.empty() ? nullptr : &type->parts.front()) {
@@ -52,12 +52,12 @@ std::string signature_key(const Schema& schema, bool with_first_name) {
 enum class Variant : std::uint8_t { kFunctional, kInPlace, kOut, kMutable };
 Variant variant_of(const Operator& op, const Schema& schema) {
   const auto is_out = [](const SchemaArgument& argument) {
-    return argument.keyword_only && argument.is_written();
+    return argument.keyword_only && argument.is_written;
   };
   if (std::any_of(schema.arguments.begin(), schema.arguments.end(), is_out)) return Variant::kOut;
   if (!schema.writes()) return Variant::kFunctional;
   const std::string_view name = op.base_name();
-  const bool is_in_place = name.ends_with('_') && schema.arguments.front().is_written();
+  const bool is_in_place = name.ends_with('_') && schema.arguments.front().is_written;
   return is_in_place ? Variant::kInPlace : Variant::kMutable;  // batch norm's running statistics
 }
 

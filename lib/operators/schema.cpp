@@ -11,6 +11,10 @@
 namespace fxtrace {
 namespace {
 
+bool writes_to(const SchemaType& type) {
+  return (type.alias && type.alias->writes) || std::any_of(type.parts.begin(), type.parts.end(), writes_to);
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -55,6 +59,8 @@ class Parser {
     SchemaArgument result;
     result.keyword_only = keyword_only;
     result.type = type();
+    result.length = length_;
+    result.is_written = writes_to(result.type);
     result.name = word(true);
     if (accept("=")) result.default_value = default_value();
     return result;
@@ -101,14 +107,16 @@ class Parser {
           std::find(kOfTypes.begin(), kOfTypes.end(), result.name) != kOfTypes.end() && accept("(");
       if (has_parts) result.parts = types();
     }
+    length_.reset();
     result.alias = alias();
     while (true) {
       if (accept("?")) {
         result = around("Optional", std::move(result));
       } else if (accept("[")) {
         result = around("List", std::move(result));
+        length_.reset();
         if (!accept("]")) {
-          result.length = number();
+          length_ = number();
           expect("]");
         }
       } else {
@@ -194,11 +202,8 @@ class Parser {
   std::size_t at_ = 0;
   int depth_ = 0;
   bool at_start_ = true;
+  std::optional<std::int64_t> length_;  // of the list that the last type is, or is an optional of
 };
-
-bool is_written(const SchemaType& type) {
-  return (type.alias && type.alias->writes) || std::any_of(type.parts.begin(), type.parts.end(), is_written);
-}
 
 }  // namespace
 
@@ -212,13 +217,6 @@ const SchemaType& SchemaType::required() const { return is_optional() ? parts.fr
 
 const SchemaType& SchemaType::innermost() const {
   return is_optional() || is_list() ? parts.front().innermost() : *this;
-}
-
-bool SchemaArgument::is_written() const { return fxtrace::is_written(type); }
-
-bool Schema::writes() const {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const SchemaArgument& argument) { return argument.is_written(); });
 }
 
 Schema parse_schema(std::string_view signature) { return Parser(signature).schema(); }

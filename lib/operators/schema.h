@@ -2,6 +2,8 @@
 //   (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +23,7 @@ struct SchemaType {
   // constructor applied to `parts`: "List", "Optional", "Tuple", "Dict", "Future", "Await", "RRef".
   std::string name;
   std::vector<SchemaType> parts;
-  std::optional<AliasSet> alias;
-  std::optional<std::int64_t> length;  // 2 for int[2], a list that one number may stand for
+  std::optional<AliasSet> alias = {};
 
   bool is_list() const { return name == "List"; }
   bool is_optional() const { return name == "Optional"; }
@@ -31,24 +32,34 @@ struct SchemaType {
   const SchemaType& innermost() const;  // "Tensor" for "Tensor?[]"
 };
 
-struct SchemaArgument {
-  std::string name;
-  SchemaType type;
-  std::optional<std::string> default_value;  // as written: "1", "None", "[1, 1]", "\"mean\""
-  bool keyword_only = false;
-
-  // Returns whether the argument's memory, or that of its elements, is written.
-  bool is_written() const;
-};
-
-struct Schema {
-  std::vector<SchemaArgument> arguments;
-  std::vector<SchemaType> results;
+// The parameters and results of an operator or function.  `Type` is the form of its types, `Default` that of
+// default values.
+template <class Type, class Default>
+struct BasicSchema {
+  struct Argument {
+    std::string name;
+    Type type;
+    std::optional<std::int64_t> length = {};  // 2 for int[2], a list that one number may stand for
+    std::optional<Default> default_value = {};
+    bool keyword_only = false;
+    bool is_written = false;  // its memory, or that of its elements
+  };
+  std::vector<Argument> arguments;
+  std::vector<Type> results;
   bool is_variadic = false;           // accepts further arguments
   bool has_variadic_results = false;  // results are unspecified
 
-  bool writes() const;  // whether any argument is written
+  bool writes() const { return std::ranges::any_of(arguments, &Argument::is_written); }
+  bool is_written(std::size_t index) const { return index < arguments.size() && arguments[index].is_written; }
+  std::optional<std::size_t> find_argument(std::string_view name) const {
+    const auto found = std::ranges::find(arguments, name, &Argument::name);
+    return found == arguments.end() ? std::nullopt : std::optional<std::size_t>(found - arguments.begin());
+  }
 };
+
+// As PyTorch registers it; default values are texts: "1", "None", "[1, 1]", "\"mean\"".
+using Schema = BasicSchema<SchemaType, std::string>;
+using SchemaArgument = Schema::Argument;
 
 // Throws Error(kInput), which says what is wrong and where.
 Schema parse_schema(std::string_view signature);

@@ -309,7 +309,7 @@ bool has_effect(const IrNode& node) {
     default:
       break;
   }
-  const OperatorSchema* schema = node.operator_schema();
+  const FunctionSchema* schema = node.operator_schema();
   if (schema == nullptr) return false;
   if (schema->row == nullptr) return true;  // an operator of which only the schema is known
   return may_write(schema->row) || !has_trait(schema->row, traits::kKnown) ||
@@ -367,7 +367,7 @@ void normalize_operators(IrBlock& block) {
     if (synonym == synonyms.end() || node->inputs().empty() ||
         node->input()->type()->kind() != TypeKind::kTensor)
       continue;
-    const OperatorSchema* schema = find_overload(synonym->second, *node);
+    const FunctionSchema* schema = find_overload(synonym->second, *node);
     if (schema == nullptr) continue;
     node->set_kind(synonym->second);
     node->set_operator_schema(schema);

@@ -63,7 +63,7 @@ void Emitter::emit_function(const Tree& definition, const TypePtr& self) {
 void Emitter::emit_definition(const Tree& definition, const TypePtr& self, IrBlock* block) {
   const FunctionSchema schema = types_.schema(definition, self);
   definitions_.emplace_back();
-  if (!schema.returns.empty()) definitions_.back().declared = schema.returns[0].type;
+  if (!schema.results.empty()) definitions_.back().declared = schema.results[0];
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const Tree& parameter = definition.part(0).part(i);
     IrValue* value = block->add_input(schema.arguments[i].type);
@@ -229,7 +229,7 @@ void Emitter::emit_with(const Tree& statement) {
       fail(item->part(0), "__enter__ must have only one argument and one return value");
     if (exit->schema().arguments.size() != 4) fail(item->part(0), "__exit__ must have four arguments");
     IrNode* node = create(Symbol::kPrimEnter, {object}, 1, {});
-    node->output()->set_type(enter->schema().returns.at(0).type);
+    node->output()->set_type(enter->schema().results.at(0));
     entered.push_back(object);
     if (item->part(1).is_there())
       environment_.set(range_of(item->part(1)), item->part(1).text, node->output());

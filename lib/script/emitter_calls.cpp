@@ -179,7 +179,7 @@ IrValue* Emitter::call_builtin(Symbol symbol, const std::vector<IrValue*>& argum
 }
 
 IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
-  std::vector<const OperatorSchema*> overloads = program_.operators().overloads(symbol);
+  std::vector<const FunctionSchema*> overloads = program_.operators().overloads(symbol);
   if (overloads.empty() && program_.on_unknown) {
     program_.on_unknown(std::string(to_text(symbol)));
     overloads = program_.operators().overloads(symbol);
@@ -187,12 +187,11 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   const std::vector<Function*>& written = program_.builtin_functions(symbol);
   if (overloads.empty() && written.empty())
     throw SourceError(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
-  std::vector<const FunctionSchema*> schemas;
+  std::vector<const FunctionSchema*> old;
   std::vector<Function*> functions;  // what may take the call's place, behind the overloads
   if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
-    std::vector<const OperatorSchema*> current;
-    std::vector<const FunctionSchema*> old;
-    for (const OperatorSchema* overload : overloads) {
+    std::vector<const FunctionSchema*> current;
+    for (const FunctionSchema* overload : overloads) {
       const auto* meant =
           overload->row == nullptr ? nullptr : program_.find_old_operator(overload->row->name);
       if (meant == nullptr) {
@@ -203,11 +202,9 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
       }
     }
     overloads = std::move(current);
-    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
-    schemas.insert(schemas.end(), old.begin(), old.end());
-  } else {
-    for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
   }
+  std::vector<const FunctionSchema*> schemas = overloads;
+  schemas.insert(schemas.end(), old.begin(), old.end());
   for (Function* function : written) {
     functions.push_back(function);
     schemas.push_back(&function->schema());
@@ -215,9 +212,9 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   const Match match = matcher_.match(schemas, arguments);
   if (match.schema >= overloads.size())
     return emit_inlined(*functions[match.schema - overloads.size()], match, arguments.range);
-  const OperatorSchema& chosen = *overloads[match.schema];
+  const FunctionSchema& chosen = *overloads[match.schema];
   IrNode* node = matcher_.emit(chosen, match, arguments.range);
-  if (chosen.schema.is_varret && node->outputs().empty()) return node->add_output();
+  if (chosen.has_variadic_results && node->outputs().empty()) return node->add_output();
   return node->outputs().size() == 1 ? node->output() : matcher_.tuple(node->outputs());
 }
 

@@ -387,11 +387,11 @@ Sugared Emitter::attribute_of_value(IrValue* value, std::string_view name, const
 
 std::optional<Sugared> Emitter::find_builtin_method(IrValue* self, std::string_view name) {
   const Symbol symbol = intern("aten::" + std::string(name));
-  for (const OperatorSchema* overload : program_.operators().overloads(symbol)) {
-    const auto at = overload->schema.find_argument("self");
+  for (const FunctionSchema* overload : program_.operators().overloads(symbol)) {
+    const auto at = overload->find_argument("self");
     if (!at) continue;
     TypeBindings bindings;
-    const TypePtr& formal = overload->schema.arguments[*at].type;
+    const TypePtr& formal = overload->arguments[*at].type;
     if (match_variables(formal, self->type(), bindings)) continue;
     const TypePtr type = substitute(formal, bindings);
     if (type != nullptr && is_subtype(*self->type(), *type)) return sugared_builtin(symbol, self);

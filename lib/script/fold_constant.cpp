@@ -83,8 +83,8 @@ std::optional<Constant> fold(const IrNode& node) {
     return Constant(std::any_of(node.types().begin(), node.types().end(),
                                 [&](const TypePtr& wanted) { return is_subtype(*type, *wanted); }));
   }
-  const OperatorSchema* schema = node.operator_schema();
-  if (schema == nullptr || schema->row == nullptr || schema->schema.is_vararg) return std::nullopt;
+  const FunctionSchema* schema = node.operator_schema();
+  if (schema == nullptr || schema->row == nullptr || schema->is_variadic) return std::nullopt;
   if (node.outputs().size() != 1 || node.inputs().empty() || is_mutable(*node.output()->type()))
     return std::nullopt;
   std::vector<Value> arguments;

@@ -10,18 +10,6 @@
 
 namespace fxtrace::script {
 
-std::optional<std::size_t> FunctionSchema::find_argument(std::string_view argument_name) const {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name == argument_name) return i;
-  }
-  return std::nullopt;
-}
-
-bool FunctionSchema::is_mutable() const {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const FunctionArgument& argument) { return argument.is_written; });
-}
-
 std::string to_text(const FunctionSchema& schema) {
   std::string text = schema.name;
   if (!schema.overload_name.empty()) text += "." + schema.overload_name;
@@ -44,17 +32,16 @@ std::string to_text(const FunctionSchema& schema) {
     text += type + " " + argument.name;
     if (argument.default_value) text += "=" + to_text(*argument.default_value);
   }
-  if (schema.is_vararg) {
+  if (schema.is_variadic) {
     separate();
     text += "...";
   }
   text += ") -> (";
-  for (const FunctionArgument& result : schema.returns) {
+  for (const TypePtr& result : schema.results) {
     separate();
-    text += result.type->str();
-    if (!result.name.empty()) text += " " + result.name;
+    text += result->str();
   }
-  if (schema.is_varret) {
+  if (schema.has_variadic_results) {
     separate();
     text += "...";
   }
@@ -91,7 +78,7 @@ class DefaultParser {
   DefaultParser(std::string_view text, const SchemaArgument& argument) : text_(text), argument_(argument) {}
 
   Constant parse(const Type& type) {
-    Constant result = value(type, argument_.type.length, 0);
+    Constant result = value(type, argument_.length, 0);
     skip();
     if (at_ != text_.size()) fail();
     return result;
@@ -104,10 +91,7 @@ class DefaultParser {
     skip();
     if (depth > kMaxDepth) fail();
     if (accept("None")) return Constant();
-    if (const auto* optional = type.as<OptionalType>()) {
-      if (!length && !argument_.type.parts.empty()) length = argument_.type.parts.front().length;
-      return value(*optional->element(), length, depth + 1);
-    }
+    if (const auto* optional = type.as<OptionalType>()) return value(*optional->element(), length, depth + 1);
     if (const auto* list = type.as<ListType>()) return list_value(*list->element(), length, depth);
     if (accept("True")) return Constant(true);
     if (accept("False")) return Constant(false);
@@ -229,10 +213,10 @@ class DefaultParser {
 
 }  // namespace
 
-TypePtr schema_type(const fxtrace::SchemaType& type, const ResolveClass& resolve) {
+TypePtr schema_type(const SchemaType& type, const ResolveClass& resolve) {
   if (!type.parts.empty() || type.name == "Tuple") {
     std::vector<TypePtr> parts;
-    for (const fxtrace::SchemaType& part : type.parts) parts.push_back(schema_type(part, resolve));
+    for (const SchemaType& part : type.parts) parts.push_back(schema_type(part, resolve));
     const auto takes = [&](std::size_t count) {
       if (parts.size() != count)
         throw input_error("the type '" + type.name + "' of a schema has " + std::to_string(parts.size()) +
@@ -259,31 +243,21 @@ TypePtr schema_type(const fxtrace::SchemaType& type, const ResolveClass& resolve
   throw input_error("unknown type specifier '" + type.name + "' in a schema");
 }
 
-FunctionSchema function_schema(std::string_view name, const fxtrace::Schema& schema,
-                               const ResolveClass& resolve) {
+FunctionSchema function_schema(std::string_view name, const Schema& schema, const ResolveClass& resolve) {
   FunctionSchema result;
   const auto dot = name.find("::") == std::string_view::npos ? std::string_view::npos : name.find('.');
   result.name = name.substr(0, dot);
   if (dot != std::string_view::npos) result.overload_name = name.substr(dot + 1);
-  result.is_vararg = schema.is_variadic;
-  result.is_varret = schema.has_variadic_results;
+  result.is_variadic = schema.is_variadic;
+  result.has_variadic_results = schema.has_variadic_results;
   for (const SchemaArgument& argument : schema.arguments) {
-    FunctionArgument mine;
-    mine.name = argument.name;
-    mine.type = schema_type(argument.type, resolve);
-    mine.length = argument.type.length;
-    if (!mine.length && argument.type.is_optional()) mine.length = argument.type.parts.front().length;
-    mine.keyword_only = argument.keyword_only;
-    mine.is_written = argument.is_written();
+    FunctionArgument& mine =
+        result.arguments.emplace_back(argument.name, schema_type(argument.type, resolve), argument.length,
+                                      std::nullopt, argument.keyword_only, argument.is_written);
     if (argument.default_value)
       mine.default_value = DefaultParser(*argument.default_value, argument).parse(*mine.type);
-    result.arguments.push_back(std::move(mine));
   }
-  for (const fxtrace::SchemaType& type : schema.results) {
-    FunctionArgument mine;
-    mine.type = schema_type(type, resolve);
-    result.returns.push_back(std::move(mine));
-  }
+  for (const SchemaType& type : schema.results) result.results.push_back(schema_type(type, resolve));
   return result;
 }
 

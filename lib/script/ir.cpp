@@ -212,7 +212,7 @@ bool IrNode::must_be_none() const {
   return kind_ == Symbol::kNone || (outputs_.size() == 1 && outputs_[0]->type()->kind() == TypeKind::kNone);
 }
 
-IrNode* IrNode::set_operator_schema(const OperatorSchema* schema) {
+IrNode* IrNode::set_operator_schema(const FunctionSchema* schema) {
   schema_ = schema;
   return this;
 }

@@ -29,7 +29,7 @@ namespace fxtrace::script {
 class IrBlock;
 class IrGraph;
 class IrNode;
-struct OperatorSchema;
+struct FunctionSchema;
 
 struct IrUse {
   IrNode* user = nullptr;
@@ -118,8 +118,8 @@ class IrNode {
   bool must_be_none() const;
 
   // The overload that was resolved; null for nodes without a schema (prim::If, prim::GetAttr, ...).
-  const OperatorSchema* operator_schema() const { return schema_; }
-  IrNode* set_operator_schema(const OperatorSchema* schema);
+  const FunctionSchema* operator_schema() const { return schema_; }
+  IrNode* set_operator_schema(const FunctionSchema* schema);
   void set_kind(Symbol kind) { kind_ = kind; }
 
   const SourceRange& source_range() const { return range_; }
@@ -138,7 +138,7 @@ class IrNode {
   IrBlock* block_ = nullptr;
   IrNode* next_ = nullptr;
   IrNode* previous_ = nullptr;
-  const OperatorSchema* schema_ = nullptr;
+  const FunctionSchema* schema_ = nullptr;
   SourceRange range_;
   std::vector<IrValue*> inputs_, outputs_;
   std::vector<std::uint32_t> use_slots_;  // index of this use in inputs_[i]->uses()

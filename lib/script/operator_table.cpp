@@ -37,7 +37,7 @@ TypePtr torchbind_class(const std::string& name) {
 
 class Registered {
  public:
-  const std::vector<const OperatorSchema*>& of(Symbol name) {
+  const std::vector<const FunctionSchema*>& of(Symbol name) {
     const std::lock_guard lock(mutex_);
     if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
     std::vector<const Operator*> rows;
@@ -46,7 +46,7 @@ class Registered {
     for (const Operator& row : fxtrace::overloads(text)) {
       if (&row >= table.data() && &row < table.data() + table.size()) rows.push_back(&row);
     }
-    static const std::vector<const OperatorSchema*> none;
+    static const std::vector<const FunctionSchema*> none;
     if (rows.empty()) return none;  // nothing to remember: names of files are many
     const auto order =
         std::lower_bound(std::begin(kOrders), std::end(kOrders), text,
@@ -56,11 +56,11 @@ class Registered {
         return rank_in(order->overloads, a->overload()) < rank_in(order->overloads, b->overload());
       });
     }
-    std::vector<const OperatorSchema*>& result = by_name_[name];
+    std::vector<const FunctionSchema*>& result = by_name_[name];
     for (const Operator* row : rows) {
-      auto schema = std::make_unique<OperatorSchema>();
-      schema->name = name;
-      schema->schema = function_schema(row->name, row->schema(), torchbind_class);
+      auto schema =
+          std::make_unique<FunctionSchema>(function_schema(row->name, row->schema(), torchbind_class));
+      schema->symbol = name;
       schema->row = row;
       result.push_back(schema.get());
       schemas_.push_back(std::move(schema));
@@ -70,19 +70,19 @@ class Registered {
 
  private:
   std::mutex mutex_;
-  std::unordered_map<Symbol, std::vector<const OperatorSchema*>> by_name_;
-  std::vector<std::unique_ptr<OperatorSchema>> schemas_;
+  std::unordered_map<Symbol, std::vector<const FunctionSchema*>> by_name_;
+  std::vector<std::unique_ptr<FunctionSchema>> schemas_;
 };
 
 }  // namespace
 
-const std::vector<const OperatorSchema*>& registered_overloads(Symbol name) {
+const std::vector<const FunctionSchema*>& registered_overloads(Symbol name) {
   static Registered registered;
   return registered.of(name);
 }
 
-std::vector<const OperatorSchema*> OperatorTable::overloads(Symbol name) const {
-  std::vector<const OperatorSchema*> result = registered_overloads(name);
+std::vector<const FunctionSchema*> OperatorTable::overloads(Symbol name) const {
+  std::vector<const FunctionSchema*> result = registered_overloads(name);
   if (const auto own = declared_.find(name); own != declared_.end()) {
     for (const auto& schema : own->second) result.push_back(schema.get());
   }
@@ -93,24 +93,23 @@ bool OperatorTable::has(Symbol name) const {
   return declared_.contains(name) || !registered_overloads(name).empty();
 }
 
-const OperatorSchema* OperatorTable::find(std::string_view full_name) const {
+const FunctionSchema* OperatorTable::find(std::string_view full_name) const {
   const auto dot = full_name.find('.');
   const std::string_view overload =
       dot == std::string_view::npos ? std::string_view() : full_name.substr(dot + 1);
-  for (const OperatorSchema* schema : overloads(intern(full_name.substr(0, dot)))) {
-    if (schema->schema.overload_name == overload) return schema;
+  for (const FunctionSchema* schema : overloads(intern(full_name.substr(0, dot)))) {
+    if (schema->overload_name == overload) return schema;
   }
   return nullptr;
 }
 
-const OperatorSchema* OperatorTable::declare(std::string_view schema, const ResolveClass& resolve) {
-  auto own = std::make_unique<OperatorSchema>();
-  own->schema = parse_function_schema(schema, resolve);
-  if (own->schema.name.find("::") == std::string::npos)
+const FunctionSchema* OperatorTable::declare(std::string_view schema, const ResolveClass& resolve) {
+  auto own = std::make_unique<FunctionSchema>(parse_function_schema(schema, resolve));
+  if (own->name.find("::") == std::string::npos)
     throw input_error("the schema '" + std::string(schema) + "' has no operator's name");
-  own->name = intern(own->schema.name);
-  const OperatorSchema* result = own.get();
-  declared_[own->name].push_back(std::move(own));
+  own->symbol = intern(own->name);
+  const FunctionSchema* result = own.get();
+  declared_[own->symbol].push_back(std::move(own));
   return result;
 }
 

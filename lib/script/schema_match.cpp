@@ -112,21 +112,19 @@ std::vector<IrValue*> SchemaMatcher::unpack(IrValue* tuple) {
   return node->outputs();
 }
 
-IrNode* SchemaMatcher::emit(const OperatorSchema& schema, const Match& match, const SourceRange& range) {
+IrNode* SchemaMatcher::emit(const FunctionSchema& schema, const Match& match, const SourceRange& range) {
   IrNode* node =
-      graph_.create(schema.name, match.inputs, 0)->set_source_range(range)->set_operator_schema(&schema);
+      graph_.create(schema.symbol, match.inputs, 0)->set_source_range(range)->set_operator_schema(&schema);
   for (const TypePtr& type : match.results) node->add_output(type);
   return graph_.insert(node);
 }
 
 IrValue* SchemaMatcher::call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range) {
-  std::vector<const FunctionSchema*> schemas;
   const auto& overloads = registered_overloads(name);
-  for (const OperatorSchema* overload : overloads) schemas.push_back(&overload->schema);
   Call call;
   call.range = range;
   for (IrValue* value : arguments) call.arguments.push_back({range, {}, value});
-  const Match found = match(schemas, call);
+  const Match found = match(overloads, call);
   return emit(*overloads[found.schema], found, range)->output();
 }
 
@@ -316,7 +314,7 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
     match.inputs.push_back(value);
   }
   if (!self_is_used) return fail("Provided self argument not used in schema.");
-  if (schema.is_vararg) {
+  if (schema.is_variadic) {
     for (; used < call.arguments.size(); ++used) match.inputs.push_back(call.arguments[used].value);
   }
   if (used < call.arguments.size())
@@ -328,8 +326,8 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
     if (schema.find_argument(name)) return fail("Argument " + name + " specified twice.");
     return fail("Unknown keyword argument '" + name + "'.");
   }
-  for (const FunctionArgument& result : schema.returns) {
-    TypePtr type = substitute(result.type, bindings);
+  for (const TypePtr& result : schema.results) {
+    TypePtr type = substitute(result, bindings);
     if (type == nullptr) return fail("The type of a result cannot be inferred.");
     match.results.push_back(std::move(type));
   }
@@ -360,11 +358,11 @@ Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, co
   throw SourceError(call.range, text);
 }
 
-const OperatorSchema* find_overload(Symbol name, const IrNode& node) {
-  for (const OperatorSchema* candidate : registered_overloads(name)) {
-    const auto& arguments = candidate->schema.arguments;
+const FunctionSchema* find_overload(Symbol name, const IrNode& node) {
+  for (const FunctionSchema* candidate : registered_overloads(name)) {
+    const auto& arguments = candidate->arguments;
     if (node.inputs().size() < arguments.size() ||
-        (node.inputs().size() > arguments.size() && !candidate->schema.is_vararg))
+        (node.inputs().size() > arguments.size() && !candidate->is_variadic))
       continue;
     TypeBindings bindings;
     bool fits = true;

@@ -67,7 +67,7 @@ class SchemaMatcher {
 
   // Emits a call of a registered operator, for conversions and operations of the language.
   IrValue* call(Symbol name, const std::vector<IrValue*>& arguments, const SourceRange& range);
-  IrNode* emit(const OperatorSchema& schema, const Match& match, const SourceRange& range);
+  IrNode* emit(const FunctionSchema& schema, const Match& match, const SourceRange& range);
   IrValue* list(const TypePtr& element, const std::vector<IrValue*>& items);
   IrValue* tuple(const std::vector<IrValue*>& items);
   std::vector<IrValue*> unpack(IrValue* tuple);
@@ -85,7 +85,7 @@ class SchemaMatcher {
 };
 
 // Returns the registered overload that takes the node's inputs without conversions; null when there is none.
-const OperatorSchema* find_overload(Symbol name, const IrNode& node);
+const FunctionSchema* find_overload(Symbol name, const IrNode& node);
 
 // Returns whether `type` is a list, or a tuple whose items all have the list's element type.
 bool is_convertible_to_list(const Type& type, const Type& list);

@@ -28,12 +28,8 @@ class Definition final : public FunctionCode {
   FunctionSchema make_schema(Function& function) override {
     FunctionSchema schema = TypeParser(file_, program_.resolver()).schema(tree_, self_);
     schema.name = function.qualified_name();
-    if (schema.returns.empty()) {
-      // Only the code says what it gives.
-      FunctionArgument result;
-      result.type = function.graph().outputs().at(0)->type();
-      schema.returns.push_back(std::move(result));
-    }
+    // Only the code says what it gives.
+    if (schema.results.empty()) schema.results.push_back(function.graph().outputs().at(0)->type());
     return schema;
   }
 
@@ -467,7 +463,7 @@ void Program::finish_interface(InterfaceType& type, const PendingClass& pending)
       throw SourceError(pending.file->range(*statement),
                         "interface declartions can only contain method definitions");
     FunctionSchema schema = parser.schema(*statement, pending.type);
-    if (schema.returns.empty())
+    if (schema.results.empty())
       throw SourceError(pending.file->range(*statement),
                         "interface declarations must have a return type annotated.");
     type.add_method(std::move(schema));

@@ -125,11 +125,7 @@ FunctionSchema TypeParser::schema(const Tree& definition, const TypePtr& self) c
     if (parameter.part(1).is_there()) argument.default_value = constant(parameter.part(1), argument.type);
     result.arguments.push_back(std::move(argument));
   }
-  if (definition.part(1).is_there()) {
-    FunctionArgument value;
-    value.type = parse(definition.part(1));
-    result.returns.push_back(std::move(value));
-  }
+  if (definition.part(1).is_there()) result.results.push_back(parse(definition.part(1)));
   return result;
 }
 

@@ -24,8 +24,9 @@ bool is_subtype_schema(const FunctionSchema& schema, const FunctionSchema& wante
     if (why_not != nullptr) *why_not += reason;
     return false;
   };
-  if (schema.arguments.size() != wanted.arguments.size() || schema.is_vararg != wanted.is_vararg ||
-      schema.is_varret != wanted.is_varret || schema.returns.size() != wanted.returns.size())
+  if (schema.arguments.size() != wanted.arguments.size() || schema.is_variadic != wanted.is_variadic ||
+      schema.has_variadic_results != wanted.has_variadic_results ||
+      schema.results.size() != wanted.results.size())
     return fail("the numbers of arguments or results differ\n");
   for (std::size_t i = first; i < schema.arguments.size(); ++i) {
     const FunctionArgument& mine = schema.arguments[i];
@@ -35,8 +36,8 @@ bool is_subtype_schema(const FunctionSchema& schema, const FunctionSchema& wante
       return fail("argument '" + mine.name + "' has no default\n");
     if (!is_subtype(*theirs.type, *mine.type, why_not)) return false;
   }
-  for (std::size_t i = 0; i < schema.returns.size(); ++i) {
-    if (!is_subtype(*schema.returns[i].type, *wanted.returns[i].type, why_not)) return false;
+  for (std::size_t i = 0; i < schema.results.size(); ++i) {
+    if (!is_subtype(*schema.results[i], *wanted.results[i], why_not)) return false;
   }
   return true;
 }

@@ -333,11 +333,11 @@ bool writes_to(const Node& node, NodeId tensor) {
     return found;
   };
   for (std::size_t i = 0; i < node.args.size(); ++i) {
-    if ((i >= arguments.size() || arguments[i].is_written()) && is_tensor(node.args[i])) return true;
+    if ((i >= arguments.size() || arguments[i].is_written) && is_tensor(node.args[i])) return true;
   }
   return std::ranges::any_of(node.kwargs, [&](const auto& item) {
     const auto argument = std::ranges::find(arguments, item.first, &SchemaArgument::name);
-    return (argument == arguments.end() || argument->is_written()) && is_tensor(item.second);
+    return (argument == arguments.end() || argument->is_written) && is_tensor(item.second);
   });
 }
 

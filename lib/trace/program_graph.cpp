@@ -24,7 +24,7 @@ std::optional<ValueId> changed_in_place(const Operation& operation) {
   if (op == nullptr || !may_write(op)) return std::nullopt;
   const Schema schema = op->schema();
   for (const Alias& alias : entry_of(*op).aliases) {
-    if (alias.result != 0 || !schema.arguments[alias.argument].is_written()) continue;
+    if (alias.result != 0 || !schema.arguments[alias.argument].is_written) continue;
     const Operand* argument = find_argument(operation, schema, alias.argument);
     const auto* value = argument == nullptr ? nullptr : argument->get_if<ValueId>();
     if (value != nullptr) return *value;

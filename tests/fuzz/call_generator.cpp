@@ -55,7 +55,7 @@ class Generator {
       if (formals[i].default_value && choice < 8) {
         result.values.push_back(costed.defaults[i]);
       } else {
-        result.values.push_back(choice == 15 ? anything() : of_type(formals[i].type));
+        result.values.push_back(choice == 15 ? anything() : of_formal(formals[i]));
       }
     }
     return result;
@@ -265,11 +265,16 @@ class Generator {
     return result;
   }
 
+  // Of a list of a fixed length at times the one number that may stand for it.
+  AbstractValue of_formal(const SchemaArgument& formal) {
+    const bool is_one = formal.length && choices_.one_in(4);
+    return of_type(is_one ? formal.type.required().parts.front() : formal.type);
+  }
+
   AbstractValue of_type(const SchemaType& type) {
     if (type.is_optional())
       return choices_.one_in(3) ? AbstractValue{NoneValue{}} : of_type(type.parts.front());
     if (type.is_list()) {
-      if (type.length && choices_.one_in(4)) return of_type(type.parts.front());
       return {list(type.parts.front())};
     }
     if (type.name == "Tensor") return choices_.one_in(16) ? AbstractValue{} : AbstractValue{tensor()};

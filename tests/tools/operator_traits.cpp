@@ -54,7 +54,7 @@ int main() {
                         {"writes", nlohmann::json::array()}};
     const fxtrace::Schema schema = row.schema();
     for (const auto& argument : schema.arguments) {
-      if (argument.is_written()) json["writes"].push_back(argument.name);
+      if (argument.is_written) json["writes"].push_back(argument.name);
     }
     for (const auto& alias : fxtrace::entry_of(row).aliases) {
       json["aliases"].push_back({{"result", alias.result},

@@ -138,13 +138,13 @@ TEST_CASE("schemas are read whole", "[operators]") {
       "(Tensor(a!) self, Tensor?[] other, int[2] stride=[1, 1], str mode=\"a, (b\", *, Scalar alpha=1) -> "
       "(Tensor(a!), (str, t)[] items)");
   REQUIRE(schema.arguments.size() == 5);
-  CHECK(schema.arguments[0].is_written());
+  CHECK(schema.arguments[0].is_written);
   CHECK(schema.arguments[0].type.alias->before == std::vector<std::string>{"a"});
   CHECK(schema.arguments[1].type.is_list());
   CHECK(schema.arguments[1].type.parts[0].is_optional());
   CHECK(schema.arguments[1].type.innermost().name == "Tensor");
-  CHECK_FALSE(schema.arguments[1].is_written());
-  CHECK(schema.arguments[2].type.length == 2);
+  CHECK_FALSE(schema.arguments[1].is_written);
+  CHECK(schema.arguments[2].length == 2);
   CHECK(schema.arguments[2].default_value == "[1, 1]");
   CHECK(schema.arguments[3].default_value == "\"a, (b\"");
   CHECK_FALSE(schema.arguments[3].keyword_only);
@@ -154,7 +154,7 @@ TEST_CASE("schemas are read whole", "[operators]") {
   CHECK(schema.results[1].parts[0].parts[1].is_variable());
 
   const Schema moves = parse_schema("(t[](a!) self, t(c -> *) el) -> t[](a!)");
-  CHECK(moves.arguments[0].is_written());
+  CHECK(moves.arguments[0].is_written);
   CHECK(moves.arguments[1].type.alias->after == std::vector<std::string>{"*"});
   CHECK(parse_schema("(str self, ...) -> str").is_variadic);
   CHECK(parse_schema("(...) -> ...").has_variadic_results);
@@ -278,7 +278,7 @@ TEST_CASE("defaults that a functional twin does not have", "[operators]") {
     const Schema theirs = twin->schema();
     for (const SchemaArgument& argument : op.schema().arguments) {
       const auto other = std::ranges::find(theirs.arguments, argument.name, &SchemaArgument::name);
-      if (!argument.default_value || argument.is_written()) continue;
+      if (!argument.default_value || argument.is_written) continue;
       if (other == theirs.arguments.end()) {
         found.push_back(std::string(op.name) + " has no twin's " + argument.name);
       } else if (other->default_value != argument.default_value) {

@@ -30,7 +30,7 @@ class BatchCall {
   // rule applies.
   static bool is_in_place(const OperatorEntry& info) {
     const auto& arguments = info.schema.arguments;
-    return info.twin != nullptr && !arguments.empty() && arguments.front().is_written();
+    return info.twin != nullptr && !arguments.empty() && arguments.front().is_written;
   }
 
   // --- arguments ---

@@ -236,7 +236,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
     // An empty list of the type int[1] says so too; one of the type int[] says nothing.
     const bool is_empty = list != nullptr && list->items.empty();
-    return dim == nullptr || (is_empty && args_.type("dim").required().length);
+    return dim == nullptr || (is_empty && args_.formal("dim").length);
   }
 
   void reduce() override {
@@ -246,7 +246,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const OperatorEntry& over_dimensions = *semantics_.find_operator(target);
     NamedArguments args(over_dimensions.schema);
     args.copy(args_);
-    const bool takes_list = args.type("dim").required().is_list();
+    const bool takes_list = args.formal("dim").type.required().is_list();
     const bool keeps_rank = args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true);
     if (keeps_rank && (value.rank() == 0 || !takes_list)) {
       throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
@@ -441,7 +441,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   void search_sorted() override { finish(search_sorted_of_all()); }
   Batched search_sorted_of_all() {
     const std::string sequence = name_at(0);
-    const bool is_number = args_.type("self").name != "Tensor";
+    const bool is_number = args_.formal("self").type.name != "Tensor";
     const Batched sorted = first();
     if (!is_batched(sequence) && !is_batched("sorter") && sorted.rank() == 1) {
       const Levels levels = is_number ? Levels{} : tensor("self").levels;

@@ -212,7 +212,7 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
   effects.reads_elements = !has(traits::kGivesSize);
   effects.changes_shape = has(traits::kChangesShape);
   for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-    if (info.schema.arguments[i].is_written()) {
+    if (info.schema.arguments[i].is_written) {
       add_inputs(find_argument(node, info.schema, i), effects.written);
     }
   }

@@ -17,8 +17,8 @@ class NamedArguments {
   explicit NamedArguments(const Schema& schema) : schema_(&schema), values_(schema.arguments.size()) {}
   NamedArguments(const Node& node, const Schema& schema);
 
-  // Returns the type of a parameter, which the schema must have.
-  const SchemaType& type(std::string_view name) const { return schema_->arguments.at(place(name)).type; }
+  // Returns a parameter, which the schema must have.
+  const SchemaArgument& formal(std::string_view name) const { return schema_->arguments.at(place(name)); }
   // Returns the argument; null when it is left out or None, or the schema does not have it.
   const Argument* find(std::string_view name) const;
   // Returns an integer argument or its default; nothing when it is not an integer literal.

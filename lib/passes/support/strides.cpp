@@ -195,7 +195,7 @@ std::optional<Strides::Known> Strides::of_operator(const Node& node, const Opera
     return first == nullptr ? std::nullopt : std::optional(*first);
   };
   if (may_write(info.row)) {
-    const bool is_first = !info.schema.arguments.empty() && info.schema.arguments.front().is_written();
+    const bool is_first = !info.schema.arguments.empty() && info.schema.arguments.front().is_written;
     return is_first && (info.traits & traits::kChangesShape) == 0 ? copy_of_first() : std::nullopt;
   }
   const std::string_view name = base_name(info);

@@ -218,7 +218,7 @@ void Tensors::read_write(const Node& node, const OperatorEntry& info, const Effe
   };
   std::optional<std::size_t> written;
   for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
-    if (!info.schema.arguments[i].is_written()) continue;
+    if (!info.schema.arguments[i].is_written) continue;
     if (written) return refuse_all(*node.target + " writes several arguments");
     written = i;
   }

@@ -34,12 +34,12 @@ AbstractValue only_none(const AbstractValue& known, const Type& type) {
 
 AbstractCalls::Outcome AbstractCalls::result_of(Function& function, const Values& arguments,
                                                 const std::string& name) {
-  const auto& returns = function.schema().returns;
-  if (returns.empty() || (!context_.shapes && !may_be_none(*returns[0].type))) return {};
+  const auto& results = function.schema().results;
+  if (results.empty() || (!context_.shapes && !may_be_none(*results[0]))) return {};
   if (!context_.shapes) {
     // A call that gives None for its plain arguments needs no shapes to be known for it.
     const auto result = run(function, arguments);
-    return {result ? only_none(result->known, *returns[0].type) : AbstractValue{}, std::nullopt};
+    return {result ? only_none(result->known, *results[0]) : AbstractValue{}, std::nullopt};
   }
   CostLog costs(context_.dimensions);
   auto result = run(function, arguments, &costs);

@@ -81,8 +81,8 @@ void OperatorCalls::run(const IrNode* node) {
                                        std::move(known)));
     return;
   }
-  const OperatorSchema* op = node->operator_schema();
-  if (op == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
+  const FunctionSchema* schema = node->operator_schema();
+  if (schema == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
     const Value& member = frames_.input(node, 0);
     if (member.is_enum()) {
       return frames_.set(
@@ -91,10 +91,9 @@ void OperatorCalls::run(const IrNode* node) {
     recorder().ask(member);
     frames_.refuse("which member of its class an enum is depends on an input", node);
   }
-  if (op == nullptr) {
+  if (schema == nullptr) {
     frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);
   }
-  const FunctionSchema* schema = &op->schema;
   Values values = frames_.inputs(node);
   check_numbers(*schema, values, node);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -125,7 +124,7 @@ bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& sche
 }
 
 void OperatorCalls::execute(const IrNode* node, Values values) {
-  const FunctionSchema& schema = node->operator_schema()->schema;
+  const FunctionSchema& schema = *node->operator_schema();
   const Operator* row = find_operator(schema);
   const auto plain = row == nullptr ? std::nullopt : script::find_plain_operator(*row);
   if (!plain) frames_.refuse(schema.name + " is not carried out", node);

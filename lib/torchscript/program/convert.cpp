@@ -120,8 +120,8 @@ bool may_hold_tensor(const Type& type) {
 }
 
 bool makes_tensor(const FunctionSchema& schema) {
-  return std::ranges::any_of(schema.returns, [](const FunctionArgument& result) {
-    return result.type->kind() != TypeKind::kVar && may_hold_tensor(*result.type);
+  return std::ranges::any_of(schema.results, [](const TypePtr& type) {
+    return type->kind() != TypeKind::kVar && may_hold_tensor(*type);
   });
 }
 
@@ -164,12 +164,13 @@ const Operator* find_operator(const FunctionSchema& schema) {
 
 Schema converted_schema(const FunctionSchema& schema) {
   Schema result;
-  result.is_variadic = schema.is_vararg;
-  result.has_variadic_results = schema.is_varret;
+  result.is_variadic = schema.is_variadic;
+  result.has_variadic_results = schema.has_variadic_results;
   for (const FunctionArgument& formal : schema.arguments) {
-    result.arguments.push_back({formal.name, schema_type(formal), std::nullopt, formal.keyword_only});
+    result.arguments.push_back({formal.name, schema_type(formal), formal.length, std::nullopt,
+                                formal.keyword_only, formal.is_written});
   }
-  for (const FunctionArgument& formal : schema.returns) result.results.push_back(schema_type(formal));
+  for (const TypePtr& type : schema.results) result.results.push_back(schema_type(*type));
   return result;
 }
 

@@ -467,8 +467,8 @@ class Code {
     for (const Tree* input : inputs(apply)) given.push_back(type(*input));
     std::set<std::string> results;
     std::vector<std::set<std::string>> formals(given.size());
-    for (const OperatorSchema* candidate : archive_.program().operators().overloads(script::intern(name))) {
-      const FunctionSchema& schema = candidate->schema;
+    for (const FunctionSchema* candidate : archive_.program().operators().overloads(script::intern(name))) {
+      const FunctionSchema& schema = *candidate;
       bool fits = schema.arguments.size() >= given.size();
       for (std::size_t i = 0; fits && i < given.size(); ++i) {
         const auto kind = schema.arguments[i].type->kind();
@@ -478,7 +478,7 @@ class Code {
       }
       if (!fits) continue;
       for (std::size_t i = 0; i < given.size(); ++i) formals[i].insert(schema.arguments[i].type->str());
-      results.insert(schema.returns.size() == 1 ? schema.returns[0].type->str() : kUnknown);
+      results.insert(schema.results.size() == 1 ? schema.results[0]->str() : kUnknown);
     }
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (formals[i].size() == 1) expect(*inputs(apply)[i], *formals[i].begin());

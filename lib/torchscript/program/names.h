@@ -42,7 +42,6 @@ using script::make_list;
 using script::make_tuple;
 using script::none_type;
 using script::ObjectValue;
-using script::OperatorSchema;
 using script::OptionalType;
 using script::Ref;
 using script::string_type;

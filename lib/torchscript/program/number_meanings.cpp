@@ -130,7 +130,7 @@ NumberMeaning NumberMeanings::by_use(const IrUse& use) {
     }
     default: {
       const auto* schema = user->operator_schema();
-      return schema == nullptr ? NumberMeaning::kNumber : meaning_of_parameter(schema->schema, use.offset);
+      return schema == nullptr ? NumberMeaning::kNumber : meaning_of_parameter(*schema, use.offset);
     }
   }
 }

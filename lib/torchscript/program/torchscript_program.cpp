@@ -263,10 +263,10 @@ PortInfo port(std::string name, const Type& type) {
 // A tuple's parts stand for themselves.
 std::vector<PortInfo> results(const FunctionSchema& schema) {
   std::vector<PortInfo> found;
-  for (const auto& result : schema.returns) {
-    const auto* tuple = result.type->as<TupleType>();
+  for (const TypePtr& result : schema.results) {
+    const auto* tuple = result->as<TupleType>();
     if (tuple == nullptr || tuple->items().empty()) {
-      found.push_back(port("", *result.type));
+      found.push_back(port("", *result));
       continue;
     }
     for (std::size_t i = 0; i < tuple->items().size(); ++i) {
@@ -416,7 +416,7 @@ const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
   const IrNode* made = node.input(input)->node();
   while (made->kind() != Symbol::kPrimGetAttr) {
     const auto* schema = made->operator_schema();  // of a list in a list
-    if (schema == nullptr || schema->schema.name != "aten::__getitem__") return nullptr;
+    if (schema == nullptr || schema->name != "aten::__getitem__") return nullptr;
     made = made->input(0)->node();
   }
   return made;
@@ -448,11 +448,10 @@ void TorchScriptProgram::find_set_attributes(const ClassType& type,
     for (const auto* node : block.nodes()) {
       if (node->kind() == Symbol::kPrimSetAttr) add(*node);
       const auto* op = node->operator_schema();
-      for (std::size_t i = 0; op != nullptr && i < op->schema.arguments.size() && i < node->inputs().size();
-           ++i) {
+      for (std::size_t i = 0; op != nullptr && i < op->arguments.size() && i < node->inputs().size(); ++i) {
         const TypeKind kind = node->input(i)->type()->kind();
         const bool is_container = kind == TypeKind::kList || kind == TypeKind::kDict;
-        if (!op->schema.arguments[i].is_written || !is_container) continue;
+        if (!op->arguments[i].is_written || !is_container) continue;
         if (const IrNode* changed = find_changed_attribute(*node, i)) add(*changed);
       }
       for (const auto* inner : node->blocks()) look(*inner);

@@ -48,8 +48,8 @@ class CodeReader {
       operands_.insert_or_assign(node.output(), Operand(std::move(list)));
     } else if (const auto* schema = node.operator_schema()) {
       Operation operation;
-      operation.target = python_target(schema->schema);
-      const auto& arguments = schema->schema.arguments;
+      operation.target = python_target(*schema);
+      const auto& arguments = schema->arguments;
       for (std::size_t i = 0; i < node.inputs().size(); ++i) {
         if (i < arguments.size() && arguments[i].keyword_only) {
           operation.kwargs.emplace_back(arguments[i].name, operand(node.input(i)));

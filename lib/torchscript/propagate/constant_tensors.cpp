@@ -54,7 +54,7 @@ void share_memory(AbstractValue& result, const ForEach& for_each) {
 // The functional form of an operator that works in place on its first argument alone, of the same arguments;
 // null for others.
 const OperatorEntry* find_functional(const OperatorEntry& entry) {
-  if (entry.schema.arguments.empty() || !entry.schema.arguments[0].is_written() || entry.twin == nullptr)
+  if (entry.schema.arguments.empty() || !entry.schema.arguments[0].is_written || entry.twin == nullptr)
     return nullptr;
   const OperatorEntry& twin = entry_of(*entry.twin);
   return twin.schema.arguments.size() == entry.schema.arguments.size() ? &twin : nullptr;
@@ -164,7 +164,7 @@ AbstractValue ConstantTensors::argument(const Value& value) const {
 }
 
 std::optional<Results> ConstantTensors::compute(const FunctionSchema& schema, const Values& values) const {
-  const Operator* row = schema.is_mutable() ? nullptr : find_operator(schema);
+  const Operator* row = schema.writes() ? nullptr : find_operator(schema);
   if (row == nullptr || entry_of(*row).value == nullptr) return std::nullopt;
   std::vector<AbstractValue> arguments;
   for (const Value& value : values) arguments.push_back(argument(value));
@@ -178,7 +178,7 @@ void ConstantTensors::add_contents(const FunctionSchema& schema, const Values& v
                                    std::vector<AbstractValue>& results) const {
   const Operator* row = find_operator(schema);
   if (row == nullptr) return;
-  const OperatorEntry* entry = schema.is_mutable() ? find_functional(entry_of(*row)) : &entry_of(*row);
+  const OperatorEntry* entry = schema.writes() ? find_functional(entry_of(*row)) : &entry_of(*row);
   if (entry == nullptr || entry->value == nullptr) return;
   const InterpreterArguments given(values,
                                    [this](const TensorValue& tensor) { return find_elements(tensor); });

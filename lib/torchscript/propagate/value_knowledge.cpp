@@ -67,10 +67,10 @@ std::string call_text(const FunctionSchema& schema, const Values& values) {
 }  // namespace
 
 Traits Knowledge::traits_of(const IrNode* node) {
-  const script::OperatorSchema* schema = node->operator_schema();
+  const script::FunctionSchema* schema = node->operator_schema();
   if (schema == nullptr) return 0;
   const auto [place, is_new] = traits_.emplace(schema, 0);
-  if (is_new) place->second = fxtrace::traits_of(find_operator(schema->schema));
+  if (is_new) place->second = fxtrace::traits_of(schema->row);
   return place->second;
 }
 
@@ -190,9 +190,9 @@ std::vector<AbstractValue> Knowledge::infer_results(const IrNode* node, const Fu
   }
   Values changed;
   const Values& values = as_they_are(given, changed) ? changed : given;
-  const bool gives_tensor = std::any_of(schema.returns.begin(), schema.returns.end(), [](const auto& item) {
+  const bool gives_tensor = std::ranges::any_of(schema.results, [](const TypePtr& type) {
     // Packed parameters are objects.
-    return may_hold_tensor(*item.type) || item.type->kind() == TypeKind::kClass;
+    return may_hold_tensor(*type) || type->kind() == TypeKind::kClass;
   });
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
     // Elements of lists of tensors are among these.
@@ -287,7 +287,7 @@ void Knowledge::check_gradient(const IrNode* node, const Value& value) const {
 }
 
 void Knowledge::note_gradients(const FunctionSchema& schema, const Values& values) {
-  if (!schema.is_mutable()) return;
+  if (!schema.writes()) return;
   const InterpreterArguments arguments(values);
   bool writes = false, carries = false;
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
@@ -420,7 +420,7 @@ void Knowledge::note_results(const IrNode* node, const FunctionSchema& schema, c
     for (const TensorNames::Known& known : all) link(whole, known);
     return;
   }
-  if (!schema.is_mutable() && !has_trait(node, traits::kMayBeArgument)) return;
+  if (!schema.writes() && !has_trait(node, traits::kMayBeArgument)) return;
   const Operator* row = find_operator(schema);
   if (row == nullptr) return;
   for (const Alias& alias : entry_of(*row).aliases) {

@@ -78,7 +78,7 @@ class Knowledge {
   Context& context_;
   Frames& frames_;
   Changes& changes_;
-  std::unordered_map<const script::OperatorSchema*, Traits> traits_;  // of operators that were run
+  std::unordered_map<const script::FunctionSchema*, Traits> traits_;  // of operators that were run
 };
 
 }  // namespace fxtrace::torchscript

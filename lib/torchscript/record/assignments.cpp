@@ -23,7 +23,7 @@ NodeId origin(const Graph& graph, NodeId id) {
     const Operator* op = find_operator(parse_target(node.target));
     if (op == nullptr) return id;
     const Schema schema = op->schema();
-    if (schema.arguments.empty() || !schema.arguments[0].is_written()) return id;
+    if (schema.arguments.empty() || !schema.arguments[0].is_written) return id;
     const std::vector<Alias>& all = entry_of(*op).aliases;
     const bool is_first = all.size() == 1 && all[0].argument == 0 && all[0].always && !all[0].of_elements;
     if (!is_first) return id;

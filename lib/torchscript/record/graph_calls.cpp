@@ -124,7 +124,7 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   assignments_.check_leaf(module, node);
   const auto& schema = forward.schema();
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
-  const TypePtr type = schema.returns.empty() ? none_type() : schema.returns[0].type;
+  const TypePtr type = schema.results.empty() ? none_type() : schema.results[0];
   auto outcome = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
   // Hooks may change what forward gives.
   if (context_.options.hooks == Hooks::kRun &&

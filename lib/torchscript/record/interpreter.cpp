@@ -71,7 +71,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   }
   set_signature(inputs.entries(), schema, values, arguments);
   const Values open = context_.has_concrete ? open_values(inputs, schema, values) : Values();
-  const TypePtr result_type = schema.returns.empty() ? none_type() : schema.returns[0].type;
+  const TypePtr result_type = schema.results.empty() ? none_type() : schema.results[0];
   if (root_is_leaf) {
     auto [known, cost, inner] =
         strategy_.abstract_calls().result_of(function, values, context_.type_of(root));

@@ -92,8 +92,8 @@ TEST_CASE("script ir: changes keep uses right") {
 
 TEST_CASE("script ir: overloads come in LibTorch's order") {
   std::vector<std::string> names;
-  for (const OperatorSchema* schema : registered_overloads(intern("aten::sum")))
-    names.push_back(schema->schema.overload_name);
+  for (const FunctionSchema* schema : registered_overloads(intern("aten::sum")))
+    names.push_back(schema->overload_name);
   CHECK(names ==
         std::vector<std::string>{"dim_IntList", "", "IntList_out", "out", "int", "float", "complex", "bool"});
   std::size_t count = 0;

@@ -143,7 +143,7 @@ TEST_CASE("script types: schemas") {
       to_text(schema) ==
       "aten::x.out(Device? d=None, int[2] stride=[1, 1], int[2]? k=None, str mode=\"a\\\"b\", float eps=1., *, "
       "Scalar alpha=1, int t=6, Tensor out) -> (Tensor, int)");
-  CHECK(schema.is_mutable());
+  CHECK(schema.writes());
   CHECK_THROWS_AS(parse_function_schema("f(Wrong x) -> ()", nullptr), Error);
   CHECK_THROWS_AS(parse_function_schema("f(int x=a) -> ()", nullptr), Error);
 }

@@ -43,11 +43,7 @@ class WrittenCode final : public script::FunctionCode {
       argument.type = input->type();
       schema.arguments.push_back(std::move(argument));
     }
-    for (const IrValue* output : graph.outputs()) {
-      FunctionArgument result;
-      result.type = output->type();
-      schema.returns.push_back(std::move(result));
-    }
+    for (const IrValue* output : graph.outputs()) schema.results.push_back(output->type());
     return schema;
   }
   std::unique_ptr<IrGraph> compile(Function& /*function*/) override { return std::move(graph_); }

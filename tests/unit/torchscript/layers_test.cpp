@@ -100,7 +100,7 @@ TEST_CASE("layers: what is known of a tensor answers without a graph", "[torchsc
 )");
   const IrNode* node = node_of(*relu, "aten::relu");
   REQUIRE(node != nullptr);
-  const auto results = knowledge.infer_results(node, node->operator_schema()->schema, {tensor_proxy()});
+  const auto results = knowledge.infer_results(node, *node->operator_schema(), {tensor_proxy()});
   REQUIRE(results.at(0).tensor() != nullptr);
   CHECK(results.at(0).tensor()->sizes == known_of(tensor_proxy()).tensor()->sizes);
   CHECK(knowledge.either(tensor_proxy(), tensor_proxy()) == known_of(tensor_proxy()));
