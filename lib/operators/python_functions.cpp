@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "support/words.h"
-#include "symbolic/arithmetic.h"
 
 namespace fxtrace {
 namespace {
@@ -26,23 +25,6 @@ constexpr std::array<PythonSymbol, 20> kSymbols{
 
 using Result = std::optional<PythonNumber>;
 using Integer = std::int64_t;
-
-// What Python's functions of two numbers are among those of lib/symbolic.
-const BinaryOperation* find_operation(std::string_view target) {
-  using namespace arithmetic;  // NOLINT(google-build-using-namespace): the rows are written with them
-  static constexpr std::pair<std::string_view, const BinaryOperation*> kOperations[] = {
-      {"operator.add", &kSum},
-      {"operator.sub", &kDifference},
-      {"operator.mul", &kProduct},
-      {"operator.mod", &kRemainder},
-      {"operator.floordiv", &kFloorQuotient},
-      {"operator.pow", &kPower},
-      {"torch.sym_max", &kLargest},
-      {"torch.sym_min", &kLeast}};
-  const auto* found =
-      std::ranges::find(kOperations, target, &std::pair<std::string_view, const BinaryOperation*>::first);
-  return found == std::end(kOperations) ? nullptr : found->second;
-}
 
 // In numbers without a limit, of which those beyond 64 bits are given up; where Python raises, nothing.
 Result of_integers(std::string_view target, Integer a, Integer b) {
@@ -121,6 +103,22 @@ std::optional<double> as_number(const PythonNumber& value) {
 }
 
 }  // namespace
+
+const BinaryOperation* find_operation(std::string_view target) {
+  using namespace arithmetic;  // NOLINT(google-build-using-namespace): the rows are written with them
+  static constexpr std::pair<std::string_view, const BinaryOperation*> kOperations[] = {
+      {"operator.add", &kSum},
+      {"operator.sub", &kDifference},
+      {"operator.mul", &kProduct},
+      {"operator.mod", &kRemainder},
+      {"operator.floordiv", &kFloorQuotient},
+      {"operator.pow", &kPower},
+      {"torch.sym_max", &kLargest},
+      {"torch.sym_min", &kLeast}};
+  const auto* found =
+      std::ranges::find(kOperations, target, &std::pair<std::string_view, const BinaryOperation*>::first);
+  return found == std::end(kOperations) ? nullptr : found->second;
+}
 
 std::string_view python_symbol(std::string_view target) {
   const auto found = std::ranges::find(kSymbols, target, &PythonSymbol::target);

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "symbolic/arithmetic.h"
+
 namespace fxtrace {
 
 using PythonNumber = std::variant<bool, std::int64_t, double>;
@@ -15,6 +17,10 @@ using PythonNumber = std::variant<bool, std::int64_t, double>;
 // Returns the symbol of a binary function: "operator.floordiv" -> "//".  Empty for functions without a
 // symbol.
 std::string_view python_symbol(std::string_view target);
+
+// Returns what a function of two numbers computes, for every kind of number: "operator.floordiv".  Null for
+// functions that lib/symbolic does not have.
+const BinaryOperation* find_operation(std::string_view target);
 
 // Returns the result of the function of that name ("operator.floordiv", "math.ceil", "torch.sym_max").
 // Nothing for other functions and arguments, and when Python would raise or the result does not fit in 64

@@ -12,6 +12,7 @@
 #include "families/traits.h"
 #include "graph/text_form.h"
 #include "operators/operators.h"
+#include "operators/python_functions.h"
 
 namespace fxtrace {
 namespace {
@@ -129,15 +130,11 @@ class Integers {
   }
 
   std::optional<SymInt> of_call(const Node& node, int depth) {
-    const auto two = [&](auto&& f) -> std::optional<SymInt> {
-      const auto left = of(node.args[0], depth), right = of(node.args[1], depth);
-      return left && right ? std::optional(f(*left, *right)) : std::nullopt;
-    };
     const std::string& target = node.target;
-    if (node.args.size() == 2) {
-      if (target == "operator.add") return two([](const auto& a, const auto& b) { return a + b; });
-      if (target == "operator.sub") return two([](const auto& a, const auto& b) { return a - b; });
-      if (target == "operator.mul") return two([](const auto& a, const auto& b) { return a * b; });
+    const BinaryOperation* operation = node.args.size() == 2 ? find_operation(target) : nullptr;
+    if (operation != nullptr && operation->sizes != nullptr) {
+      const auto left = of(node.args[0], depth), right = of(node.args[1], depth);
+      return left && right ? std::optional(operation->sizes(*left, *right)) : std::nullopt;
     }
     if (node.args.empty()) return std::nullopt;
     const Node* of_what = node_of(node.args[0]);
