@@ -238,19 +238,27 @@ IrGraph::~IrGraph() = default;
 
 void IrGraph::refuse() { throw input_error("the code unfolds to more than fxtrace follows"); }
 
+namespace {
+
+bool is_variable(Symbol kind) { return kind == Symbol::kPrimLoad || kind == Symbol::kPrimStore; }
+
+}  // namespace
+
+void IrGraph::free_variables() { variables_ = {}; }
+
 IrNode* IrGraph::new_node(Symbol kind) {
   spend(1);
-  IrNode& node = nodes_.add();
+  IrNode& node = (is_variable(kind) ? variables_ : kept_).nodes.add();
   node.kind_ = kind;
   node.graph_ = this;
   return &node;
 }
 
 IrValue* IrGraph::new_value(IrNode* node, TypePtr type) {
-  IrValue& value = values_.add();
+  IrValue& value = (is_variable(node->kind_) ? variables_ : kept_).values.add();
   value.node_ = node;
   value.type_ = std::move(type);
-  value.id_ = static_cast<std::uint32_t>(values_.size() - 1);
+  value.id_ = values_++;
   return &value;
 }
 

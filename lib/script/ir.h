@@ -3,7 +3,8 @@
 // (SSA).
 //
 // The graph owns everything in it, in arenas: removed nodes are unlinked and live as long as the graph, so
-// that no pointer dangles and destruction does not recurse.  Source texts must outlive the graph.
+// that no pointer dangles and destruction does not recurse.  Those that load and store variables, which are
+// half of the nodes until the code is in SSA form, are freed then.  Source texts must outlive the graph.
 #pragma once
 
 #include <algorithm>
@@ -255,6 +256,8 @@ class IrGraph {
   // Makes a node that is in no block yet.
   IrNode* create(Symbol kind, const std::vector<IrValue*>& inputs = {}, std::size_t outputs = 1);
   IrNode* create_constant(Constant value, TypePtr type);
+  // Frees the nodes that load and store variables, all of which must have been destroyed.
+  void free_variables();
 
   // The number of nodes, inputs of nodes and statements made so far, bodies of forks included.  Exceeding the
   // limit throws Error(kInput), as code can be written that unfolds to any size.
@@ -278,8 +281,12 @@ class IrGraph {
   IrValue* new_value(IrNode* node, TypePtr type);
   IrBlock* new_block(IrNode* owner);
 
-  IrArena<IrNode> nodes_;
-  IrArena<IrValue> values_;
+  struct Nodes {
+    IrArena<IrNode> nodes;
+    IrArena<IrValue> values;  // outputs of the nodes
+  };
+  Nodes kept_, variables_;
+  std::uint32_t values_ = 0;  // made so far
   IrArena<IrBlock> blocks_;
   IrBlock* block_ = nullptr;
   IrNode* insert_point_ = nullptr;

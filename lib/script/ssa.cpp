@@ -252,6 +252,7 @@ void convert_to_ssa(IrGraph& graph) {
   inline_conditions(graph, *graph.block());
   Names<IrValue*> names;
   erase_variables(*graph.block(), names);
+  graph.free_variables();
   transform_exits(graph);
 }
 
