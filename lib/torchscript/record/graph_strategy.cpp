@@ -87,7 +87,7 @@ Value GraphStrategy::attribute(const AttributePlace& place, const TypePtr& type,
     if (shared && context_.names.has_changed()) {
       known = meta_of(tensor_type(), *shared);
     } else {
-      known.dtype = dtype_name(current.to_tensor().dtype);
+      known.dtype = current.to_tensor().dtype;
       known.shape.emplace(current.to_tensor().sizes.begin(), current.to_tensor().sizes.end());
     }
   }
