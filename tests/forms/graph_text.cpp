@@ -79,14 +79,14 @@ class LineParser {
   Meta value(std::string_view text) const {
     Meta meta;
     if (const auto on = text.find(" on "); on != std::string_view::npos) {
-      meta.device = text.substr(on + 4);
+      meta.device = Device::named(text.substr(on + 4));
       text = text.substr(0, on);
     }
     const auto open = text.find('[');
     const auto space = text.find(' ');
     if (open != std::string_view::npos && text[0] >= 'a' && text[0] <= 'z' && text.ends_with("]")) {
       meta.type = "Tensor";
-      meta.dtype = text.substr(0, open);
+      meta.set_dtype(text.substr(0, open));
       const Expression sizes = Expression::parse(text.substr(open));
       if (sizes.kind() != Expression::Kind::kList) fail("expected sizes in brackets");
       meta.shape = sizes.parts();

@@ -370,11 +370,10 @@ class IrParser {
     if (name == "RRef") return rref_type(one("[", "]"));
     if (name == "Await") return await_type(one("(", ")"));
     if (name == "Function") return std::make_shared<FunctionType>("Function", nullptr);
-    return schema_type(SchemaType{name, {}, std::nullopt, std::nullopt},
-                       [&](const std::string& wanted) -> TypePtr {
-                         if (TypePtr found = resolve_ ? resolve_(wanted) : nullptr) return found;
-                         return std::make_shared<ClassType>(wanted, ClassType::Form::kScriptClass);
-                       });
+    return schema_type(SchemaType{name, {}}, [&](const std::string& wanted) -> TypePtr {
+      if (TypePtr found = resolve_ ? resolve_(wanted) : nullptr) return found;
+      return std::make_shared<ClassType>(wanted, ClassType::Form::kScriptClass);
+    });
   }
 
   // --- words ---
