@@ -303,8 +303,8 @@ void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value
   const TensorInfo* tensor = inferred.tensor();
   if (tensor == nullptr) return;
   if (meta.kind() != ValueKind::kTensor) return wrong("is no tensor", "is one");
-  if (!is_cast && tensor->dtype && meta.dtype && tensor->dtype != meta.dtype)
-    return wrong("has the dtype " + dtype_name(*meta.dtype), "has " + dtype_name(*tensor->dtype));
+  if (!is_cast && tensor->dtype && meta.has_dtype() && tensor->dtype != meta.dtype)
+    return wrong("has the dtype " + *meta.dtype_text(), "has " + dtype_name(*tensor->dtype));
   if (!meta.shape) return;
   if (tensor->sizes.size() != meta.shape->size()) {
     return wrong("has " + number_text(meta.shape->size(), "dimension", "dimensions"),
