@@ -298,7 +298,7 @@ Results pixel_unshuffle(const RuleArguments& args) {
   for (const SymInt* size : {last - 1, last}) {
     require(args.dimensions, Relation::kEqual, mod(*size, factor), 0, "rows or columns are left over");
   }
-  last[-2] = last[-2] * factor * factor;
+  last[-2] = last[-2] * factor * factor;  // channels, then rows and columns
   last[-1] = floordiv(last[-1], factor);
   last[0] = floordiv(last[0], factor);
   return make(std::move(self));

@@ -40,20 +40,19 @@ std::optional<DimensionSource> DimensionPlaces::from_whole(const SymInt& size, s
 // The size with stand-ins for places instead of names.
 SymInt DimensionPlaces::over_places(const SymInt& size, bool keeps_plain) const {
   const std::vector<std::string> names = size.symbols();
-  const auto told = [](const DimensionSource& source) {
-    const auto& [factor, offset, divisor] = source.affine;
-    return floordiv(SymInt::symbol(stand_in(source.position)) * factor + offset, divisor);
+  const auto value_at = [](const DimensionSource& source) {
+    return source.affine.of(SymInt::symbol(stand_in(source.position)));
   };
   if (std::ranges::all_of(names, [&](const std::string& name) { return sources_.contains(name); })) {
     std::map<std::string, SymInt> values;
     for (const std::string& name : names) {
       const DimensionSource& source = sources_.at(name);
-      if (!(keeps_plain && source.is_plain)) values.emplace(name, told(source));
+      if (!(keeps_plain && source.is_plain)) values.emplace(name, value_at(source));
     }
     return size.substitute(values);
   }
   const auto whole = from_whole(size, places_.size());
-  return whole ? told(*whole) : size;
+  return whole ? value_at(*whole) : size;
 }
 
 std::string DimensionPlaces::with_texts(const SymInt& size) const {
@@ -91,8 +90,7 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
     return conditions;
   }
   // A dimension is a whole number, and not negative.
-  const SymInt multiple = size * own->factor + own->offset;
-  if (own->divisor != 1) conditions.push_back(condition("==", mod(multiple, own->divisor), 0));
+  if (own->divisor != 1) conditions.push_back(condition("==", mod(own->numerator(size), own->divisor), 0));
   if (own->offset < 0) conditions.push_back(condition(">=", size * own->factor, -own->offset));
   if (own->offset == 0 && index == kInteger) conditions.push_back(condition(">=", size, 0));
   return conditions;

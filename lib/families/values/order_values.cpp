@@ -206,13 +206,13 @@ Results flip(const ValueCall& call) {
 Results roll(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
   const Dims shifts = call.args.numbers("shifts"), given = call.args.numbers("dims");
-  const auto turned = [](std::int64_t place, std::int64_t shift, std::int64_t size) {
+  const auto source_of = [](std::int64_t place, std::int64_t shift, std::int64_t size) {
     return ((place - shift % size) % size + size) % size;
   };
   if (given.empty()) {
     need(shifts.size() == 1);
     return give(filled(result(call), [&](const Dims& places) {
-      const std::int64_t from = turned(place_of(places, self.sizes), shifts[0], self.count());
+      const std::int64_t from = source_of(place_of(places, self.sizes), shifts[0], self.count());
       return self.elements[static_cast<std::size_t>(from)];
     }));
   }
@@ -220,7 +220,7 @@ Results roll(const ValueCall& call) {
   need(dims.size() == shifts.size() && self.dim() > 0);
   return give(filled(result(call), [&](Dims places) {
     for (std::size_t i = 0; i < dims.size(); ++i)
-      places[dims[i]] = turned(places[dims[i]], shifts[i], self.sizes[dims[i]]);
+      places[dims[i]] = source_of(places[dims[i]], shifts[i], self.sizes[dims[i]]);
     return at(self, places);
   }));
 }
