@@ -28,6 +28,7 @@ OTHERS = {
 }
 # Of rooms whose folders are layers: each includes files of its own and of those before it; the room itself, of all.
 LAYERS = {"torchscript": ["program", "state", "propagate", "evaluate", "record"]}
+MOST_LINES = 15  # of a room's README
 TABLES = "python"  # whose package reads them too
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
@@ -113,6 +114,16 @@ def not_built(root):
             yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
 
 
+def without_readme(root):
+    """Yields rooms that do not say in a few lines what they are and where to begin."""
+    for room in sorted(path.parent for path in root.glob("lib/*/CMakeLists.txt")):
+        page = room / "README.md"
+        if not page.exists():
+            yield f"{page.relative_to(root)}: does not exist"
+        elif page.read_text(encoding="utf-8").count("\n") > MOST_LINES:
+            yield f"{page.relative_to(root)}: has more than {MOST_LINES} lines"
+
+
 FILE_NAME = re.compile(r"(?<![\w./<*-])(?!torch/)((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
 
 
@@ -153,11 +164,13 @@ def misnamed_passes(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, upward, not_as_drawn, not_built, not_there, one_name_twice, misnamed_passes) for found in check(root)]
+    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, not_there, one_name_twice, misnamed_passes) for found in check(root)]
 
 
 def self_test():
-    files = {
+    rooms = ("support", "graph", "passes", "trace", "execute")
+    files = {f"lib/{room}/README.md": "# See gone.h\n" if room == "trace" else "#\n" for room in rooms} | {
+        "lib/fxtrace/README.md": "#\n" * (MOST_LINES + 1),
         "docs/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
         "               graph_like\n ────\n support\n ────\n trace\n```\n",
         "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
@@ -201,7 +214,10 @@ def self_test():
         "docs/architecture.md: torchscript is not drawn",
         "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
+        f"lib/fxtrace/README.md: has more than {MOST_LINES} lines",
+        "lib/torchscript/README.md: does not exist",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
+        "lib/trace/README.md:1: gone.h does not exist",
         "lib/trace/graph.cpp: lib/graph/graph has that name too",
         "lib/passes/pass.cpp: fold-it is to be fold_it() in lib/passes/fold_it.cpp",
     ]
