@@ -61,12 +61,14 @@ class SavesInState(SavesText):
         ["inspect"],
     ],
 )
-def test_no_file_is_written(program, tmp_path, module, command):
+@pytest.mark.parametrize("isolation", [[], ["--no-isolation"]], ids=["isolated", "not isolated"])
+def test_no_file_is_written(program, tmp_path, module, command, isolation):
+    """Nor where no wall keeps the process from it."""
     written = tmp_path / "written"
     model = tmp_path / "model.pt"
     torch.jit.script(module(str(written))).save(str(model))
     written.unlink(missing_ok=True)
-    program.stdout(command[0], str(model), *command[1:])
+    program.stdout(command[0], str(model), *command[1:], *isolation)
     assert sorted(tmp_path.iterdir()) == [model]
 
 

@@ -74,9 +74,13 @@ def test_exported_with_as_many_rules(run, tmp_path):
 
 def test_rules_of_the_command_line(run):
     model = os.path.join(harness.SAMPLES, "attention_scripted.pt")
-    rules = [part for i in range(MANY) for part in ("--leaf", f"@a{i}.*")]
-    run("trace", model, *rules)
-    run("trace", model, *(part for i in range(MANY) for part in ("--wrap", f"my.f{i}.*")))
+    one = ["--leaf", "@attention"]
+    alone = json.loads(run("trace", model, *one))
+    assert next(module["rule"] for module in alone["modules"] if module["path"] == "attention") == "@attention"
+    for option, name in (("--leaf", "@a{}.*"), ("--wrap", "my.f{}.*")):
+        others = [part for i in range(MANY) for part in (option, name.format(i))]
+        among = json.loads(run("trace", model, *others, *one))
+        assert among | {"options": {}} == alone | {"options": {}}
 
 
 @pytest.mark.volume
