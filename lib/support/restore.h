@@ -1,3 +1,4 @@
+// What is to be done at the end of a scope.
 #pragma once
 
 #include <functional>

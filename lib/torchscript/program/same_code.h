@@ -1,3 +1,4 @@
+// Compares the code of two functions.
 #pragma once
 
 #include "torchscript/program/names.h"
