@@ -249,9 +249,9 @@ Results raw_softmax(const RuleArguments& args) {
 
 Results glu(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
-  require_least_rank(info, 1, "what is split in two");
+  require_least_rank(info, 1, "the input");
   SymInt& size = info.sizes[dim_index(args.number("dim"), info)];
-  require(args.dimensions, Relation::kEqual, mod(size, 2), 0, "what is split in two is left over");
+  require_multiple(args.dimensions, size, 2, "size of dimension " + std::to_string(args.number("dim")));
   size = floordiv(size, 2);
   return make(std::move(info));
 }

@@ -35,9 +35,9 @@ Results pad(const RuleArguments& args) {
     SymInt& size = result.sizes[result.sizes.size() - 1 - i];
     for (const SymInt* more : {&pairs[2 * i], &pairs[2 * i + 1]}) {
       if (filling == Filling::kReflection) {
-        require(args.dimensions, Relation::kLess, *more, size, "more is padded than can be reflected");
+        require(args.dimensions, Relation::kLess, *more, size, "reflection padding, and size");
       } else if (filling == Filling::kCircle) {
-        require(args.dimensions, Relation::kLessEqual, *more, size, "more is padded than there is");
+        require(args.dimensions, Relation::kLessEqual, *more, size, "circular padding, and size");
       }
     }
     size = size + pairs[2 * i] + pairs[2 * i + 1];
@@ -137,7 +137,7 @@ void check_pad(const RuleArguments& args) {
   if (self == nullptr || !args.given("mode")) return;
   const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
   if (args.text("mode") == "constant") {
-    if (sizes > 2 * self->dim()) throw Raises{"more is padded than there are dimensions"};
+    if (sizes > 2 * self->dim()) throw Raises{"padding for more dimensions than the input has"};
     return;
   }
   const std::int64_t dims = sizes / 2;

@@ -41,8 +41,7 @@ Results group_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   if (input.dim() < 2)
     throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
-  require(args.dimensions, Relation::kEqual, mod(input.sizes[1], args.size("num_groups")), 0,
-          "channels are left over by groups");
+  require_multiple(args.dimensions, input.sizes[1], args.size("num_groups"), "number of channels");
   for (const std::string_view name : {"weight", "bias"}) require_vector(args, name, input, input.sizes[1]);
   return like_first(args);
 }

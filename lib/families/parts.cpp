@@ -262,13 +262,14 @@ Results split(const RuleArguments& args) {
     const Sizes sizes = args.sizes(name);
     SymInt sum = 0;
     for (const SymInt& size : sizes) sum = sum + size;
-    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim], "the pieces are not the whole");
+    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim],
+            "sum of split sizes, and size of the dimension");
     return pieces(self, dim, sizes);
   }
   const SymInt piece = args.size(name);
-  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "size of a piece");
+  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "split size");
   if (is_number(piece, 0))
-    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0, "pieces of nothing");
+    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0, "split size 0, and size of the dimension");
   return pieces(self, dim, equal_pieces(self.sizes[dim], piece, args.dimensions));
 }
 

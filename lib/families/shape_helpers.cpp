@@ -75,6 +75,12 @@ void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, 
                right.text()};
 }
 
+void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
+                      std::string_view what) {
+  if (dimensions.decide(Relation::kEqual, mod(size, divisor), 0) != false) return;
+  throw Raises{std::string(what) + " is " + size.text() + ", not a multiple of " + divisor.text()};
+}
+
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what) {
   if (std::ranges::find(ranks, info.dim()) != ranks.end()) return;
   std::string expected;

@@ -57,6 +57,8 @@ bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, 
 // Throws Raises, with `what` and both sizes, when the relation holds for no value of the dimensions.
 void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what);
+void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
+                      std::string_view what);
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
 // Throws Raises when one of the last `count` dimensions is empty: only a batch may be.
 void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count);

@@ -15,8 +15,7 @@ Results channel_shuffle(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
   if (info.dim() < 3) throw Raises{"an image with " + std::to_string(info.dim()) + " dimensions"};
   require(args.dimensions, Relation::kGreater, args.size("groups"), 0, "number of groups");
-  require(args.dimensions, Relation::kEqual, mod(info.sizes[1], args.size("groups")), 0,
-          "channels are left over by groups");
+  require_multiple(args.dimensions, info.sizes[1], args.size("groups"), "number of channels");
   return make(std::move(info));
 }
 
@@ -282,7 +281,7 @@ Results pixel_shuffle(const RuleArguments& args) {
   const SymInt factor = args.size("upscale_factor");
   require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
   SymInt* const last = &self.sizes.back();
-  require(args.dimensions, Relation::kEqual, mod(last[-2], factor * factor), 0, "channels are left over");
+  require_multiple(args.dimensions, last[-2], factor * factor, "number of channels");
   last[-2] = floordiv(last[-2], factor * factor);
   last[-1] = last[-1] * factor;
   last[0] = last[0] * factor;
@@ -295,9 +294,8 @@ Results pixel_unshuffle(const RuleArguments& args) {
   const SymInt factor = args.size("downscale_factor");
   require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
   SymInt* const last = &self.sizes.back();
-  for (const SymInt* size : {last - 1, last}) {
-    require(args.dimensions, Relation::kEqual, mod(*size, factor), 0, "rows or columns are left over");
-  }
+  require_multiple(args.dimensions, last[-1], factor, "height");
+  require_multiple(args.dimensions, last[0], factor, "width");
   last[-2] = last[-2] * factor * factor;  // channels, then rows and columns
   last[-1] = floordiv(last[-1], factor);
   last[0] = floordiv(last[0], factor);
