@@ -18,9 +18,10 @@ namespace fxtrace::script {
 struct FunctionSchema : BasicSchema<TypePtr, Constant> {
   std::string name;           // "aten::add", "forward", "__torch__.f"
   std::string overload_name;  // "Tensor"
-  // Of operators alone.
-  Symbol symbol = Symbol::kNone;  // of the name
-  const Operator* row = nullptr;  // null for declared operators
+  // Of operators alone: the symbol of the name, and the row, null for those that a model declares, of which
+  // lib/operators may have a row all the same (extensions.inc).
+  Symbol symbol = Symbol::kNone;
+  const Operator* row = nullptr;
 };
 using FunctionArgument = FunctionSchema::Argument;
 

@@ -32,7 +32,7 @@ bool is_plain_form(const IrNode& node) {
 
 bool is_pure(const IrNode& node) {
   const auto* schema = node.operator_schema();
-  const bool pure = schema == nullptr ? is_plain_form(node) : fxtrace::is_pure(schema->row);
+  const bool pure = schema == nullptr ? is_plain_form(node) : fxtrace::is_pure(find_operator(*schema));
   return pure && std::ranges::all_of(node.blocks(), [](const IrBlock* block) { return is_pure(*block); });
 }
 

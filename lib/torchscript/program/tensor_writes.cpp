@@ -85,7 +85,7 @@ class Search {
     const auto* schema = node.operator_schema();
     if (schema == nullptr) return false;  // forms of the IR, which only make and take apart containers
     // What is put into a list or a dict stays as it is.
-    const bool moves_elements = has_trait(schema->row, traits::kMovesElements);
+    const bool moves_elements = has_trait(find_operator(*schema), traits::kMovesElements);
     return std::ranges::any_of(schema->arguments, [&](const FunctionArgument& argument) {
       if (!argument.is_written) return false;
       const TypeKind kind = argument.type->kind();

@@ -70,7 +70,7 @@ Traits Knowledge::traits_of(const IrNode* node) {
   const script::FunctionSchema* schema = node->operator_schema();
   if (schema == nullptr) return 0;
   const auto [place, is_new] = traits_.emplace(schema, 0);
-  if (is_new) place->second = fxtrace::traits_of(schema->row);
+  if (is_new) place->second = fxtrace::traits_of(find_operator(*schema));
   return place->second;
 }
 

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "catch.h"
+#include "script/operator_table.h"
 #include "script/script_program.h"
 #include "tests/forms/ir_text.h"
 #include "torchscript/evaluate/basic_strategy.h"
 #include "torchscript/evaluate/evaluator.h"
+#include "torchscript/program/pure_code.h"
 #include "torchscript/record/graph_recorder.h"
 #include "trace/graph_tracer.h"
 #include "trace/options.h"
@@ -104,6 +106,16 @@ TEST_CASE("layers: what is known of a tensor answers without a graph", "[torchsc
   REQUIRE(results.at(0).tensor() != nullptr);
   CHECK(results.at(0).tensor()->sizes == known_of(tensor_proxy()).tensor()->sizes);
   CHECK(knowledge.either(tensor_proxy(), tensor_proxy()) == known_of(tensor_proxy()));
+}
+
+TEST_CASE("layers: what is known of an operator counts where an archive declares it, too", "[torchscript]") {
+  script::OperatorTable operators;
+  const FunctionSchema* nms = operators.declare(
+      "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor", nullptr);
+  script::IrGraph graph;
+  IrNode* node = graph.insert(graph.create(script::intern(nms->name)));
+  node->set_operator_schema(nms);
+  CHECK(is_pure(*node));
 }
 
 TEST_CASE("layers: values are recorded as arguments of nodes", "[torchscript]") {
