@@ -53,6 +53,11 @@ void Meta::set_dtype(std::string_view name) {
   other_dtype = dtype ? std::string_view() : name;
 }
 
+void Meta::copy_dtype(const Meta& from) {
+  dtype = from.dtype;
+  other_dtype = from.other_dtype;
+}
+
 const Argument* find_part(const Node& node, const std::vector<Argument>& path) {
   if (path.empty()) return nullptr;
   const auto* keyword = path[0].get_if<std::string>();

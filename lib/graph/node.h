@@ -69,6 +69,7 @@ struct Meta {
   // The name of `dtype` or `other_dtype`: "float32"; absent when neither is known.
   std::optional<std::string> dtype_text() const;
   void set_dtype(std::string_view name);  // `dtype` or `other_dtype`; "": unknown
+  void copy_dtype(const Meta& from);
   bool has_dtype() const { return dtype || !other_dtype.empty(); }
   Device device_or_cpu() const { return device.value_or(Device()); }
 };

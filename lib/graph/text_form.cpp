@@ -142,7 +142,7 @@ std::string print_argument(const Argument& argument) {
 }
 
 std::string value_text(const Meta& meta) {
-  std::string text = meta.has_dtype() ? *meta.dtype_text() : meta.type.value_or("");
+  std::string text = meta.dtype_text().value_or(meta.type.value_or(""));
   if (meta.value) {
     if (!text.empty()) text += ' ';
     text += meta.value->text();

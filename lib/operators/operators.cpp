@@ -32,8 +32,7 @@ const Operator* find_row(std::string_view name) {
 // tensor that is made: names and types.
 std::string signature_key(const Schema& schema, bool with_first_name) {
   static constexpr std::array<std::string_view, 4> kTensorOptions{"dtype", "layout", "device", "pin_memory"};
-  const bool has_options =
-      std::ranges::find(schema.arguments, "layout", &SchemaArgument::name) != schema.arguments.end();
+  const bool has_options = schema.find_argument("layout").has_value();
   std::string key;
   for (const SchemaArgument& argument : schema.arguments) {
     const bool is_option = (has_options || argument.name == "pin_memory") &&

@@ -87,10 +87,7 @@ class RemoveNoops {
   void keep_what_is_known(const Meta& known, NodeId input) {
     Meta meta = graph_.graph.node(input).meta;
     if (!meta.shape) meta.shape = known.shape;
-    if (!meta.has_dtype()) {
-      meta.dtype = known.dtype;
-      meta.other_dtype = known.other_dtype;
-    }
+    if (!meta.has_dtype()) meta.copy_dtype(known);
     if (!meta.device) meta.device = known.device;
     if (meta != *graph_.graph.node(input).meta) graph_.graph.meta(input) = std::move(meta);
   }

@@ -228,15 +228,12 @@ class IrArena {
       chunks_.push_back(std::make_unique<T[]>(capacity_));
       used_ = 0;
     }
-    ++size_;
     return chunks_.back()[used_++];
   }
-  std::size_t size() const { return size_; }
 
  private:
   std::vector<std::unique_ptr<T[]>> chunks_;
   std::size_t used_ = 0, capacity_ = 0;  // of the current chunk
-  std::size_t size_ = 0;
 };
 
 class IrGraph {

@@ -13,8 +13,7 @@ void add_shapes(MethodInfo& method, const GraphCollection& collection) {
   const auto take = [](PortInfo& port, const Node& node) {
     if (port.meta.shape || !node.meta->shape) return;
     port.meta.shape = node.meta->shape;
-    port.meta.dtype = node.meta->dtype;
-    port.meta.other_dtype = node.meta->other_dtype;
+    port.meta.copy_dtype(*node.meta);
   };
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);

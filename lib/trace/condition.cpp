@@ -88,10 +88,7 @@ std::string value_key(const NumberedGraph& graph, const Argument& argument, int&
 std::optional<std::size_t> sizes_argument(const Node& node) {
   const Operator* op = find_operator(target_parts(node));
   if (op == nullptr || entry_of(*op).sizes.empty()) return std::nullopt;
-  const auto& arguments = entry_of(*op).schema.arguments;
-  const auto found = std::ranges::find(arguments, entry_of(*op).sizes, &SchemaArgument::name);
-  if (found == arguments.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - arguments.begin());
+  return entry_of(*op).schema.find_argument(entry_of(*op).sizes);
 }
 
 class Integers {

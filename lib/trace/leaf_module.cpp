@@ -1,6 +1,5 @@
 #include "trace/leaf_module.h"
 
-#include <algorithm>
 #include <string>
 
 #include "costs/cost_log.h"
@@ -69,11 +68,7 @@ const Meta* LeafSite::meta(std::string_view argument) const {
 
 std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
   const Operator* op = operation->target.find_operator();
-  if (op == nullptr) return std::nullopt;
-  const auto& arguments = entry_of(*op).schema.arguments;
-  const auto found = std::ranges::find(arguments, argument, &SchemaArgument::name);
-  if (found == arguments.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - arguments.begin());
+  return op == nullptr ? std::nullopt : entry_of(*op).schema.find_argument(argument);
 }
 
 const Operand* LeafSite::find(std::size_t place) const {

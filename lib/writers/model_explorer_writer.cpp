@@ -346,7 +346,8 @@ class ModelExplorerWriter {
 
   static std::string shape(const Meta& meta) {
     Meta tensor;
-    tensor.set_dtype(meta.dtype_text().value_or("?"));
+    tensor.copy_dtype(meta);
+    if (!tensor.has_dtype()) tensor.set_dtype("?");
     tensor.shape = meta.shape;
     return value_text(tensor);
   }

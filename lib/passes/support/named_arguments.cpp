@@ -1,6 +1,5 @@
 #include "passes/support/named_arguments.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "support/number_in.h"
@@ -15,9 +14,7 @@ NamedArguments::NamedArguments(const Node& node, const Schema& schema) : NamedAr
 }
 
 std::size_t NamedArguments::place(std::string_view name) const {
-  const auto& arguments = schema_->arguments;
-  return static_cast<std::size_t>(std::ranges::find(arguments, name, &SchemaArgument::name) -
-                                  arguments.begin());
+  return schema_->find_argument(name).value_or(schema_->arguments.size());
 }
 
 const Argument* NamedArguments::find(std::string_view name) const {

@@ -399,8 +399,7 @@ void Tensors::check_outputs() {
 void Tensors::check_dtype_of_output(const Write& write) {
   const Node& node = graph_.graph.node(write.node);
   const OperatorEntry& info = *semantics_.find_operator(node.target);
-  if (std::ranges::find(info.schema.arguments, "dtype", &SchemaArgument::name) == info.schema.arguments.end())
-    return;
+  if (!info.schema.find_argument("dtype")) return;
   const Argument* chosen = find_argument(node, info.schema, "dtype");
   const auto dtype_of = [&](NodeId id) { return graph_.graph.node(id).meta->dtype; };
   const auto* input = node.args.empty() ? nullptr : node_of(&node.args.front());
