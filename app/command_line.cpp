@@ -8,9 +8,9 @@
 
 #include "app/commands/commands.h"
 #include "app/help.h"
-#include "app/output.h"
+#include "app/output/output.h"
 #include "app/version.h"
-#include "support/nearest.h"
+#include "support/text/nearest.h"
 
 namespace fxtrace::cli {
 namespace {

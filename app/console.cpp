@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "support/number_in.h"
-#include "support/printable.h"
+#include "support/text/number_in.h"
+#include "support/text/printable.h"
 
 namespace fxtrace::cli {
 namespace {

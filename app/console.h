@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "support/error.h"
-#include "writers/text_layout.h"
+#include "writers/formats/text_layout.h"
 
 namespace fxtrace::cli {
 
@@ -45,7 +45,7 @@ class Console {
   };
   const std::vector<ReadFile>& files_read() const { return files_read_; }
 
-  // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/printable.h).
+  // Writes one line, "fxtrace: ...", with unprintable characters escaped (support/text/printable.h).
   void note(const std::string& message);
   // Writes advice for the user: "note: ...", "hint: ...".
   void remark(const char* kind, const std::string& message);

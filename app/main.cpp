@@ -12,8 +12,8 @@
 
 #include "app/cli.h"
 #include "app/commands/command.h"
-#include "app/descriptor_stream.h"
-#include "app/output.h"
+#include "app/output/output.h"
+#include "app/process/descriptor_stream.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/lockdown.h"
+#include "app/process/lockdown.h"
 #include "fxtrace/operator_libraries.h"
 #include "support/json_emitter.h"
 

@@ -68,7 +68,7 @@ endfunction()
 take(before_title "{{title}}")
 take(before_data "{{data}}")
 
-file(WRITE ${OUTPUT}.new "#include \"writers/html_page.h\"
+file(WRITE ${OUTPUT}.new "#include \"writers/pictures/html_page.h\"
 
 namespace fxtrace {
 

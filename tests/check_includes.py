@@ -26,18 +26,38 @@ OTHERS = {
     "zlib.h": "ZLIB::ZLIB",
     "seccomp.h": "fxtrace::libseccomp",
 }
-# Of rooms whose folders are layers: each includes files of its own and of those before it; the room itself, of all.
-LAYERS = {"torchscript": ["program", "state", "propagate", "evaluate", "record"]}
-MOST_LINES = 15  # of a room's README
+# Rooms whose folders are layers, from the bottom: each includes files of its own and of those before it.  "" is the room's own
+# folder, which stands above the others where it is not named; folders with "|" between them stand beside each other.
+LAYERS = {
+    "compare": ["pairing"],
+    "convert": ["lower", "write"],
+    "exported": ["program", "modules", "verifier"],
+    "graph": ["", "analysis"],
+    "operators": ["", "names"],
+    "opinfo": ["|rules|values", "operators"],
+    "passes": ["support", "analysis"],
+    "torchscript": ["language", "values", "operators", "ir", "compiler", "objects"],
+    "torchscript/interpreter": ["program|code", "state", "propagate", "evaluate", "strategies", "record", "graph"],
+    "trace": ["options|tracer", "modules", "search"],
+    "verify": ["calls", "inputs", "models"],
+    "writers": ["formats", "check|graphs|pictures|reports"],
+}
+MOST_LINES = 15  # of a folder's README
+MOST_FILES = 25  # of C++ in a folder
 TABLES = "python"  # whose package reads them too
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
 def links(root):
-    """What the CMakeLists.txt of each room links, by the room's name."""
-    lists = [*root.glob("lib/*/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]
+    """What the CMakeLists.txt of each room links, by the room's folder."""
+    lists = [*root.glob("lib/*/**/CMakeLists.txt"), *root.glob("app/CMakeLists.txt")]
     texts = {path.parent: re.sub("#.*", "", path.read_text(encoding="utf-8")) for path in sorted(lists)}
     return {room: set(re.findall(r"\w+::\w+", text)) - {f"fxtrace::{room.name}"} for room, text in texts.items()}
+
+
+def room_of(folder, rooms):
+    """The room whose folder this is, or is in; None for a folder of no room."""
+    return next((place for place in [folder, *folder.parents] if place in rooms), None)
 
 
 def problems(root):
@@ -47,7 +67,7 @@ def problems(root):
     for room, targets in linked.items():
         unused = targets & {*OTHERS.values(), *(f"fxtrace::{name}" for name in names)}
         for path in sorted(room.glob("**/*")):
-            if path.suffix not in {".h", ".cpp"}:
+            if path.suffix not in {".h", ".cpp"} or room_of(path.parent, linked) != room:
                 continue
             text = path.read_text(encoding="utf-8")
             if path.suffix == ".h" and "#pragma once" not in text:
@@ -58,7 +78,8 @@ def problems(root):
                     continue
                 place = f"{path.relative_to(root)}:{number}"
                 quoted, name = match[1] == '"', match[2]
-                target = name.split("/")[0]
+                target_room = room_of((root / "lib" / name).parent, linked) if quoted else None
+                target = target_room.name if target_room else name.split("/")[0]
                 needed = f"fxtrace::{target}" if quoted and target != TABLES else next((OTHERS[start] for start in OTHERS if name.startswith(start)), None)
                 unused.discard(needed)
                 if LIBTORCH.match(name):
@@ -81,12 +102,21 @@ def problems(root):
 
 def upward(root):
     """Yields includes of a layer that stands above."""
-    for room, layers in LAYERS.items():
-        height = {name: place for place, name in enumerate(layers)}
-        for path in sorted((root / "lib" / room).glob("*/*")):
+    rooms = links(root)
+    for name, layers in LAYERS.items():
+        room = root / "lib" / name
+        height = {folder: place for place, layer in enumerate(layers) for folder in layer.split("|")}
+
+        def height_of(folder):
+            return height.get(folder.relative_to(room).as_posix().removeprefix("."), len(layers))
+
+        for path in sorted([*room.glob("**/*.h"), *room.glob("**/*.cpp")]):
+            if room_of(path.parent, rooms) != room:
+                continue
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                match = re.match(rf'#include "{room}/(?:(\w+)/)?\w+\.h"', line)
-                if match and height.get(match[1], len(layers)) > height[path.parent.name]:
+                match = re.match(r'#include "([\w/]+)/\w+\.\w+"', line)
+                included = root / "lib" / match[1] if match else None
+                if match and room_of(included, rooms) == room and height_of(included) > height_of(path.parent):
                     yield f"{path.relative_to(root)}:{number}: {path.parent.name} stands below what it includes"
 
 
@@ -105,7 +135,7 @@ def not_as_drawn(root):
 
 def not_built(root):
     """Yields every .cpp that the CMakeLists.txt above it does not name."""
-    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("app/**/*.cpp"), *root.glob("tests/unit/*.cpp")]):
+    for path in sorted([*root.glob("lib/**/*.cpp"), *root.glob("app/**/*.cpp"), *root.glob("tests/unit/**/*.cpp")]):
         folder = path.parent
         while not (folder / "CMakeLists.txt").exists() and folder != root:
             folder = folder.parent
@@ -114,14 +144,27 @@ def not_built(root):
             yield f"{path.relative_to(root)}: not in {(folder / 'CMakeLists.txt').relative_to(root)}"
 
 
+def folders(root):
+    """The folders of lib/ and app/ that have sources of C++."""
+    return sorted({path.parent for part in ("lib", "app") for path in root.glob(f"{part}/**/*") if path.suffix in {".h", ".cpp"}})
+
+
 def without_readme(root):
-    """Yields rooms that do not say in a few lines what they are and where to begin."""
-    for room in sorted(path.parent for path in root.glob("lib/*/CMakeLists.txt")):
-        page = room / "README.md"
+    """Yields folders that do not say in a few lines what they are and where to begin."""
+    for folder in folders(root):
+        page = folder / "README.md"
         if not page.exists():
             yield f"{page.relative_to(root)}: does not exist"
         elif page.read_text(encoding="utf-8").count("\n") > MOST_LINES:
             yield f"{page.relative_to(root)}: has more than {MOST_LINES} lines"
+
+
+def too_many_files(root):
+    """Yields folders in which nobody finds a file at a glance."""
+    for folder in folders(root):
+        count = sum(path.suffix in {".h", ".cpp", ".inc"} for path in folder.glob("*"))
+        if count > MOST_FILES:
+            yield f"{folder.relative_to(root)}: has {count} files, more than {MOST_FILES}"
 
 
 FILE_NAME = re.compile(r"(?<![\w./<*-])(?!torch/)((?:[a-z_]+/)*[a-z_0-9]+)\.(h|cpp|inc|\{h,cpp\})(?![\w(])")
@@ -164,7 +207,7 @@ def misnamed_passes(root):
 
 
 def all_problems(root):
-    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, not_there, one_name_twice, misnamed_passes) for found in check(root)]
+    return [found for check in (problems, upward, not_as_drawn, not_built, without_readme, too_many_files, not_there, one_name_twice, misnamed_passes) for found in check(root)]
 
 
 def self_test():
@@ -186,8 +229,20 @@ def self_test():
         "lib/trace/trace.h": '#pragma once\n#include "trace/gone.h"\n#include "python/fxtrace/names.inc"\n#include "python/gone.inc"\n',
         "python/fxtrace/names.inc": "",
         "lib/torchscript/CMakeLists.txt": "fxtrace_library(torchscript SOURCES)",
-        "lib/torchscript/state/frame.h": '#pragma once\n#include "torchscript/record/node.h"\n',
-        "lib/torchscript/record/node.h": '#pragma once\n#include "torchscript/state/frame.h"\n',
+        "lib/torchscript/interpreter/CMakeLists.txt": "fxtrace_library(interpreter SOURCES LIBRARIES fxtrace::torchscript)",
+        "lib/torchscript/interpreter/state/frame.h": '#pragma once\n#include "torchscript/interpreter/record/node.h"\n',
+        "lib/torchscript/interpreter/record/node.h": '#pragma once\n#include "torchscript/interpreter/state/frame.h"\n#include "torchscript/values/value.h"\n',
+        "lib/torchscript/values/value.h": '#pragma once\n#include "torchscript/compiler/emitter.h"\n#include "torchscript/interpreter/record/node.h"\n',
+        "lib/torchscript/compiler/emitter.h": "#pragma once\n",
+        "lib/torchscript/interpreter/README.md": "#\n",
+        "lib/torchscript/interpreter/record/README.md": "#\n",
+        "lib/torchscript/interpreter/state/README.md": "#\n",
+        "lib/torchscript/compiler/README.md": "#\n",
+        "lib/torchscript/values/README.md": "#\n",
+        "app/README.md": "#\n",
+        "app/commands/README.md": "#\n",
+        **{f"lib/graph/wide/file{number}.h": "#pragma once\n" for number in range(MOST_FILES + 1)},
+        "lib/graph/wide/README.md": "#\n",
         "lib/execute/CMakeLists.txt": "add_library(fxtrace_execute MODULE)",
         "lib/execute/plugin.h": "#pragma once\n",
         "lib/execute/inner.h": "#pragma once\n#include <torch/script.h>\n",
@@ -206,16 +261,19 @@ def self_test():
         'lib/graph/bad.h:3: "graph.h" is not a path from the root of lib/ or of the project',
         "lib/graph/graph.h:2: graph does not link fxtrace::support",
         "lib/graph/CMakeLists.txt: spdlog::spdlog_header_only is linked, and nothing of it is included",
+        "lib/torchscript/values/value.h:3: torchscript does not link fxtrace::interpreter",
         'lib/trace/trace.h:2: "trace/gone.h" does not exist',
         'lib/trace/trace.h:4: "python/gone.inc" does not exist',
         "lib/trace/CMakeLists.txt: fxtrace::support is linked, and nothing of it is included",
-        "lib/torchscript/state/frame.h:2: state stands below what it includes",
+        "lib/torchscript/values/value.h:2: values stands below what it includes",
+        "lib/torchscript/interpreter/state/frame.h:2: state stands below what it includes",
         "docs/architecture.md: passes is not drawn",
         "docs/architecture.md: torchscript is not drawn",
+        "docs/architecture.md: interpreter is not drawn",
         "docs/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
         f"lib/fxtrace/README.md: has more than {MOST_LINES} lines",
-        "lib/torchscript/README.md: does not exist",
+        "lib/graph/wide: has 26 files, more than 25",
         "lib/graph/graph.h:4: graph/lost.cpp does not exist",
         "lib/trace/README.md:1: gone.h does not exist",
         "lib/trace/graph.cpp: lib/graph/graph has that name too",

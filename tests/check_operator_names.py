@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that what is known of an operator stands in lib/families: elsewhere the quoted name of one ("aten::add",
+"""Checks that what is known of an operator stands in lib/opinfo: elsewhere the quoted name of one ("aten::add",
 "layer_norm") stands in the files that REASONS lists alone.
 
 check_operator_names.py [ROOT]   prints every other place, and files in the list that need not be; exit code 1 when there is one
@@ -11,57 +11,58 @@ import sys
 
 # Files, or folders, and why names of operators stand there.
 REASONS = {
-    "lib/script": "TorchScript's compiler makes them of its syntax, and its interpreter carries out those that are allowed",
-    "lib/trace/leaf_attributes.cpp": "what a module of torch.nn was made with, from the call that it became",
-    "lib/exported/torch_nn_call.cpp": "which call of several in a leaf is its module's own",
-    "lib/exported/recurrent_call.cpp": "the same of recurrent layers, whose results have an order of their own",
-    "lib/exported/program_dimensions.cpp": "assertions that tell ranges of dimensions",
-    "lib/trace/state_check.cpp": "the operation that a failure names",
-    "lib/torchscript/program/torchscript_program.cpp": "an item of a list, which code takes out of an attribute",
-    "lib/trace/program_graph.cpp": "assertions of guards, which have their own form",
-    "lib/exported/graph_reader.cpp": "fields of a .pt2 file",
-    "lib/exported/exported_archive.cpp": "a field of a .pt2 file",
+    "lib/torchscript/compiler": "the compiler makes them of syntax",
+    "lib/torchscript/operators": "operators that run on plain values",
+    "lib/trace/modules/leaf_attributes.cpp": "what a module of torch.nn was made with, from the call that it became",
+    "lib/exported/modules/torch_nn_call.cpp": "which call of several in a leaf is its module's own",
+    "lib/exported/modules/recurrent_call.cpp": "the same of recurrent layers, whose results have an order of their own",
+    "lib/exported/program/program_dimensions.cpp": "assertions that tell ranges of dimensions",
+    "lib/trace/tracer/state_check.cpp": "the operation that a failure names",
+    "lib/torchscript/interpreter/program/torchscript_program.cpp": "an item of a list, which code takes out of an attribute",
+    "lib/trace/modules/program_graph.cpp": "assertions of guards, which have their own form",
+    "lib/exported/program/graph_reader.cpp": "fields of a .pt2 file",
+    "lib/exported/program/exported_archive.cpp": "a field of a .pt2 file",
     "lib/convert": "fields of a .pt2 file, and what torch.export has instead of calls that only TorchScript has",
-    "lib/exported/call_check.cpp": "forms of values in a .pt2 file",
-    "lib/exported/program_verifier.cpp": "forms of values in a .pt2 file",
+    "lib/exported/verifier/call_check.cpp": "forms of values in a .pt2 file",
+    "lib/exported/verifier/program_verifier.cpp": "forms of values in a .pt2 file",
     "lib/readers/collection_reader.cpp": "fields of a collection",
-    "lib/writers/json_writer.cpp": "fields of a collection",
-    "lib/writers/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",
-    "lib/writers/fx_guards.cpp": "questions of guards, as Python asks them",
+    "lib/writers/graphs/json_writer.cpp": "fields of a collection",
+    "lib/writers/graphs/fx_names.cpp": "attributes of torch.Tensor and names that Python code may not take",
+    "lib/writers/graphs/fx_guards.cpp": "questions of guards, as Python asks them",
     "lib/pictures/labels.cpp": "arguments that a label leaves out",
     "lib/security": "what code may call while it is loaded, and fields of a .pt2 file",
     "lib/passes/remove_inplace.cpp": "a method of tensors that guards ask",
-    "lib/passes/support/strides.cpp": "which operators give strides like their input's, or parts of it",
-    "lib/passes/support/identity_call.cpp": "an argument",
-    "lib/torchscript/program/infer_schemas.cpp": "torch.NAME is aten::NAME",
-    "lib/torchscript/program/input_guesses.cpp": "what code asks of an input, which tells its size",
-    "lib/torchscript/record/input_guards.cpp": "comparisons and sizes, of which guards are made, and operators that give a rank by ranks",
-    "lib/torchscript/propagate/value_knowledge.cpp": "lists, dicts and sizes, whose answers the tracer knows",
-    "lib/torchscript/program/number_meanings.cpp": "the question that gives the number of a layout",
-    "lib/torchscript/evaluate/operator_calls.cpp": "lists and dicts that the interpreter changes itself",
-    "lib/torchscript/record/graph_operators.cpp": "what is written with other functions of Python",
-    "lib/torchscript/evaluate/process.cpp": "questions about the process, and what sets its modes",
-    "lib/torchscript/evaluate/value_nodes.cpp": "awaitables",
-    "lib/compare/common_form.cpp": "the calls that stand for others of the same meaning",
-    "lib/exported/module_graph.cpp": "calls that are made for inputs and outputs of modules",
+    "lib/passes/analysis/strides.cpp": "which operators give strides like their input's, or parts of it",
+    "lib/passes/analysis/identity_call.cpp": "an argument",
+    "lib/torchscript/interpreter/program/infer_schemas.cpp": "torch.NAME is aten::NAME",
+    "lib/torchscript/interpreter/code/input_guesses.cpp": "what code asks of an input, which tells its size",
+    "lib/torchscript/interpreter/record/input_guards.cpp": "comparisons and sizes, of which guards are made, and operators that give a rank by ranks",
+    "lib/torchscript/interpreter/propagate/shape_propagation.cpp": "lists, dicts and sizes, whose answers the tracer knows",
+    "lib/torchscript/interpreter/code/number_meanings.cpp": "the question that gives the number of a layout",
+    "lib/torchscript/interpreter/evaluate/operator_calls.cpp": "lists and dicts that the interpreter changes itself",
+    "lib/torchscript/interpreter/graph/graph_operators.cpp": "what is written with other functions of Python",
+    "lib/torchscript/interpreter/evaluate/process_state.cpp": "questions about the process, and what sets its modes",
+    "lib/torchscript/interpreter/evaluate/value_nodes.cpp": "awaitables",
+    "lib/compare/pairing/common_form.cpp": "the calls that stand for others of the same meaning",
+    "lib/exported/modules/module_graph.cpp": "calls that are made for inputs and outputs of modules",
     "lib/passes/extract.cpp": "sizes that become inputs of a part",
     "lib/passes/remove_batch_dims": "the calls that become of those over a batch",
     "lib/passes/remove_batch_dims.cpp": "likewise",
-    "lib/passes/support/tensors.cpp": "the copy into a tensor that takes the place of a write",
-    "lib/passes/support/view_undo.cpp": "calls that make a base anew",
+    "lib/passes/analysis/view_tree.cpp": "the copy into a tensor that takes the place of a write",
+    "lib/passes/analysis/view_undo.cpp": "calls that make a base anew",
     "lib/pictures/plumbing.cpp": "sizes that a tensor holds",
     "lib/pictures/repeats.cpp": "operators whose numbers are no difference between repetitions",
-    "lib/torchscript/record/assignments.cpp": "the copy that an assignment is",
-    "lib/torchscript/record/conditions.cpp": "the assertion that a condition becomes",
-    "lib/torchscript/record/subgraphs.cpp": "what becomes of numbers that go into and out of subgraphs",
-    "lib/trace/alias_check.cpp": "the copy that keeps results apart",
-    "lib/trace/condition.cpp": "sizes that guards ask for, and those of eye, which has no list of them",
-    "lib/trace/graph_tracer.cpp": "what becomes of numbers that go into and out of subgraphs",
-    "lib/trace/guard_expression.cpp": "sizes, and lists of sizes, of which guards are made",
+    "lib/torchscript/interpreter/record/assignments.cpp": "the copy that an assignment is",
+    "lib/torchscript/interpreter/record/conditions.cpp": "the assertion that a condition becomes",
+    "lib/torchscript/interpreter/graph/subgraphs.cpp": "what becomes of numbers that go into and out of subgraphs",
+    "lib/trace/tracer/alias_check.cpp": "the copy that keeps results apart",
+    "lib/trace/options/condition.cpp": "sizes that guards ask for, and those of eye, which has no list of them",
+    "lib/trace/tracer/graph_tracer.cpp": "what becomes of numbers that go into and out of subgraphs",
+    "lib/trace/tracer/guard_expression.cpp": "sizes, and lists of sizes, of which guards are made",
     "lib/verify": "what verify has LibTorch do: tensors made, copied, stacked",
 }
 QUOTED = re.compile(r'"((?:aten|prim)(?:::|\.)\w+|\w+)["._]')
-LIST = re.compile(r'"([\w:.]+(?: [\w:.]+)* ?)"')  # names with spaces between them (support/words.h)
+LIST = re.compile(r'"([\w:.]+(?: [\w:.]+)* ?)"')  # names with spaces between them (support/text/words.h)
 
 
 def operators(root):
@@ -80,7 +81,7 @@ def main():
     used, problems = set(), []
     for path in sorted([*root.glob("lib/**/*"), *root.glob("app/**/*")]):
         place = path.relative_to(root).as_posix()
-        if path.suffix not in {".h", ".cpp"} or place.startswith(("lib/families/", "lib/operators/")):
+        if path.suffix not in {".h", ".cpp"} or place.startswith(("lib/opinfo/", "lib/operators/")):
             continue
         found = set()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

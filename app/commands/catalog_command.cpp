@@ -23,19 +23,19 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include "app/files.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/model_processes.h"
-#include "app/option_checks.h"
-#include "app/passes.h"
-#include "app/trace_options.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/passes.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/process/isolation.h"
+#include "app/process/model_processes.h"
 #include "catalog/content_key.h"
 #include "catalog/database.h"
 #include "catalog/model_rows.h"
-#include "exported/exported_archive.h"
-#include "families/traits.h"
+#include "exported/program/exported_archive.h"
 #include "operators/operators.h"
+#include "opinfo/traits.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -115,7 +115,7 @@ void write_or_tell(const std::string& program, std::ostream& out,
 
 void write_collection(const Config& config, const InputFile& input, Isolated& isolated, Console& console,
                       catalog::RowWriter& rows) {
-  GraphCollection& collection = isolated.keep(read_collection_file(input, console));
+  GraphCollection& collection = isolated.keep_alive(read_collection_file(input, console));
   run_passes(config.passes, collection, console);
   write_model_rows(collection, {}, rows);
 }
@@ -124,7 +124,7 @@ void write_collection(const Config& config, const InputFile& input, Isolated& is
 void write_traced(const Config& config, const InputFile& input, const FileInfo& info,
                   const std::string& program, Isolated& isolated, Console& console,
                   catalog::RowWriter& rows) {
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
   TraceResult& result = trace_file(input, info, config_for_costs(config_for(config, info.kind), info.kind),
@@ -320,7 +320,7 @@ class Run {
       catalog::FileState& state = states_[i];
       state.bytes = input.file().size();
       state.modified_ns = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec;
-      const auto known = catalog_.find(path);
+      const auto known = catalog_.find_file(path);
       if (known && known->bytes == state.bytes && known->modified_ns == state.modified_ns) {
         ++unchanged_;
         return count();

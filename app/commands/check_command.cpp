@@ -12,32 +12,32 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
 #include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/cost_arguments.h"
-#include "app/descriptor_stream.h"
-#include "app/files.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/trace_options.h"
-#include "exported/program_verifier.h"
-#include "exported/tensor_sizes.h"
+#include "app/options/answer.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/output/output.h"
+#include "app/process/descriptor_stream.h"
+#include "app/process/isolation.h"
+#include "exported/program/tensor_sizes.h"
+#include "exported/verifier/program_verifier.h"
 #include "rules/baseline.h"
 #include "rules/check.h"
 #include "rules/report_reader.h"
 #include "rules/rule.h"
 #include "rules/rule_file.h"
 #include "security/security_scan.h"
-#include "support/amount.h"
 #include "support/log.h"
-#include "support/shell_word.h"
-#include "support/words.h"
+#include "support/text/amount.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
 #include "symbolic/shape_env.h"
-#include "writers/check_words.h"
-#include "writers/check_writers.h"
+#include "writers/check/check_words.h"
+#include "writers/check/check_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -206,7 +206,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (has_others || (has_security && is_traceable(info.kind))) {
     read_model(arguments, given, info, input, has_others, model, isolated, console);
   }
-  const CheckReport& report = isolated.keep(fxtrace::check(std::move(rules.rules), model));
+  const CheckReport& report = isolated.keep_alive(fxtrace::check(std::move(rules.rules), model));
   output.write([&](std::ostream& out) { write_check_report(report, out); });
   const int code = report.holds() ? kDone : kBroken;
   return model.collection == nullptr ? code : strict_code(given, *model.collection, input, console, code);

@@ -16,23 +16,23 @@
 
 #include "app/cli.h"
 #include "app/commands/commands.h"
-#include "app/files.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/passes.h"
-#include "app/trace_options.h"
-#include "convert/lowering.h"
-#include "convert/program_archive.h"
-#include "convert/program_copy.h"
-#include "convert/weight_file.h"
-#include "exported/exported_program.h"
-#include "exported/program_verifier.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/passes.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
+#include "convert/lower/lowering.h"
+#include "convert/write/program_archive.h"
+#include "convert/write/program_copy.h"
+#include "convert/write/weight_file.h"
+#include "exported/program/exported_program.h"
+#include "exported/verifier/program_verifier.h"
 #include "fxtrace/pipeline.h"
 #include "fxtrace/saved_collection.h"
 #include "security/security_scan.h"
-#include "support/number_in.h"
+#include "support/text/number_in.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -43,7 +43,7 @@ struct ConvertArguments : ModelArguments {
   std::string model;
   std::optional<std::string> output;
   std::vector<std::string> methods;
-  Part part;
+  ExtractRequest part;
   std::vector<std::string> hints;
   std::string sample_inputs = "zeros", grad = "off", dialect = "training", quantized = "decomposed",
               state = "refuse";
@@ -205,12 +205,13 @@ void verify_written(const ModelFile& file) {
 int convert(const ConvertArguments& arguments, Config config, const std::vector<std::string>& methods,
             const InputFile& input, Output* output, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
-  Conversion& conversion = isolated.keep(Conversion());
+  Conversion& conversion = isolated.keep_alive(Conversion());
   const Program* model = nullptr;
   if (info.kind == FileKind::kExportedProgram && !arguments.has_part() && !arguments.is_functional() &&
       !arguments.trace.any(is_no_choice)) {
     model = with_input(input, [&] {
-      const auto& program = isolated.keep(std::make_unique<ExportedProgram>(info, config.options.model));
+      const auto& program =
+          isolated.keep_alive(std::make_unique<ExportedProgram>(info, config.options.model));
       static_cast<void>(program->method_to_trace(methods.front()));
       copy(arguments, *program, input, info, conversion);
       return program.get();
@@ -353,7 +354,7 @@ Command make_convert_command(CLI::App& app) {
       "the --input and --concrete that name its own inputs")
       ->allow_extra_args(false);
   const char* part_group = "Part";
-  Part& part = arguments->part;
+  ExtractRequest& part = arguments->part;
   add_last_value(app, part_group, "--module", part.module, "PATH",
                  "convert the module PATH alone: a call of it");
   add_last_value(app, part_group, "--call", part.call, "N", "which call of the module. Default: 1")

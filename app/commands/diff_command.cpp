@@ -8,22 +8,22 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
 #include "app/commands/commands.h"
-#include "app/cost_arguments.h"
-#include "app/graphviz.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/model_pair.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/trace_options.h"
+#include "app/options/answer.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/model.h"
+#include "app/options/model_pair.h"
+#include "app/options/option_checks.h"
+#include "app/options/trace_options.h"
+#include "app/output/graphviz.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "compare/comparison.h"
 #include "compare/merged_collection.h"
-#include "graph/collection_summary.h"
-#include "writers/comparison_writers.h"
-#include "writers/dot_writer.h"
-#include "writers/html_writer.h"
+#include "graph/analysis/collection_summary.h"
+#include "writers/pictures/dot_writer.h"
+#include "writers/pictures/html_writer.h"
+#include "writers/reports/comparison_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -109,12 +109,12 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
   const DiffFormat format = arguments.format().kind;
   const bool is_picture = format == DiffFormat::kPicture || format == DiffFormat::kPage;
   ModelComparison& comparison =
-      isolated.keep(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
+      isolated.keep_alive(compare(before, after, {is_picture ? DifferenceKinds::all() : kinds.told}));
   const bool fails = comparison.has_any(kinds.failing);
   if (format != DiffFormat::kJson && !kinds.lists_weights) leave_out(comparison, DifferenceKind::kWeights);
   output.write([&](std::ostream& out) {
     if (is_picture) {
-      const MergedCollection& merged = isolated.keep(merge(before, after, comparison, kinds.told));
+      const MergedCollection& merged = isolated.keep_alive(merge(before, after, comparison, kinds.told));
       return format == DiffFormat::kPage ? write_html(merged, out, {}) : write_dot(merged, out, {});
     }
     if (format == DiffFormat::kJson) return write_comparison_json(comparison, out);

@@ -6,19 +6,19 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
 #include "app/commands/commands.h"
-#include "app/files.h"
-#include "app/formats.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/passes.h"
-#include "app/trace_options.h"
+#include "app/options/answer.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/passes.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/output/formats.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "fxtrace/saved_collection.h"
 #include "graph/lint.h"
-#include "support/shell_word.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -26,7 +26,7 @@ namespace {
 struct ExtractArguments : ModelArguments {
   std::string file;
   std::optional<std::string> path;  // the module, without --module
-  Part part;
+  ExtractRequest part;
   FormatArguments format;
 
   void check() {  // throws Error(kUsage)
@@ -53,7 +53,7 @@ GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& 
     return traced;
   }
   GraphCollection& saved =
-      isolated.keep(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
+      isolated.keep_alive(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
   run_passes(config.passes, saved, console);
   add_to_options(config.passes, saved);
   return saved;
@@ -63,7 +63,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
                       Output& output, Isolated& isolated, Console& console) {
   const GraphCollection& collection = trace_or_read(arguments, config, input, isolated, console);
   const GraphCollection& extracted =
-      isolated.keep(with_input(input, [&] { return extract_part(collection, arguments.part); }));
+      isolated.keep_alive(with_input(input, [&] { return extract_part(collection, arguments.part); }));
 #ifndef NDEBUG
   lint(extracted);
 #endif
@@ -100,7 +100,7 @@ Command make_extract_command(CLI::App& app) {
   app.add_option("PATH", arguments->path,
                  "the module to take, as --module; its last part will do where only one ends so");
   const char* group = "Part";
-  Part& part = arguments->part;
+  ExtractRequest& part = arguments->part;
   add_last_value(app, group, "--module", part.module, "PATH",
                  "the module PATH: its own graph if it has one, else a call of it");
   add_last_value(app, group, "--call", part.call, "N",

@@ -7,15 +7,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/output.h"
-#include "app/trace_options.h"
+#include "app/options/model.h"
+#include "app/options/trace_options.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "archive/compiled_model.h"
-#include "exported/exported_archive.h"
-#include "graph/collection_summary.h"
+#include "exported/program/exported_archive.h"
+#include "graph/analysis/collection_summary.h"
 #include "support/error.h"
-#include "writers/inspection_writers.h"
+#include "writers/reports/inspection_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -69,7 +69,7 @@ int inspect(const InspectArguments& arguments, const Config& config, const Input
     throw input.with_display(not_traceable(info));
   }
 
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
   TraceResult& traced = trace_file(input, info, config, wanted, isolated, console);

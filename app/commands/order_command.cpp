@@ -7,17 +7,17 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
 #include "app/commands/commands.h"
-#include "app/cost_arguments.h"
-#include "app/isolation.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/trace_options.h"
+#include "app/options/answer.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/option_checks.h"
+#include "app/options/trace_options.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
-#include "support/amount.h"
-#include "writers/order_writers.h"
+#include "support/text/amount.h"
+#include "writers/reports/order_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -65,7 +65,7 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
   GraphCollection& collection =
       read_model_or_collection(config, arguments.trace.any(is_no_pass), input, isolated, console);
   arguments.costs.apply(config, collection, console);
-  UseOrder& order = isolated.keep(order_of_use(collection));
+  UseOrder& order = isolated.keep_alive(order_of_use(collection));
   if (!arguments.costs.at.empty()) add_macs(collection, order);
   if (const auto bytes = arguments.bucket_bytes()) make_buckets(order, *bytes);
   output.write([&](std::ostream& out) {

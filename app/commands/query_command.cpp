@@ -9,16 +9,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
-#include "app/files.h"
-#include "app/isolation.h"
-#include "app/output.h"
+#include "app/options/answer.h"
+#include "app/output/files.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "catalog/database.h"
-#include "support/columns.h"
 #include "support/json_emitter.h"
-#include "writers/csv_text.h"
-#include "writers/json_parts.h"
-#include "writers/text_report.h"
+#include "support/text/columns.h"
+#include "writers/formats/csv_text.h"
+#include "writers/formats/json_parts.h"
+#include "writers/formats/text_report.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include "app/commands/commands.h"
-#include "app/output.h"
+#include "app/output/output.h"
 #include "app/schemas.h"
-#include "support/nearest.h"
-#include "support/words.h"
+#include "support/text/nearest.h"
+#include "support/text/words.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -12,19 +12,19 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
-#include "app/cost_arguments.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/trace_options.h"
+#include "app/options/answer.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/trace_options.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
 #include "costs/at_sizes.h"
-#include "graph/collection_summary.h"
+#include "graph/analysis/collection_summary.h"
 #include "summaries/model_summary.h"
 #include "support/error.h"
-#include "support/shell_word.h"
-#include "writers/summary_writers.h"
+#include "support/text/shell_word.h"
+#include "writers/reports/summary_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -129,7 +129,7 @@ ModelSummary summarize_trace(const SummaryArguments& arguments, const Config& gi
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
   const Config config = config_for_costs(given, info.kind);
   const bool lacks_inputs = info.kind == FileKind::kTorchScript && config.options.inputs.empty();
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.description = true;
   wanted.graphs_if_any = true;
   wanted.hint = wanted.input_options = lacks_inputs;

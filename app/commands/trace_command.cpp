@@ -9,16 +9,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cost_arguments.h"
-#include "app/files.h"
-#include "app/formats.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/output.h"
-#include "app/passes.h"
-#include "app/trace_options.h"
-#include "graph/collection_summary.h"
-#include "graph/text_form.h"
+#include "app/options/cost_arguments.h"
+#include "app/options/model.h"
+#include "app/options/passes.h"
+#include "app/options/trace_options.h"
+#include "app/output/files.h"
+#include "app/output/formats.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
+#include "graph/analysis/collection_summary.h"
+#include "graph/analysis/text_form.h"
 #include "support/log.h"
 #include "support/timer.h"
 
@@ -95,7 +95,7 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
                     Console& console) {
   const FormatArguments& format = arguments.format;
   if (!is_traceable(info.kind)) throw input.with_display(not_traceable(info));
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.hint = true;
   TraceResult& result = trace_file(input, info, config, wanted, isolated, console);
   GraphCollection& collection = result.collection;
@@ -131,7 +131,7 @@ int trace_and_write(const InputFile& input, const FileInfo& info, const Config& 
 int render_collection(const TraceCommandArguments& arguments, const Config& config, const InputFile& input,
                       Output& output, Isolated& isolated, Console& console) {
   GraphCollection& collection =
-      isolated.keep(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
+      isolated.keep_alive(read_saved_collection(arguments.trace.any(is_no_pass), input, console));
   run_passes(config.passes, collection, console);
   add_to_options(config.passes, collection);
   arguments.costs.apply(config, collection, console);

@@ -12,19 +12,19 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
-#include "app/isolation.h"
-#include "app/model.h"
-#include "app/option_checks.h"
-#include "app/output.h"
-#include "app/passes.h"
-#include "app/trace_options.h"
-#include "exported/exported_program.h"
-#include "verify/functions.h"
-#include "verify/given_inputs.h"
-#include "verify/inputs.h"
+#include "app/options/answer.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/options/passes.h"
+#include "app/options/trace_options.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
+#include "exported/program/exported_program.h"
+#include "verify/calls/functions.h"
+#include "verify/inputs/given_inputs.h"
+#include "verify/inputs/inputs.h"
 #include "verify/report.h"
-#include "writers/summary_writers.h"
+#include "writers/reports/summary_writers.h"
 
 namespace fxtrace::cli {
 namespace {
@@ -148,7 +148,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
     other = read_other(*files.against, config.options, isolated, console);
     set_up_for_other(traced);
   }
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.input_options = info.kind == FileKind::kTorchScript;
   TraceResult& result = trace_file(input, info, traced, wanted, isolated, console);
   if ((given ? *given : result.collection).graphs.empty() || result.collection.graphs.empty())

@@ -7,16 +7,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/answer.h"
 #include "app/commands/commands.h"
-#include "app/isolation.h"
-#include "app/output.h"
-#include "app/trace_options.h"
-#include "graph/collection_summary.h"
+#include "app/options/answer.h"
+#include "app/options/trace_options.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
+#include "graph/analysis/collection_summary.h"
 #include "summaries/explanation.h"
-#include "trace/input_spec.h"
-#include "trace/suggestions.h"
-#include "writers/explanation_writers.h"
+#include "trace/options/input_spec.h"
+#include "trace/search/suggestions.h"
+#include "writers/reports/explanation_writers.h"
 
 namespace fxtrace::cli {
 namespace {

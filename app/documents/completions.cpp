@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "support/words.h"
+#include "support/text/words.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "support/words.h"
+#include "support/text/words.h"
 
 namespace fxtrace::cli {
 namespace {

@@ -60,7 +60,7 @@ std::array<std::int64_t, 4> times_of(const struct stat& status) {
 ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
   try {
     descriptor_ = std::make_shared<const Descriptor>(open_file(path_));
-    look();
+    identify();
   } catch (Error& error) {
     error.at(path_);
     throw;
@@ -70,14 +70,14 @@ ModelFile::ModelFile(std::string path) : path_(std::move(path)) {
 ModelFile::ModelFile(Descriptor descriptor, std::string path)
     : path_(std::move(path)), descriptor_(std::make_shared<const Descriptor>(std::move(descriptor))) {
   try {
-    look();
+    identify();
   } catch (Error& error) {
     error.at(path_);
     throw;
   }
 }
 
-void ModelFile::look() {
+void ModelFile::identify() {
   struct stat status{};
   if (::fstat(descriptor(), &status) != 0) fail_to_read(errno);
   size_ = static_cast<std::uint64_t>(status.st_size);

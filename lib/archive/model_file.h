@@ -39,7 +39,7 @@ class ModelFile {
   std::string read_whole() const;
 
  private:
-  void look();
+  void identify();
 
   std::string path_;
   std::uint64_t size_ = 0;

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "support/identifier.h"
+#include "support/text/identifier.h"
 
 namespace fxtrace {
 
@@ -17,7 +17,7 @@ PickleMachine::End PickleMachine::run(std::size_t max_opcodes) {
       if (is_stopped_) return End::kStop;
     }
     return End::kTruncated;
-  } catch (const Broken& broken) {
+  } catch (const MalformedPickle& broken) {
     return broken.end;
   }
 }
@@ -164,7 +164,7 @@ std::optional<PickleMachine::Id> PickleMachine::find_top() const {
 void PickleMachine::put(std::uint64_t index) {
   // No writer leaves out so many that there are more than opcodes.
   const auto top = find_top();
-  if (!top || index >= max_opcodes_) throw Broken{End::kUnknown};
+  if (!top || index >= max_opcodes_) throw MalformedPickle{End::kUnknown};
   const auto place = static_cast<std::size_t>(index);
   if (memo_.size() <= place) memo_.resize(place + 1, kUnset);
   if (memo_[place] == kUnset) ++memo_count_;
@@ -172,7 +172,8 @@ void PickleMachine::put(std::uint64_t index) {
 }
 
 void PickleMachine::get(std::uint64_t index) {
-  if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == kUnset) throw Broken{End::kUnknown};
+  if (index >= memo_.size() || memo_[static_cast<std::size_t>(index)] == kUnset)
+    throw MalformedPickle{End::kUnknown};
   stack_.push_back(memo_[static_cast<std::size_t>(index)]);
 }
 
@@ -237,7 +238,7 @@ void PickleMachine::other(unsigned char opcode) {
       // Python reads more forms of a number than it writes.
       constexpr std::size_t kMaxDigits = 18;
       if (text.empty() || text.size() > kMaxDigits || !std::ranges::all_of(text, is_digit))
-        throw Broken{End::kUnknown};
+        throw MalformedPickle{End::kUnknown};
       std::uint64_t index = 0;
       for (const char c : text) index = index * 10 + static_cast<std::uint64_t>(c - '0');
       return opcode == 'g' ? get(index) : put(index);
@@ -264,7 +265,7 @@ void PickleMachine::other(unsigned char opcode) {
     case 0x96:
       return push_other(number(8));
     default:
-      throw Broken{End::kUnknown};
+      throw MalformedPickle{End::kUnknown};
   }
 }
 

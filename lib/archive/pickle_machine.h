@@ -34,9 +34,9 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   };
 
   // Is told what an unpickler would do to the values on its stack beyond making them.
-  class Watcher {
+  class PickleWatcher {
    public:
-    virtual ~Watcher() = default;
+    virtual ~PickleWatcher() = default;
     virtual void on_call(Id callable, Id arguments) = 0;  // arguments: a tuple, if it has kind kTuple
     virtual void on_state(Id target) = 0;                 // BUILD: __setstate__, or attributes
     virtual void on_fill(Id target, Kind expected) = 0;   // APPEND, SETITEM: methods of the target
@@ -60,7 +60,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   };
 
   // `bytes` must outlive the machine.
-  explicit PickleMachine(std::string_view bytes, std::size_t start = 0, Watcher* watcher = nullptr)
+  explicit PickleMachine(std::string_view bytes, std::size_t start = 0, PickleWatcher* watcher = nullptr)
       : PickleOpcodes(bytes, start), watcher_(watcher) {}
 
   // The limit for a model's own pickles, for one that takes `stored` bytes in its file, where it may be
@@ -90,7 +90,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
  private:
   friend PickleOpcodes;
 
-  struct Broken {
+  struct MalformedPickle {
     End end;
   };
   static constexpr Id kUnset = UINT32_MAX;
@@ -116,14 +116,14 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   void put(std::uint64_t index);
   void get(std::uint64_t index);
   static void accept_protocol(std::uint64_t number) {
-    if (number > 5) throw Broken{End::kUnknown};
+    if (number > 5) throw MalformedPickle{End::kUnknown};
   }
   static void reserve(std::size_t) {}
   void other(unsigned char opcode);
   Id missing();
-  [[noreturn]] static void end_in_value() { throw Broken{End::kTruncated}; }
-  [[noreturn]] static void end_in_line() { throw Broken{End::kTruncated}; }
-  [[noreturn]] static void no_mark() { throw Broken{End::kUnknown}; }
+  [[noreturn]] static void end_in_value() { throw MalformedPickle{End::kTruncated}; }
+  [[noreturn]] static void end_in_line() { throw MalformedPickle{End::kTruncated}; }
+  [[noreturn]] static void no_mark() { throw MalformedPickle{End::kUnknown}; }
 
   void push(Kind kind);
   void push_parts(Kind kind, std::span<const Id> parts);
@@ -141,7 +141,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   // By index.  Python's MEMOIZE takes the number of entries as the next one.
   std::vector<Id> memo_;
   std::size_t memo_count_ = 0;
-  Watcher* watcher_ = nullptr;
+  PickleWatcher* watcher_ = nullptr;
 };
 
 }  // namespace fxtrace

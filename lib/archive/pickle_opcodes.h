@@ -1,4 +1,4 @@
-// The decoder of pickles that PickleMachine and script::PickleValues share.
+// The decoder of pickles that PickleMachine and torchscript::PickleValues share.
 #pragma once
 
 #include <array>

@@ -364,7 +364,7 @@ Catalog::Catalog(const std::string& file, const std::string& settings)
     : impl_(std::make_unique<Impl>(file, settings)) {}
 Catalog::~Catalog() = default;
 void Catalog::number(const std::vector<std::string>& paths) { impl_->number(paths); }
-std::optional<FileState> Catalog::find(const std::string& path) const { return impl_->find(path); }
+std::optional<FileState> Catalog::find_file(const std::string& path) const { return impl_->find(path); }
 std::optional<std::string> Catalog::add(const std::string& path, const FileState& state,
                                         std::string_view rows) {
   return impl_->add(path, state, rows);

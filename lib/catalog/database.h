@@ -39,7 +39,7 @@ class Catalog {
   // depend on which file is read first, and those of a run that was killed and started again are the same.
   void number(const std::vector<std::string>& paths);
   // Returns the state of a file of the catalog when it was read without an error, with the same settings.
-  std::optional<FileState> find(const std::string& path) const;
+  std::optional<FileState> find_file(const std::string& path) const;
   // Replaces the rows of the file, which must have a number, by those in `rows`, the bytes of a RowWriter.
   // Returns the error that they tell.  If they are damaged, throws, and the file has no rows.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows);

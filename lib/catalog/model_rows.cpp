@@ -7,11 +7,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/collection_summary.h"
-#include "graph/text_form.h"
+#include "graph/analysis/collection_summary.h"
+#include "graph/analysis/text_form.h"
 #include "summaries/model_summary.h"
 #include "summaries/parameter_sizes.h"
-#include "support/words.h"
+#include "support/text/words.h"
 
 namespace fxtrace::catalog {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "support/error.h"
-#include "support/utf8.h"
+#include "support/text/utf8.h"
 
 namespace fxtrace::catalog {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "graph/text_form.h"
-#include "support/words.h"
+#include "graph/analysis/text_form.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 

@@ -1,6 +1,6 @@
 #include "compare/comparer.h"
 
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "graph/text_form.h"
+#include "graph/analysis/text_form.h"
 
 namespace fxtrace {
 
@@ -43,7 +43,7 @@ CommonNames Comparer::common_names(bool is_after) const {
             !two_kinds_};
   }
   const auto module = [this](std::string_view path) {
-    const std::size_t j = pairs_.after().find(path);
+    const std::size_t j = pairs_.after().find_module(path);
     constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
     return j != kNone && pairs_.after().is_wrapper(j) ? kWrapper : pairs_.path_before(path);
   };
@@ -88,8 +88,8 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& names : now.bodies) {
     if (!seen.insert(names).second) continue;
-    const ModuleGraph* body = pair.before->subgraphs.find(names.first);
-    const ModuleGraph* other = pair.after->subgraphs.find(names.second);
+    const ModuleGraph* body = pair.before->subgraphs.find_graph(names.first);
+    const ModuleGraph* other = pair.after->subgraphs.find_graph(names.second);
     if (body != nullptr && other != nullptr) pending.push_back({body, other, *pair.name + ":" + names.first});
   }
 }

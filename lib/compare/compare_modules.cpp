@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "graph/text_form.h"
-#include "operators/modules.h"
-#include "support/qualified_name.h"
+#include "graph/analysis/text_form.h"
+#include "operators/names/modules.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -37,7 +37,7 @@ bool Comparer::is_unseen(const ModuleRecord& a, const ModuleRecord& b) const {
 bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
   if (node.op != Opcode::kCallModule) return false;
   const PairedModules& modules = pairs_.side(is_added);
-  const std::size_t called = modules.find(called_module(node));
+  const std::size_t called = modules.find_module(called_module(node));
   if (called == kNone || !modules.has_partner(called)) return false;
   return is_unseen(modules[called], pairs_.side(!is_added)[modules.partner(called)], is_added);
 }
@@ -45,7 +45,7 @@ bool Comparer::is_unseen_call(const Node& node, bool is_added) const {
 void Comparer::compare_modules() {
   const auto for_each_module = [](const PairedModules& modules, auto&& f) {
     for (std::size_t i = 0; i < modules.modules.size(); ++i) {
-      if (modules.find(modules[i].path) == i) f(i);
+      if (modules.find_module(modules[i].path) == i) f(i);
     }
   };
   for_each_module(pairs_.before(), [&](std::size_t i) {

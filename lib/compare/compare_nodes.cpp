@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "graph/text_form.h"
-#include "support/number_in.h"
-#include "support/qualified_name.h"
+#include "graph/analysis/text_form.h"
+#include "support/text/number_in.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 
@@ -93,7 +93,7 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
     modules.emplace_back(pairs_.path_before(path));
   std::set<std::string, std::less<>> moved;
   const auto is_moved = [&](std::string_view path) {
-    for (std::size_t i = pairs_.before().find(path); i != kNone; i = pairs_.before().parents[i]) {
+    for (std::size_t i = pairs_.before().find_module(path); i != kNone; i = pairs_.before().parents[i]) {
       if (moved.contains(pairs_.before()[i].path)) return true;
     }
     return false;

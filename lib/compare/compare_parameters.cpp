@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#include "graph/text_form.h"
-#include "support/number_in.h"
-#include "support/qualified_name.h"
+#include "graph/analysis/text_form.h"
+#include "support/text/number_in.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -115,7 +115,7 @@ bool Comparer::is_constant(const ParameterRecord& record, bool is_added) const {
 }
 
 std::optional<std::string> Comparer::gone_with(std::string_view path) const {
-  const std::size_t i = pairs_.before().find(path);
+  const std::size_t i = pairs_.before().find_module(path);
   if (i != kNone) return pairs_.before().partner(i) == kNone ? cover(false, path) : std::nullopt;
   return cover(true, path);
 }

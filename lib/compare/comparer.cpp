@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "compare/common_form.h"
-#include "graph/collection_summary.h"
-#include "graph/text_form.h"
-#include "support/qualified_name.h"
-#include "support/utf8.h"
+#include "compare/pairing/common_form.h"
+#include "graph/analysis/collection_summary.h"
+#include "graph/analysis/text_form.h"
+#include "support/text/qualified_name.h"
+#include "support/text/utf8.h"
 
 namespace fxtrace {
 namespace {
@@ -108,7 +108,7 @@ void Comparer::find_covers() {
 
 std::optional<std::string> Comparer::cover(bool is_after, std::string_view path) const {
   const PairedModules& modules = pairs_.side(is_after);
-  const std::size_t i = modules.find(path);
+  const std::size_t i = modules.find_module(path);
   const std::size_t cover = i == kNone ? kNone : (is_after ? covers_after_ : covers_before_)[i];
   if (cover == kNone) return std::nullopt;
   const std::string& found = modules[cover].path;
@@ -121,7 +121,7 @@ void Comparer::make_groups() {
   std::vector<std::vector<std::size_t>> new_behind(before.modules.size() + 1);
   std::size_t behind = 0;
   for (std::size_t j = 0; j < after.modules.size(); ++j) {
-    if (after.find(after[j].path) != j) continue;
+    if (after.find_module(after[j].path) != j) continue;
     if (pairs_.after().partner(j) != kNone) {
       behind = pairs_.after().partner(j) + 1;
     } else {
@@ -134,7 +134,7 @@ void Comparer::make_groups() {
   };
   add_new(0);
   for (std::size_t i = 0; i < before.modules.size(); ++i) {
-    if (before.find(before[i].path) == i) {
+    if (before.find_module(before[i].path) == i) {
       ModuleDifferences& group = groups_[group_of(before[i].path)];
       const std::size_t j = pairs_.before().partner(i);
       group.type = j == kNone || after[j].type.empty() ? before[i].type : after[j].type;

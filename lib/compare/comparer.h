@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "compare/compared_graph.h"
-#include "compare/compared_side.h"
 #include "compare/comparison.h"
-#include "compare/module_pairs.h"
-#include "compare/node_pairs.h"
+#include "compare/pairing/compared_graph.h"
+#include "compare/pairing/compared_side.h"
+#include "compare/pairing/module_pairs.h"
+#include "compare/pairing/node_pairs.h"
 #include "graph/graph_collection.h"
 #include "summaries/model_summary.h"
 #include "symbolic/expression.h"

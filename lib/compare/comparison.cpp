@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "compare/common_form.h"
 #include "compare/comparer.h"
-#include "compare/inlined_methods.h"
+#include "compare/pairing/common_form.h"
+#include "compare/pairing/inlined_methods.h"
 
 namespace fxtrace {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

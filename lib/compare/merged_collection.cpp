@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/node_spec.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -178,8 +178,8 @@ class Merger {
     std::size_t next = 0;
     for_each_of<Argument::GraphRef>(before, [&](const auto& ref) {
       if (next == others.size()) return;
-      const ModuleGraph* body = pair.before->subgraphs.find(ref.name);
-      ModuleGraph* other = pair.after->subgraphs.find(others[next++]);
+      const ModuleGraph* body = pair.before->subgraphs.find_graph(ref.name);
+      ModuleGraph* other = pair.after->subgraphs.find_graph(others[next++]);
       if (body != nullptr && other != nullptr) pending.push_back({body, other, pair.name + ":" + ref.name});
     });
   }

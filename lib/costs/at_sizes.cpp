@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "costs/graph_costs.h"
-#include "support/columns.h"
 #include "support/error.h"
-#include "support/nearest.h"
-#include "support/number_in.h"
-#include "support/shell_word.h"
-#include "support/words.h"
+#include "support/text/columns.h"
+#include "support/text/nearest.h"
+#include "support/text/number_in.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

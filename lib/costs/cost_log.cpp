@@ -6,11 +6,11 @@
 #include <unordered_map>
 
 #include "costs/term_sums.h"
-#include "families/shape_helpers.h"
 #include "operators/higher_order.h"
+#include "opinfo/rules/shape_helpers.h"
 #include "support/error.h"
-#include "support/number_in.h"
 #include "support/saturated.h"
+#include "support/text/number_in.h"
 #include "symbolic/polynomial.h"
 
 namespace fxtrace {
@@ -206,13 +206,13 @@ void CostLog::use(const AbstractValue& value) {
   }
 }
 
-void CostLog::keep(const AbstractValue& value) {
+void CostLog::keep_alive(const AbstractValue& value) {
   if (const TensorInfo* info = value.tensor()) use(info->memory, UINT32_MAX);
   if (const auto* items = value.sequence()) {
-    for (const AbstractValue& item : *items) keep(item);
+    for (const AbstractValue& item : *items) keep_alive(item);
   }
   if (const auto* dict = value.dict()) {
-    for (const AbstractValue& item : dict->values) keep(item);
+    for (const AbstractValue& item : dict->values) keep_alive(item);
   }
 }
 

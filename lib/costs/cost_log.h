@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "costs/term_sums.h"
-#include "families/operator_entry.h"
 #include "graph/cost.h"
+#include "opinfo/operator_entry.h"
 
 namespace fxtrace {
 
@@ -54,7 +54,7 @@ class CostLog {
   // Adds a tensor that is live from start to end.
   void hold(AbstractValue& value);
   // Keeps the memory of a returned value live to the end.
-  void keep(const AbstractValue& value);
+  void keep_alive(const AbstractValue& value);
 
   Cost cost() const { return calls_ == 1 && last_.memories == 0 ? last() : cost_since({}); }
   Cost last() const;  // the cost of the last call

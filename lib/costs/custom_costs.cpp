@@ -4,12 +4,12 @@
 #include <iterator>
 #include <map>
 
-#include "families/shape_helpers.h"
-#include "families/shape_rules.h"
+#include "opinfo/rules/shape_helpers.h"
+#include "opinfo/rules/shape_rules.h"
 #include "support/error.h"
-#include "support/nearest.h"
-#include "support/number_in.h"
-#include "support/shell_word.h"
+#include "support/text/nearest.h"
+#include "support/text/number_in.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -248,7 +248,7 @@ bool CustomCosts::matches(const Rule& rule, std::string_view target) {
   return target == rule.name || (target.starts_with(rule.name) && target[rule.name.size()] == '.');
 }
 
-const CustomCosts::Rule* CustomCosts::find(std::string_view target) const {
+const CustomCosts::Rule* CustomCosts::find_rule(std::string_view target) const {
   // One overload's rule before that of all.
   const Rule* found = nullptr;
   for (const Rule& rule : rules_) {

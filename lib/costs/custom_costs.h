@@ -36,7 +36,7 @@ class CustomCosts {
   bool empty() const { return rules_.empty(); }
   static bool matches(const Rule& rule, std::string_view target);
   // Returns the rule for "ns.op.overload"; null when there is none.
-  const Rule* find(std::string_view target) const;
+  const Rule* find_rule(std::string_view target) const;
   const std::vector<Rule>& rules() const { return rules_; }
 
   // Returns the names in the expression of a rule that no call with `arguments` positional arguments, these

@@ -9,7 +9,7 @@
 
 #include "costs/custom_costs.h"
 #include "costs/known_arguments.h"
-#include "families/stored_parts.h"
+#include "opinfo/stored_parts.h"
 #include "support/saturated.h"
 
 namespace fxtrace {
@@ -170,7 +170,7 @@ class GraphCosts {
         known(node.id) = attribute_value(node);
         return;
       case Opcode::kOutput:
-        for_each_input(node, [&](NodeId used) { log_.keep(known(used)); });
+        for_each_input(node, [&](NodeId used) { log_.keep_alive(known(used)); });
         return;
       case Opcode::kCallModule:
         return add_known(node, node.cost->value_or(unsized_call()));
@@ -182,7 +182,7 @@ class GraphCosts {
       case Opcode::kCallFunction:
         break;
     }
-    if (const CustomCosts::Rule* rule = custom_.find(*node.target))
+    if (const CustomCosts::Rule* rule = custom_.find_rule(*node.target))
       return add_known(node, custom_cost(node, *rule));
     if (const OperatorEntry* op = find_operator_of(*node.target)) return add_operator(node, *op);
     const TargetParts target = parse_target(*node.target);
@@ -351,7 +351,7 @@ class GraphCosts {
   // --- operators that run subgraphs ---
 
   const Cost* find_subgraph_cost(const std::string& name) const {
-    const ModuleGraph* found = module_graph_.subgraphs.find(name);
+    const ModuleGraph* found = module_graph_.subgraphs.find_graph(name);
     return found == nullptr || !found->cost ? nullptr : &*found->cost;
   }
 

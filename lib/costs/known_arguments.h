@@ -59,7 +59,7 @@ class KnownArguments final : public CallArguments {
   std::size_t size() const override { return op_.schema.arguments.size(); }
   ValueType type(std::size_t i) const override { return type_of(value(i)); }
   bool is_literal(std::size_t i) const override {
-    const auto* given = find(i);
+    const auto* given = find_value(i);
     return given == nullptr ||
            !(given->template is<Reference>() || given->template is<List>() || given->template is<Tuple>());
   }
@@ -69,12 +69,12 @@ class KnownArguments final : public CallArguments {
   using List = typename Any::List;
   using Tuple = typename Any::Tuple;
 
-  const Any* find(std::size_t i) const {
+  const Any* find_value(std::size_t i) const {
     const SchemaArgument& argument = op_.schema.arguments[i];
     return find_argument(call_, argument.keyword_only ? SIZE_MAX : i, argument.name);
   }
   const AbstractValue& value(std::size_t i) const override {
-    const Any* given = find(i);
+    const Any* given = find_value(i);
     if (given == nullptr) return op_.defaults[i];
     if (const auto* reference = given->template get_if<Reference>()) return value_of_(*reference);
     for (const auto& [place, known] : own_) {

@@ -14,8 +14,8 @@
 
 #include "fxtrace/shared_library.h"
 #include "support/error.h"
-#include "support/shell_word.h"
-#include "support/words.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

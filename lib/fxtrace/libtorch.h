@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/trace_program.h"
+#include "trace/search/trace_program.h"
 
 namespace fxtrace {
 

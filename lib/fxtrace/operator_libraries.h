@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "execute/plugin.h"
-#include "trace/options.h"
-#include "trace/trace_program.h"
+#include "trace/options/options.h"
+#include "trace/search/trace_program.h"
 
 namespace fxtrace {
 

@@ -3,12 +3,12 @@
 #include <memory>
 #include <utility>
 
-#include "exported/exported_program.h"
+#include "exported/program/exported_program.h"
 #include "fxtrace/operator_libraries.h"
-#include "script/source.h"
 #include "support/error.h"
 #include "support/timer.h"
-#include "torchscript/load.h"
+#include "torchscript/interpreter/load.h"
+#include "torchscript/language/source.h"
 
 namespace fxtrace {
 namespace {
@@ -20,7 +20,7 @@ std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& op
     return std::make_unique<const ExportedProgram>(info, options.model);
   if (options.model)
     throw usage_error("--model is only for archives of exported programs; this is " + info.what);
-  return torchscript::load_torchscript(info, options, listener);
+  return interpreter::load_torchscript(info, options, listener);
 }
 
 // Calls f() and adds the file to its errors.
@@ -28,7 +28,7 @@ template <class F>
 auto naming_file(const ModelFile& file, F&& f) {
   try {
     return f();
-  } catch (const script::SourceError& error) {  // its place is a line of a record
+  } catch (const torchscript::SourceError& error) {  // its place is a line of a record
     throw input_error(error.what()).at(file.path() + ": " + error.place());
   } catch (Error& error) {
     error.at(file.path());
@@ -37,7 +37,7 @@ auto naming_file(const ModelFile& file, F&& f) {
 }
 
 TraceResult traced(const ModelFile& file, const FileInfo& info, const TraceOptions& options,
-                   const Wanted& wanted, const Listener& listener) {
+                   const TraceRequest& wanted, const Listener& listener) {
   return naming_file(file, [&] {
     const Timer timer;
     std::unique_ptr<const Program> program = load(info, options, listener);
@@ -76,7 +76,7 @@ const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, cons
 }
 
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
-                       const Config& config, const Wanted& wanted, const Listener& listener) {
+                       const Config& config, const TraceRequest& wanted, const Listener& listener) {
   // One budget for all that is traced of a file.
   TraceOptions options = config.options;
   options.spent = std::make_shared<std::int64_t>(0);

@@ -5,8 +5,8 @@
 #include "archive/file_kind.h"
 #include "archive/model_file.h"
 #include "execute/plugin.h"
-#include "trace/config.h"
-#include "trace/trace_program.h"
+#include "trace/options/config.h"
+#include "trace/search/trace_program.h"
 
 namespace fxtrace {
 
@@ -39,6 +39,6 @@ std::unique_ptr<const Program> load_program(const ModelFile& file, const FileInf
 // Throws Error(kUsage) for an option without effect if the configuration is strict, as it is probably a
 // mistake, and Error at file.path() for all other problems.
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
-                       const Config& config, const Wanted& wanted, const Listener& listener);
+                       const Config& config, const TraceRequest& wanted, const Listener& listener);
 
 }  // namespace fxtrace

@@ -13,9 +13,9 @@
 #include "support/error.h"
 #include "support/json_document.h"
 #include "support/json_emitter.h"
+#include "support/text/utf8.h"
 #include "support/timer.h"
-#include "support/utf8.h"
-#include "trace/config_values.h"
+#include "trace/options/config_values.h"
 
 namespace fxtrace {
 namespace {
@@ -78,7 +78,7 @@ std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphC
   return reports;
 }
 
-GraphCollection extract_part(const GraphCollection& collection, const Part& part) {
+GraphCollection extract_part(const GraphCollection& collection, const ExtractRequest& part) {
   GraphCollection extracted = extract(collection, part);
   if (has_costs(collection)) add_costs(extracted);
   return extracted;

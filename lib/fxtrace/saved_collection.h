@@ -8,7 +8,7 @@
 #include "graph/graph_collection.h"
 #include "passes/extract.h"
 #include "passes/pass.h"
-#include "trace/trace_program.h"
+#include "trace/search/trace_program.h"
 
 namespace fxtrace {
 
@@ -24,7 +24,7 @@ void check_passes(const std::vector<std::string>& names);
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection);
 
 // Returns extract() with the costs of the part.
-GraphCollection extract_part(const GraphCollection& collection, const Part& part);
+GraphCollection extract_part(const GraphCollection& collection, const ExtractRequest& part);
 
 // Appends passes that were run on a saved collection to those of its options.
 void add_to_options(const std::vector<std::string>& names, GraphCollection& collection);

@@ -315,13 +315,13 @@ const char* to_string(SignatureRole role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
-const ModuleGraph* SubgraphList::find(std::string_view name) const {
+const ModuleGraph* SubgraphList::find_graph(std::string_view name) const {
   const auto place = places_.find(std::string(name));
   return place == places_.end() ? nullptr : &list_[place->second].graph;
 }
 
-ModuleGraph* SubgraphList::find(std::string_view name) {
-  return const_cast<ModuleGraph*>(std::as_const(*this).find(name));
+ModuleGraph* SubgraphList::find_graph(std::string_view name) {
+  return const_cast<ModuleGraph*>(std::as_const(*this).find_graph(name));
 }
 
 void SubgraphList::add(Subgraph subgraph) {

@@ -177,7 +177,7 @@ enum class GuardReason {
 const char* to_string(GuardReason reason);  // "input"
 
 struct Guard {
-  Expression expr;  // x.dim() == 2; see guard_expression() in trace/guard_expression.h
+  Expression expr;  // x.dim() == 2; see guard_expression() in trace/tracer/guard_expression.h
   std::optional<SourceLocation> source;
   GuardReason reason = GuardReason::kAssert;
   std::string assumption = {};  // what options say: "x is float32[b, 8]"; not in the JSON
@@ -271,8 +271,8 @@ class SubgraphList {
   bool empty() const { return size() == 0; }
   Subgraph& operator[](std::size_t i);
   const Subgraph& operator[](std::size_t i) const;
-  const ModuleGraph* find(std::string_view name) const;  // null where there is none
-  ModuleGraph* find(std::string_view name);
+  const ModuleGraph* find_graph(std::string_view name) const;  // null where there is none
+  ModuleGraph* find_graph(std::string_view name);
   void add(Subgraph subgraph);
   Subgraph take_last();  // there must be one
   void erase_if(const std::function<bool(const Subgraph&)>& which);

@@ -39,7 +39,7 @@ struct ModuleRecord {
   std::optional<Failure> failure;
   // Attributes with plain values.  For scripted and traced modules they come from the file, and rules can
   // test them; for exported programs they are inferred from the operations of torch.nn modules (see
-  // trace/leaf_attributes.h), and no rule sees them.  Empty under a shared module's later names.
+  // trace/modules/leaf_attributes.h), and no rule sees them.  Empty under a shared module's later names.
   std::vector<std::pair<std::string, Argument>> attributes = {};
   // The tensors that the module's first call returns, in order, nested ones included; absent when it is not
   // called.

@@ -9,7 +9,7 @@
 
 #include "operators/target.h"
 #include "support/error.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

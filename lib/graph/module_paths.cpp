@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "support/name_pattern.h"
-#include "support/nearest.h"
-#include "support/shell_word.h"
-#include "support/words.h"
+#include "support/text/name_pattern.h"
+#include "support/text/nearest.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

@@ -10,7 +10,7 @@
 namespace fxtrace {
 
 // Returns the paths of the modules that the text means: that of this very path, or else those whose first
-// paths it matches (support/name_pattern.h).
+// paths it matches (support/text/name_pattern.h).
 std::vector<std::string> match_modules(const GraphCollection& collection, const std::string& text);
 
 // Returns the path of the one module that the text means.  Throws Error(kUsage) where that is none or

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "operators/target.h"
-#include "support/identifier.h"
-#include "support/words.h"
+#include "support/text/identifier.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

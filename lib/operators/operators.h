@@ -55,7 +55,7 @@ inline constexpr Traits kGivesBool = Traits{1} << 24;    // the result is of dty
 inline constexpr Traits kReadsLayout = Traits{1} << 25;  // strides decide the result, or whether it raises
 inline constexpr Traits kNoMacs =
     Traits{1}
-    << 26;  // multiplies no matrices, nor do variants that torch derives of it (families/cost_rules.cpp)
+    << 26;  // multiplies no matrices, nor do variants that torch derives of it (opinfo/rules/cost_rules.cpp)
 inline constexpr Traits kForFloats = Traits{1} << 27;       // CPU kernels support floating dtypes only
 inline constexpr Traits kNotForIntegers = Traits{1} << 28;  // CPU kernels: floating and complex dtypes only
 inline constexpr Traits kNotForHalf = Traits{1} << 29;      // CPU kernels: no half precision dtypes

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/identifier.h"
+#include "support/text/identifier.h"
 
 namespace fxtrace {
 namespace {

@@ -15,7 +15,7 @@ namespace fxtrace {
 //   %mul = mul(%a, %y) -> float32[4]
 //   %r = _remove_batch_dim(%mul, 1, 3, 0)
 //
-// A vmap is left as it is when something in it has no batching rule (families/batching.h): random numbers,
+// A vmap is left as it is when something in it has no batching rule (opinfo/batching.h): random numbers,
 // writes, data-dependent operations, unknown operators and modules.
 void remove_batch_dims(ModuleGraph& graph, PassContext& context);
 
@@ -40,8 +40,8 @@ void remove_noops(ModuleGraph& graph, PassContext& context);
 // fold-constants: replaces nodes that compute known numbers by the numbers (constant folding).
 //
 // Folds Python functions of plain numbers, known sizes and ranks, items of literal lists, and numbers that
-// traced code wraps in a tensor and reads back.  Tensors are not computed.  A cond with a known condition is
-// replaced by the branch that it takes (support/taken_branch.h).
+// traced code wraps in a tensor and reads back.  ViewTree are not computed.  A cond with a known condition is
+// replaced by the branch that it takes (analysis/taken_branch.h).
 void fold_constants(ModuleGraph& graph, PassContext& context);
 
 // common-subexpressions: computes equal expressions once (J.  Cocke, Global Common Subexpression Elimination,
@@ -56,7 +56,7 @@ void common_subexpressions(ModuleGraph& graph, PassContext& context);
 //
 // Removes pure calls without users; attributes and constants that are not read; asserts that the guards
 // contain; operands, results and carried values of control flow that neither the subgraphs nor the enclosing
-// graph need; and calls that only log, or switch a mode for no call (support/switches.h).  Inputs of a
+// graph need; and calls that only log, or switch a mode for no call (analysis/switches.h).  Inputs of a
 // module's graph stay, and so do writes, random and unknown calls, leaves, and all other asserts.
 void eliminate_dead_code(ModuleGraph& graph, PassContext& context);
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "passes/support/memory.h"
+#include "passes/analysis/alias_regions.h"
 #include "passes/support/rewrite.h"
 
 namespace fxtrace {
@@ -136,7 +136,7 @@ class Merge {
 
   ModuleGraph& graph_;
   Semantics& semantics_;
-  Memory memory_;
+  AliasRegions memory_;
   std::pmr::monotonic_buffer_resource keys_;  // most of them stay to the end
   std::pmr::unordered_map<std::pmr::string, NodeId> first_{&keys_};
   std::uint64_t unknown_ = 0, switched_ = 0;

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "passes/analysis/switches.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
-#include "passes/support/switches.h"
 
 namespace fxtrace {
 namespace {
@@ -72,9 +72,9 @@ class DeadCode {
   // --- control flow ---
 
   void clean_subgraphs(NodeId id) {
-    const std::vector<Subgraph*> subgraphs = index_.find(id);
+    const std::vector<Subgraph*> subgraphs = index_.find_subgraphs(id);
     if (subgraphs.empty()) return;
-    const auto call = SubgraphCall::of(index_, id);
+    const auto call = SubgraphCall::read(index_, id);
     if (call) call->drop_unused_results();
     do {
       for (Subgraph* subgraph : subgraphs) {

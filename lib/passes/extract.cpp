@@ -11,21 +11,21 @@
 #include <unordered_set>
 #include <utility>
 
-#include "families/traits.h"
-#include "graph/call_order.h"
+#include "graph/analysis/call_order.h"
+#include "graph/analysis/parameter_uses.h"
 #include "graph/each_graph.h"
 #include "graph/module_paths.h"
 #include "graph/node_spec.h"
-#include "graph/parameter_uses.h"
 #include "operators/operators.h"
-#include "passes/support/graph_part.h"
+#include "opinfo/traits.h"
+#include "passes/analysis/graph_part.h"
 #include "passes/support/rewrite.h"
 #include "passes/support/subgraph_call.h"
 #include "support/error.h"
-#include "support/identifier.h"
-#include "support/nearest.h"
-#include "support/qualified_name.h"
-#include "support/shell_word.h"
+#include "support/text/identifier.h"
+#include "support/text/nearest.h"
+#include "support/text/qualified_name.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -73,7 +73,8 @@ struct Taken {
 
 class Finder {
  public:
-  Finder(const GraphCollection& collection, const Part& part) : collection_(collection), part_(part) {}
+  Finder(const GraphCollection& collection, const ExtractRequest& part)
+      : collection_(collection), part_(part) {}
 
   Taken find() {
     if (part_.module) return find_module(*part_.module);
@@ -122,7 +123,7 @@ class Finder {
 
   // Of its forward; of other methods where that is not called.
   static std::vector<std::size_t> calls_of(const CallOrder& calls, std::string_view path) {
-    if (const auto* forward = calls.find(path)) return *forward;
+    if (const auto* forward = calls.find_calls(path)) return *forward;
     std::vector<std::size_t> others;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (calls[i].module == path) others.push_back(i);
@@ -151,7 +152,7 @@ class Finder {
     Taken taken = start(graph);
     GraphPart& nodes = *taken.nodes;
     const auto is_in_call = [&](const Scope& scope) {
-      const auto call = calls.find(scope);
+      const auto call = calls.find_calls(scope);
       return call && begin <= *call && *call < end;
     };
     bool has_any = false;
@@ -238,7 +239,7 @@ class Finder {
   }
 
   const GraphCollection& collection_;
-  const Part& part_;
+  const ExtractRequest& part_;
 };
 
 // Makes the collection.
@@ -654,12 +655,12 @@ class Extraction {
   void number_calls() {
     std::set<std::size_t> kept;
     const auto keep = [&](const Scope& scope) {
-      if (const auto call = calls_.find(scope)) kept.insert(*call);
+      if (const auto call = calls_.find_calls(scope)) kept.insert(*call);
     };
     const GraphPart& nodes = *taken_.nodes;
     const auto keep_bodies = [&](const Node& node, const ModuleGraph& graph, const auto& self) -> void {
       for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
-        const ModuleGraph* body = graph.subgraphs.find(reference.name);
+        const ModuleGraph* body = graph.subgraphs.find_graph(reference.name);
         if (!bodies_.insert(body).second) return;
         for (const NodeId id : body->graph.order()) {
           keep(body->graph.node(id).scope);
@@ -691,7 +692,7 @@ class Extraction {
 
   Scope scope_of(const Scope& old) const {
     Scope scope = old;
-    const auto call = calls_.find(old);
+    const auto call = calls_.find_calls(old);
     if (!call) return scope;
     const auto number = number_.find(*call);
     if (number != number_.end()) scope.call = number->second;
@@ -705,7 +706,7 @@ class Extraction {
     });
   }
 
-  // As the tracer records it (trace/execution_log.h).
+  // As the tracer records it (trace/tracer/execution_log.h).
   void make_execution(ModuleGraph& graph) {
     Execution& execution = graph.execution.emplace();
     // Of the calls that are kept, by module, method and new number.
@@ -770,7 +771,7 @@ class Extraction {
       names.insert(graph.graph.node(id).name);
     const auto is_gone = [&](const auto& value) { return !names.contains(value.second); };
     for (Execution::CallValues values : taken_.graph->execution->call_values) {
-      const auto call = calls_.find(Scope{values.module, std::nullopt, values.call, values.method});
+      const auto call = calls_.find_calls(Scope{values.module, std::nullopt, values.call, values.method});
       const auto number = call ? number_.find(*call) : number_.end();
       if (number == number_.end()) continue;
       values.call = number->second;
@@ -950,7 +951,7 @@ class Extraction {
 
   // What a module's first call gives is known of its first call in the old graph.
   bool has_first_call(const std::string& path) const {
-    const auto* calls = calls_.find(path);
+    const auto* calls = calls_.find_calls(path);
     return calls == nullptr || kept_.empty() || std::ranges::binary_search(kept_, calls->front());
   }
 
@@ -974,7 +975,7 @@ class Extraction {
 
 }  // namespace
 
-GraphCollection extract(const GraphCollection& collection, const Part& part) {
+GraphCollection extract(const GraphCollection& collection, const ExtractRequest& part) {
   const Taken taken = Finder(collection, part).find();
   return Extraction(collection, taken).build();
 }

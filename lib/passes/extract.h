@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-struct Part {
+struct ExtractRequest {
   // The module whose call is the part, by its path; the part is its own graph if it has one and no call is
   // given.
   std::optional<std::string> module;
@@ -33,6 +33,6 @@ struct Part {
 // that is written earlier enters as an input.
 //
 // Throws Error(kUsage) when there is no such part, and Error(kInput) when it cannot stand by itself.
-GraphCollection extract(const GraphCollection& collection, const Part& part);
+GraphCollection extract(const GraphCollection& collection, const ExtractRequest& part);
 
 }  // namespace fxtrace

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "graph/fold_numbers.h"
+#include "graph/analysis/fold_numbers.h"
 #include "operators/known_numbers.h"
-#include "passes/support/memory.h"
+#include "passes/analysis/alias_regions.h"
+#include "passes/analysis/taken_branch.h"
 #include "passes/support/rewrite.h"
-#include "passes/support/taken_branch.h"
 
 namespace fxtrace {
 namespace {
@@ -152,14 +152,14 @@ class Fold {
   }
 
   // Of the nodes that were there when it was asked for first, which many graphs never do.
-  const Memory& memory() {
+  const AliasRegions& memory() {
     if (!memory_) memory_.emplace(graph_, context_.semantics);
     return *memory_;
   }
 
   ModuleGraph& graph_;
   PassContext& context_;
-  std::optional<Memory> memory_;
+  std::optional<AliasRegions> memory_;
   TakenBranches branches_;
   Replacements values_;
   std::vector<NodeId> folded_;

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
-#include "graph/collection_summary.h"
+#include "graph/analysis/collection_summary.h"
 #include "passes/all_passes.h"
+#include "passes/analysis/view_tree.h"
 #include "passes/support/input_facts.h"
-#include "passes/support/tensors.h"
 #include "support/timer.h"
 
 namespace fxtrace {
@@ -58,8 +58,8 @@ PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& c
 }
 
 std::size_t writes_that_stay(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph) {
-  const Tensors tensors = Tensors::of(graph, semantics, is_subgraph);
-  const auto writes = [&](const Tensors::Obstacle& obstacle) {
+  const ViewTree tensors = ViewTree::build(graph, semantics, is_subgraph);
+  const auto writes = [&](const ViewTree::Obstacle& obstacle) {
     return !semantics.effects(graph, graph.graph.node(obstacle.node)).is_unknown;
   };
   auto count = static_cast<std::size_t>(std::ranges::count_if(tensors.obstacles(), writes));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "passes/support/effects.h"
+#include "passes/analysis/effects.h"
 
 namespace fxtrace {
 

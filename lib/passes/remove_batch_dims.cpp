@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "families/batching.h"
-#include "families/identities.h"
-#include "operators/modules.h"
+#include "operators/names/modules.h"
+#include "opinfo/batching.h"
+#include "opinfo/identities.h"
+#include "passes/analysis/alias_regions.h"
 #include "passes/remove_batch_dims/batch_plan.h"
 #include "passes/remove_batch_dims/batch_rules.h"
 #include "passes/remove_batch_dims/batch_steps.h"
-#include "passes/support/memory.h"
 #include "passes/support/rewrite.h"
 
 namespace fxtrace {
@@ -242,7 +242,7 @@ class Region {
   // Whether reshape() and contiguous() copy depends on how all samples are laid out in memory: then a write
   // through the result would be one to the original, or would not, where it is the other way for one sample.
   void check_writes() const {
-    const Memory memory(graph_, semantics_);
+    const AliasRegions memory(graph_, semantics_);
     for (const NodeId id : nodes_) {
       const Node& node = graph_.graph.node(id);
       if (!plan_.is_batched(id) || !memory.has_memory(id) || !depends_on_layout(node)) continue;

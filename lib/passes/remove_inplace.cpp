@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "families/shape_helpers.h"
 #include "graph/node_spec.h"
-#include "operators/function_traits.h"
+#include "operators/names/function_traits.h"
+#include "opinfo/rules/shape_helpers.h"
+#include "passes/analysis/view_tree.h"
+#include "passes/analysis/view_undo.h"
 #include "passes/support/rewrite.h"
-#include "passes/support/tensors.h"
-#include "passes/support/view_undo.h"
 #include "shapes/scalar_type.h"
-#include "support/number_in.h"
+#include "support/text/number_in.h"
 
 namespace fxtrace {
 namespace {
@@ -45,7 +45,7 @@ class RemoveInPlace {
   RemoveInPlace(ModuleGraph& graph, PassContext& context)
       : graph_(graph),
         context_(context),
-        tensors_(Tensors::of(graph, context.semantics, context.is_in_subgraph())),
+        tensors_(ViewTree::build(graph, context.semantics, context.is_in_subgraph())),
         states_(tensors_.size()) {}
 
   void run() {
@@ -69,7 +69,7 @@ class RemoveInPlace {
 
   // What the values that are rewritten rely on.
   void add_guards() {
-    for (const Tensors::Assumption& assumption : tensors_.assumptions()) {
+    for (const ViewTree::Assumption& assumption : tensors_.assumptions()) {
       if (tensors_.tensor_of(assumption.node) == kNoTensor) continue;
       for (const NodeId input : assumption.inputs) {
         Guard guard{Expression::method(Expression::variable(*node(input).target), "is_contiguous"),
@@ -411,7 +411,7 @@ class RemoveInPlace {
 
   ModuleGraph& graph_;
   PassContext& context_;
-  Tensors tensors_;
+  ViewTree tensors_;
   std::vector<State> states_;  // by tensor
   std::vector<NodeId> made_, written_, other_names_, inputs_;
 };

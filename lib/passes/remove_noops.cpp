@@ -4,12 +4,12 @@
 #include <optional>
 #include <vector>
 
-#include "families/identities.h"
-#include "operators/function_traits.h"
-#include "operators/modules.h"
-#include "passes/support/identity_call.h"
-#include "passes/support/layout.h"
-#include "passes/support/memory.h"
+#include "operators/names/function_traits.h"
+#include "operators/names/modules.h"
+#include "opinfo/identities.h"
+#include "passes/analysis/alias_regions.h"
+#include "passes/analysis/identity_call.h"
+#include "passes/analysis/layout.h"
 #include "passes/support/rewrite.h"
 
 namespace fxtrace {
@@ -94,7 +94,7 @@ class RemoveNoops {
 
   ModuleGraph& graph_;
   Semantics& semantics_;
-  Memory memory_;
+  AliasRegions memory_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "operators/operators.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

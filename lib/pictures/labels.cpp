@@ -9,10 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "graph/text_form.h"
+#include "graph/analysis/text_form.h"
 #include "operators/operators.h"
-#include "support/qualified_name.h"
-#include "support/words.h"
+#include "support/text/qualified_name.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {
@@ -407,8 +407,8 @@ std::string Labels::order_of(const Outline::Item& item) const {
   if (!with_order_ || (item.kind != Kind::kModule && !is_call)) return "";
   const auto order = orders_.find(item.graph);
   if (order == orders_.end()) return "";
-  const auto call =
-      order->second.calls->find(is_call ? *item.node->scope : Scope{item.path, {}, item.call, item.method});
+  const auto call = order->second.calls->find_calls(is_call ? *item.node->scope
+                                                            : Scope{item.path, {}, item.call, item.method});
   const std::int64_t position = call ? (*order->second.calls)[*call].position : 0;
   return position > 0 ? "#" + std::to_string(position) : "";
 }

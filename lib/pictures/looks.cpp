@@ -1,5 +1,5 @@
 #include "pictures/looks.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 #include <algorithm>
 #include <iterator>

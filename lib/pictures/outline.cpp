@@ -5,12 +5,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "families/stored_parts.h"
-#include "graph/call_order.h"
+#include "graph/analysis/call_order.h"
 #include "operators/higher_order.h"
+#include "opinfo/stored_parts.h"
 #include "pictures/plumbing.h"
-#include "support/qualified_name.h"
 #include "support/remove_repeated.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -184,7 +184,7 @@ class Builder {
     std::size_t operands = 0;
     for (const Argument& argument : node.args) {
       const auto* ref = argument.get_if<Argument::GraphRef>();
-      if (ref != nullptr && body == nullptr) body = graph.subgraphs.find(ref->name);
+      if (ref != nullptr && body == nullptr) body = graph.subgraphs.find_graph(ref->name);
       if (ref == nullptr && body != nullptr) ++operands;
     }
     if (body == nullptr) return nullptr;

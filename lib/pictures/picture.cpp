@@ -10,10 +10,10 @@
 #include "graph/module_paths.h"
 #include "pictures/labels.h"
 #include "pictures/page.h"
-#include "support/columns.h"
 #include "support/error.h"
-#include "support/qualified_name.h"
-#include "support/shell_word.h"
+#include "support/text/columns.h"
+#include "support/text/qualified_name.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace {
 namespace {

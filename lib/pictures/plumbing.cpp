@@ -4,11 +4,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "families/operator_entry.h"
-#include "families/stored_parts.h"
-#include "families/traits.h"
-#include "operators/function_traits.h"
+#include "operators/names/function_traits.h"
 #include "operators/operators.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/stored_parts.h"
+#include "opinfo/traits.h"
 
 namespace fxtrace {
 namespace {

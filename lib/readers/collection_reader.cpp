@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/collection_summary.h"
+#include "graph/analysis/collection_summary.h"
 #include "graph/lint.h"
 #include "support/error.h"
 #include "support/json_document.h"

@@ -1,4 +1,4 @@
-// The inverse of writers/json_writer.h: reads a collection from its JSON.
+// The inverse of writers/graphs/json_writer.h: reads a collection from its JSON.
 #pragma once
 
 #include <set>

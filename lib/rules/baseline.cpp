@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "support/json_fields.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

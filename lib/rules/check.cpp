@@ -7,17 +7,17 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/input_sizes.h"
-#include "operators/callable_operators.h"
-#include "operators/modules.h"
+#include "graph/analysis/input_sizes.h"
+#include "operators/names/callable_operators.h"
+#include "operators/names/modules.h"
 #include "operators/operators.h"
 #include "rules/module_places.h"
 #include "summaries/model_summary.h"
-#include "support/columns.h"
-#include "support/nearest.h"
-#include "support/qualified_name.h"
 #include "support/remove_repeated.h"
-#include "support/words.h"
+#include "support/text/columns.h"
+#include "support/text/nearest.h"
+#include "support/text/qualified_name.h"
+#include "support/text/words.h"
 #include "symbolic/readable_size.h"
 
 namespace fxtrace {
@@ -226,7 +226,7 @@ class Checker {
   }
 
   const ModuleRecord* record_of(const Node& call) const {
-    const Place place = tree_->find(called_module(call));
+    const Place place = tree_->find_place(called_module(call));
     const ModuleRecord* record = tree_->record(place);
     return record != nullptr && record->path == called_module(call) ? record : nullptr;
   }
@@ -241,7 +241,7 @@ class Checker {
     const Graph& graph = view.graph->graph;
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
-      const Place place = tree_->find(node.scope->module_path);
+      const Place place = tree_->find_place(node.scope->module_path);
       if (sources_[place] == nullptr && *node.source) sources_[place] = &**node.source;
       if (node.op == Opcode::kCallModule) {
         const ModuleRecord* record = record_of(node);
@@ -291,7 +291,7 @@ class Checker {
 
   // The module whose forward makes the node; of a module's call, that around the module.
   Place place_of(const Node& node) const {
-    const Place place = tree_->find(node.scope->module_path);
+    const Place place = tree_->find_place(node.scope->module_path);
     return node.op == Opcode::kCallModule ? tree_->parent(place) : place;
   }
 

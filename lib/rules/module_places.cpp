@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 
@@ -31,7 +31,7 @@ ModulePlaces::Place ModulePlaces::child(Place parent, std::string_view part) {
   return entry->second;
 }
 
-ModulePlaces::Place ModulePlaces::find(std::string_view path) const {
+ModulePlaces::Place ModulePlaces::find_place(std::string_view path) const {
   Place place = 0;
   for (const std::string_view part : QualifiedName(path).parts()) {
     const auto found = children_.find(Key{place, part});

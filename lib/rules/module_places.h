@@ -22,7 +22,7 @@ class ModulePlaces {
 
   std::size_t size() const { return parents_.size(); }
   // The innermost place whose path is `path` or above it.
-  Place find(std::string_view path) const;
+  Place find_place(std::string_view path) const;
   Place parent(Place place) const { return parents_[place]; }                // kNone for the root's
   const ModuleRecord* record(Place place) const { return records_[place]; }  // null where there is none
   // The innermost place that is, or is around, both; kNone where one of them is.

@@ -4,12 +4,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "operators/known_names.h"
-#include "operators/modules.h"
+#include "operators/names/known_names.h"
+#include "operators/names/modules.h"
 #include "operators/operators.h"
 #include "support/error.h"
-#include "support/nearest.h"
-#include "support/qualified_name.h"
+#include "support/text/nearest.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

@@ -6,15 +6,15 @@
 #include <unordered_map>
 #include <vector>
 
-#include "support/name_pattern.h"
+#include "support/text/name_pattern.h"
 
 namespace fxtrace {
 
-// One or more globs (support/glob.h), with "|" between them.  A glob stands for the operators and functions
-// whose target, with or without its overload, it matches ("aten.add", "aten.add.*", "aten::add.Tensor"), and
-// for the modules whose type or public alias it matches ("torch.nn.Linear").  The words placeholder and
-// output stand for these nodes.  A bare name may be the last part of such names (support/name_pattern.h), of
-// an operator that in front of its overload.
+// One or more globs (support/text/glob.h), with "|" between them.  A glob stands for the operators and
+// functions whose target, with or without its overload, it matches ("aten.add", "aten.add.*",
+// "aten::add.Tensor"), and for the modules whose type or public alias it matches ("torch.nn.Linear").  The
+// words placeholder and output stand for these nodes.  A bare name may be the last part of such names
+// (support/text/name_pattern.h), of an operator that in front of its overload.
 class Pattern {
  public:
   // Throws Error(kUsage) that shows the position of what is wrong in `whole`, where the text begins at

@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "support/columns.h"
 #include "support/error.h"
-#include "support/nearest.h"
-#include "support/number_in.h"
-#include "support/words.h"
+#include "support/text/columns.h"
+#include "support/text/nearest.h"
+#include "support/text/number_in.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

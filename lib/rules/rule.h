@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "archive/security_finding.h"
-#include "graph/program_fault.h"
+#include "graph/analysis/program_fault.h"
 #include "rules/pattern.h"
-#include "support/name_pattern.h"
+#include "support/text/name_pattern.h"
 
 namespace fxtrace {
 

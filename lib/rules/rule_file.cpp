@@ -6,9 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "support/amount.h"
 #include "support/json_fields.h"
-#include "support/words.h"
+#include "support/text/amount.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

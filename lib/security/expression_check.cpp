@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "support/error.h"
-#include "support/identifier.h"
 #include "support/json_document.h"
-#include "support/printable.h"
-#include "support/words.h"
+#include "support/text/identifier.h"
+#include "support/text/printable.h"
+#include "support/text/words.h"
 #include "symbolic/expression.h"
 
 namespace fxtrace::security {

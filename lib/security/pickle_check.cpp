@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "archive/pickle_machine.h"
-#include "support/identifier.h"
-#include "support/words.h"
+#include "support/text/identifier.h"
+#include "support/text/words.h"
 
 namespace fxtrace::security {
 namespace {
@@ -84,7 +84,7 @@ std::optional<std::uint64_t> element_size(std::string_view storage) {
 }
 
 // Follows one pickle and keeps what it does.
-class Following : PickleMachine::Watcher {
+class Following : PickleMachine::PickleWatcher {
  public:
   Following(std::string_view bytes, std::size_t start) : machine_(bytes, start, this) {
     end_ = machine_.run(PickleMachine::kMaxOpcodes);

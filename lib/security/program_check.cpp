@@ -5,14 +5,14 @@
 #include <set>
 #include <unordered_set>
 
-#include "operators/operator_reach.h"
-#include "operators/torch_functions.h"
+#include "operators/names/operator_reach.h"
+#include "operators/names/torch_functions.h"
 #include "security/expression_check.h"
 #include "support/error.h"
-#include "support/identifier.h"
-#include "support/plain_path.h"
-#include "support/printable.h"
-#include "support/words.h"
+#include "support/text/identifier.h"
+#include "support/text/plain_path.h"
+#include "support/text/printable.h"
+#include "support/text/words.h"
 
 namespace fxtrace::security {
 namespace {

@@ -8,34 +8,34 @@
 #include <utility>
 #include <vector>
 
-#include "operators/operator_reach.h"
+#include "operators/names/operator_reach.h"
 #include "operators/operators.h"
-#include "script/function.h"
-#include "script/ir.h"
-#include "script/operator_table.h"
-#include "script/parser.h"
-#include "script/script_program.h"
-#include "script/type_parser.h"
 #include "support/error.h"
-#include "support/identifier.h"
-#include "support/printable.h"
-#include "support/words.h"
-#include "torchscript/program/provided_operators.h"
-#include "torchscript/program/torchscript_archive.h"
+#include "support/text/identifier.h"
+#include "support/text/printable.h"
+#include "support/text/words.h"
+#include "torchscript/compiler/script_program.h"
+#include "torchscript/interpreter/program/provided_operators.h"
+#include "torchscript/interpreter/program/torchscript_archive.h"
+#include "torchscript/ir/function.h"
+#include "torchscript/ir/ir.h"
+#include "torchscript/language/parser.h"
+#include "torchscript/language/type_parser.h"
+#include "torchscript/operators/operator_table.h"
 
 namespace fxtrace::security {
 namespace {
 
-using script::ClassType;
-using script::Function;
-using script::IrBlock;
-using script::IrGraph;
-using script::IrNode;
-using script::Symbol;
-using script::Syntax;
-using script::Tree;
-using script::TypePtr;
-using torchscript::TorchScriptArchive;
+using interpreter::TorchScriptArchive;
+using torchscript::ClassType;
+using torchscript::Function;
+using torchscript::IrBlock;
+using torchscript::IrGraph;
+using torchscript::IrNode;
+using torchscript::Symbol;
+using torchscript::Syntax;
+using torchscript::Tree;
+using torchscript::TypePtr;
 
 constexpr std::size_t kMaxShown = 200;
 
@@ -43,7 +43,7 @@ constexpr std::size_t kMaxShown = 200;
 std::string name_of(const IrNode& node) {
   const auto* schema = node.operator_schema();
   if (schema != nullptr && schema->row != nullptr) return std::string(schema->row->name);
-  return std::string(script::to_text(node.kind()));
+  return std::string(torchscript::to_text(node.kind()));
 }
 
 // What may run while an archive is loaded: it takes apart the state, and packs weights.
@@ -82,7 +82,7 @@ class CodeCheck {
   CodeCheck(TorchScriptArchive& archive, const TellOfCode& tell) : archive_(archive), tell_(tell) {}
 
   void run() {
-    const torchscript::CodeFiles files = archive_.code();
+    const interpreter::CodeFiles files = archive_.code();
     for (const auto& [record, text] : files) {
       record_ = record;
       libraries(text);
@@ -116,7 +116,8 @@ class CodeCheck {
   // The compiler drops what has no use; here everything that is written counts.
   void find_definitions(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
-    const script::Program::CodeFile& file = files_.emplace_back(archive_.program().parse_file(qualifier));
+    const torchscript::Program::CodeFile& file =
+        files_.emplace_back(archive_.program().parse_file(qualifier));
     if (file.syntax == nullptr) return unknown("it has no name that code can be found by");
     for (const Tree* tree : file.parsed.definitions) {
       const std::string name = qualifier + "." + std::string(tree->text);
@@ -132,8 +133,8 @@ class CodeCheck {
 
   void file(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
-    script::Program& program = archive_.program();
-    const script::Program::CodeFile* file = program.find_file(qualifier);
+    torchscript::Program& program = archive_.program();
+    const torchscript::Program::CodeFile* file = program.find_file(qualifier);
     if (file == nullptr) return;
     for (const Tree* tree : file->parsed.definitions) {
       guarded([&] {
@@ -187,7 +188,7 @@ class CodeCheck {
     if (tree.is(Syntax::kAttribute)) {
       const std::string name = operator_named(tree);
       // x.f that is no operator's name is a member's.
-      const bool is_operator = script::dotted_name(tree).starts_with("ops.") || !overloads(name).empty();
+      const bool is_operator = torchscript::dotted_name(tree).starts_with("ops.") || !overloads(name).empty();
       const std::string_view reach = is_operator ? operator_reach(name) : std::string_view();
       if (!reach.empty())
         tell_(record_, SecurityKind::kCode, name,
@@ -200,7 +201,7 @@ class CodeCheck {
   // name.
   static std::string operator_named(const Tree& attribute) {
     constexpr std::string_view kTorch = "torch.", kOperators = "ops.";
-    const std::string dotted = script::dotted_name(attribute);
+    const std::string dotted = torchscript::dotted_name(attribute);
     const std::string last(attribute.text);
     if (dotted.starts_with(kOperators)) {
       const std::size_t dot = dotted.find('.', kOperators.size());
@@ -227,7 +228,7 @@ class CodeCheck {
         tree.is(Syntax::kDictComprehension))
       refuse("has a loop");
     if (tree.is(Syntax::kCall) && tree.part(0).is(Syntax::kAttribute)) {
-      const std::string dotted = script::dotted_name(tree.part(0));
+      const std::string dotted = torchscript::dotted_name(tree.part(0));
       const std::string name = operator_named(tree.part(0));
       const bool is_operator = dotted.starts_with("torch.") || dotted.starts_with("ops.");
       if (grows(name) && ++growths_ > kMaxGrowths) refuse("makes values larger and larger");
@@ -253,7 +254,7 @@ class CodeCheck {
       } else if (node->is(Symbol::kPrimCallFunction)) {
         const auto* target = node->input()->node()->constant();
         const auto* function =
-            target == nullptr ? nullptr : target->get_if<script::Constant::FunctionValue>();
+            target == nullptr ? nullptr : target->get_if<torchscript::Constant::FunctionValue>();
         if (function == nullptr) {
           refuse("calls a function that is computed");
         } else {
@@ -287,14 +288,15 @@ class CodeCheck {
       const std::size_t dot = name.find('.');
       if (dot != std::string_view::npos) library(std::string(name.substr(0, name.find('.', dot + 1))));
     });
-    search(script::kTorchBindPrefix, [&](std::size_t at) { library(std::string(dotted_name(text, at))); });
+    search(torchscript::kTorchBindPrefix,
+           [&](std::size_t at) { library(std::string(dotted_name(text, at))); });
   }
   void library(const std::string& name) {
     tell_(record_, SecurityKind::kLibrary, name, "it needs " + name);
     // Classes of LibTorch that do more than keep packed weights.
     constexpr std::array<std::string_view, 4> kReaching = {"_nnapi.", "c10d.", "dist_c10d.", "dist_rpc."};
-    if (!name.starts_with(script::kTorchBindPrefix)) return;
-    const std::string_view rest = std::string_view(name).substr(script::kTorchBindPrefix.size());
+    if (!name.starts_with(torchscript::kTorchBindPrefix)) return;
+    const std::string_view rest = std::string_view(name).substr(torchscript::kTorchBindPrefix.size());
     if (std::ranges::any_of(kReaching, [&](std::string_view space) { return rest.starts_with(space); }))
       tell_(record_, SecurityKind::kCode, name,
             "it makes objects of " + name + ", which reach beyond tensors");
@@ -312,7 +314,7 @@ class CodeCheck {
   TorchScriptArchive& archive_;
   const TellOfCode& tell_;
   std::string record_;
-  std::vector<script::Program::CodeFile> files_;
+  std::vector<torchscript::Program::CodeFile> files_;
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
   std::size_t steps_ = 0, growths_ = 0;
   std::unordered_set<std::string> refused_;
@@ -322,7 +324,7 @@ class CodeCheck {
 
 void check_script(const FileInfo& info, const TellOfCode& tell) {
   TorchScriptArchive archive(info);
-  torchscript::provide_operators(archive, {});
+  interpreter::provide_operators(archive, {});
   archive.load();  // its constants have types, by which the code is compiled
   CodeCheck(archive, tell).run();
 }

@@ -19,9 +19,9 @@
 #include "security/program_check.h"
 #include "security/script_check.h"
 #include "support/error.h"
-#include "support/identifier.h"
 #include "support/json_document.h"
-#include "support/utf8.h"
+#include "support/text/identifier.h"
+#include "support/text/utf8.h"
 
 namespace fxtrace {
 namespace {
@@ -192,7 +192,7 @@ class Scan {
     findings_.push_back({kind, record, std::move(subject), std::move(message)});
   }
 
-  std::vector<SecurityFinding> take() { return std::move(findings_); }
+  std::vector<SecurityFinding> take_result() { return std::move(findings_); }
 
  private:
   struct Archive {
@@ -538,7 +538,7 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
   } else {
     scan.file(first_bytes(most_of(head)), file.size(), "", info.what);
   }
-  return scan.take();
+  return scan.take_result();
 }
 
 }  // namespace fxtrace

@@ -4,16 +4,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "families/traits.h"
+#include "graph/analysis/input_sizes.h"
+#include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
-#include "graph/input_sizes.h"
-#include "graph/text_form.h"
+#include "opinfo/traits.h"
 #include "summaries/explanation.h"
 #include "support/error.h"
-#include "support/identifier.h"
-#include "support/nearest.h"
-#include "support/shell_word.h"
-#include "support/words.h"
+#include "support/text/identifier.h"
+#include "support/text/nearest.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

@@ -7,14 +7,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/call_order.h"
+#include "graph/analysis/call_order.h"
 #include "graph/each_graph.h"
 #include "graph/module_paths.h"
 #include "support/error.h"
-#include "support/nearest.h"
-#include "support/number_in.h"
-#include "support/qualified_name.h"
-#include "support/shell_word.h"
+#include "support/text/nearest.h"
+#include "support/text/number_in.h"
+#include "support/text/qualified_name.h"
+#include "support/text/shell_word.h"
 
 namespace fxtrace {
 namespace {
@@ -40,7 +40,7 @@ class Key {
     // The message names values, which equal blocks call after what is before them.
     return failure.source ? *this : common(failure.message);
   }
-  std::string take() { return std::move(text_); }
+  std::string take_result() { return std::move(text_); }
 
  private:
   std::string text_;
@@ -218,7 +218,7 @@ std::string common_key(const ModuleExplanation& module) {
   for (const std::string& method : module.methods) key.add(method);
   for (const CallSite& site : module.call_sites)
     key.common(site.module).add(site.method).add(site.entered).add(site.source).add(site.condition);
-  return key.take();
+  return key.take_result();
 }
 
 }  // namespace
@@ -260,7 +260,7 @@ std::vector<FailureGroup> fold_failures(const GraphCollection& collection) {
     const std::size_t parent = open.empty() ? kOutermost : open.back().second;
     const Failure failure = module.failure.value_or(Failure{});
     const auto [entry, is_new] = places.try_emplace(
-        Key().add(parent).common(module.path).add(module.type).add(failure).take(), groups.size());
+        Key().add(parent).common(module.path).add(module.type).add(failure).take_result(), groups.size());
     if (is_new) {
       (parent == kOutermost ? outermost : groups[parent].inner).push_back(groups.size());
       groups.push_back({{{}, module.type, failure, 0}, {}});

@@ -11,7 +11,7 @@
 #include <unordered_set>
 
 #include "support/hashing.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

@@ -5,16 +5,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "families/call.h"
-#include "families/cost_rules.h"
-#include "families/operator_entry.h"
-#include "families/stored_parts.h"
-#include "graph/collection_summary.h"
+#include "graph/analysis/collection_summary.h"
 #include "graph/each_graph.h"
 #include "operators/target.h"
+#include "opinfo/call.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/rules/cost_rules.h"
+#include "opinfo/stored_parts.h"
 #include "shapes/scalar_type.h"
-#include "support/printable.h"
-#include "support/qualified_name.h"
+#include "support/text/printable.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "shapes/scalar_type.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 

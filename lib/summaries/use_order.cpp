@@ -8,10 +8,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/call_order.h"
-#include "graph/parameter_uses.h"
+#include "graph/analysis/call_order.h"
+#include "graph/analysis/parameter_uses.h"
 #include "summaries/model_summary.h"
-#include "support/qualified_name.h"
+#include "support/text/qualified_name.h"
 
 namespace fxtrace {
 namespace {
@@ -95,7 +95,7 @@ class Builder {
   }
 
   UseOrder::Place place_of(const Scope& scope) const {
-    const auto call = calls_->find(scope);
+    const auto call = calls_->find_calls(scope);
     return {graph_, call ? numbers_[*call] : 0};
   }
 
@@ -130,7 +130,7 @@ class Builder {
   void list_parameters() {
     for (const ModuleGraph& graph : collection_.graphs) {
       for (const std::string& name : graph.execution->param_forward_order) {
-        if (const auto parameter = uses_.find(name)) add_parameter(*parameter);
+        if (const auto parameter = uses_.find_parameter(name)) add_parameter(*parameter);
       }
     }
     for (const std::size_t index : with_uses_) add_parameter(index);

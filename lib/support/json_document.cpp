@@ -13,8 +13,8 @@
 #include <simdjson.h>
 #include <nlohmann/json.hpp>
 
-#include "support/columns.h"
 #include "support/json_emitter.h"
+#include "support/text/columns.h"
 
 namespace fxtrace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "support/nearest.h"
+#include "support/text/nearest.h"
 
 namespace fxtrace {
 

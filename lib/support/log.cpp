@@ -6,7 +6,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-#include "support/printable.h"
+#include "support/text/printable.h"
 
 namespace fxtrace::log {
 namespace {

@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-std::optional<std::int64_t> Affine::of(std::int64_t other) const {
+std::optional<std::int64_t> Affine::apply(std::int64_t other) const {
   std::int64_t value = 0;
   if (__builtin_mul_overflow(factor, other, &value) || __builtin_add_overflow(value, offset, &value) ||
       value % divisor != 0)
@@ -46,7 +46,7 @@ std::optional<Affine> find_affine(const SymInt& size, const SymInt& other) {
 }
 
 std::optional<std::int64_t> SizeSource::value(const std::vector<std::int64_t>& known) const {
-  const auto of = [&](const Known& source) { return source.affine.of(known.at(source.place)); };
+  const auto of = [&](const Known& source) { return source.affine.apply(known.at(source.place)); };
   if (whole) return of(*whole);
   std::map<std::string, std::int64_t> values;
   for (const auto& [name, source] : dimensions) {

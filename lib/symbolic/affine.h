@@ -16,10 +16,10 @@ struct Affine {
   std::int64_t factor = 1, offset = 0, divisor = 1;  // divisor is positive
 
   // Returns the value for that of the other size; nothing when 64 bits are not enough.
-  std::optional<std::int64_t> of(std::int64_t other) const;
+  std::optional<std::int64_t> apply(std::int64_t other) const;
   // Returns the value before it is divided, and the value, for an expression of the other size.
   SymInt numerator(const SymInt& other) const { return other * factor + offset; }
-  SymInt of(const SymInt& other) const { return floordiv(numerator(other), divisor); }
+  SymInt apply(const SymInt& other) const { return floordiv(numerator(other), divisor); }
 };
 
 // Returns how `size` follows from `other`, whatever the dimensions in them are: batch*8 and batch both follow

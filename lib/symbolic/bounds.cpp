@@ -24,7 +24,7 @@ AtomRef find_atom(const SymInt& value, AtomKind kind, AtomKind or_kind) {
 }
 
 bool has_product(const SymInt& value) {
-  return !value.is_number() && SymInt::Polynomial::of(value)->terms.front().atoms.size() > 1;
+  return !value.is_number() && SymInt::Polynomial::get(value)->terms.front().atoms.size() > 1;
 }
 
 // What is left of the term without one atom; false when it has none of it.
@@ -45,7 +45,7 @@ bool divide_term(const Term& whole, const SymInt& q, Term& quotient) {
 
 bool has_symbols_only(const SymInt& value) {
   if (value.is_number()) return true;
-  for (const Term& term : SymInt::Polynomial::of(value)->terms) {
+  for (const Term& term : SymInt::Polynomial::get(value)->terms) {
     for (const AtomRef& atom : term.atoms) {
       if (atom->kind != AtomKind::kSymbol) return false;
     }
@@ -117,8 +117,8 @@ SymInt without_remainders(const SymInt& value) {
   return result;
 }
 
-Interval BoundsFinder::find(const SymInt& value, int effort) {
-  if (const auto number = value.number()) return Interval::of(*number);
+Interval BoundsFinder::find_interval(const SymInt& value, int effort) {
+  if (const auto number = value.number()) return Interval::from(*number);
   if (!knowledge_.spend(weight_of(value))) return {};
   Interval best = plain(value, effort);
   // Where every dimension occurs once, other forms say no more.
@@ -126,27 +126,27 @@ Interval BoundsFinder::find(const SymInt& value, int effort) {
   if (!knowledge_.spend(kRewriteCost * weight_of(value))) return best;
   const bool symbols_only = has_symbols_only(value);
   try {
-    if (has_product(value)) best = both(best, from_lowest(value, effort));
+    if (has_product(value)) best = intersection(best, from_lowest(value, effort));
     if (symbols_only || done(best)) return best;
-    if (const auto cases = by_cases(value, effort)) return both(best, *cases);
+    if (const auto cases = by_cases(value, effort)) return intersection(best, *cases);
     if (find_atom(value, AtomKind::kFloorDiv, AtomKind::kFloorDiv) != nullptr) {
       const Fraction fraction = without_quotients(value);
       if (!(fraction.numerator == value)) {
         const std::optional<Relation> goal = goal_;
         if (fraction.denominator != 1) goal_.reset();  // 1/2 is not above zero when it is an integer
-        const Interval scaled = find(fraction.numerator, effort - 1);
+        const Interval scaled = find_interval(fraction.numerator, effort - 1);
         goal_ = goal;
-        best = both(best, {wide_ceil_divide(scaled.low, fraction.denominator),
-                           wide_floor_divide(scaled.high, fraction.denominator)});
+        best = intersection(best, {wide_ceil_divide(scaled.low, fraction.denominator),
+                                   wide_floor_divide(scaled.high, fraction.denominator)});
         if (done(best)) return best;
       }
     }
     if (find_atom(value, AtomKind::kMod, AtomKind::kMod) != nullptr) {
       const SymInt other = without_remainders(value);
-      if (!(other == value)) best = both(best, find(other, effort - 1));
+      if (!(other == value)) best = intersection(best, find_interval(other, effort - 1));
       if (done(best)) return best;
     }
-    best = both(best, by_limits(value, effort));
+    best = intersection(best, by_limits(value, effort));
   } catch (const SymbolicError&) {
     // One of the forms is too large: the others will have to do.
   }
@@ -158,7 +158,7 @@ Interval BoundsFinder::of_atom(const Atom& atom, int effort) {
   const std::optional<Relation> goal = goal_;
   goal_.reset();
   std::vector<Interval> operands;
-  for (const SymInt& operand : atom.operands) operands.push_back(find(operand, effort - 1));
+  for (const SymInt& operand : atom.operands) operands.push_back(find_interval(operand, effort - 1));
   goal_ = goal;
   const Interval& p = operands[0];
   const Interval& q = operands[1];
@@ -167,7 +167,7 @@ Interval BoundsFinder::of_atom(const Atom& atom, int effort) {
       return floor_divide(p, q);
     case AtomKind::kMod: {
       if (const auto known = knowledge_.known_remainder(atom.operands[0], atom.operands[1])) {
-        if (const auto number = known->number()) return Interval::of(*number);
+        if (const auto number = known->number()) return Interval::from(*number);
       }
       Interval result{kInfinity, -kInfinity};
       if (q.high >= 1) result = hull(result, {0, q.high == kInfinity ? kInfinity : q.high - 1});
@@ -206,12 +206,12 @@ Interval BoundsFinder::of_atom(const Atom& atom, int effort) {
 }
 
 Interval BoundsFinder::plain(const SymInt& value, int effort) {
-  Interval total = Interval::of(0);
-  for (const Term& term : SymInt::Polynomial::of(value)->terms) {
-    Interval part = Interval::of(term.coefficient);
+  Interval total = Interval::from(0);
+  for (const Term& term : SymInt::Polynomial::get(value)->terms) {
+    Interval part = Interval::from(term.coefficient);
     for (std::size_t i = 0; i < term.atoms.size();) {
       std::size_t times = 1;
-      while (i + times < term.atoms.size() && same(term.atoms[i], term.atoms[i + times])) ++times;
+      while (i + times < term.atoms.size() && same_atom(term.atoms[i], term.atoms[i + times])) ++times;
       part = part * power(of_atom(*term.atoms[i], effort), times);
       i += times;
     }
@@ -251,7 +251,7 @@ Interval BoundsFinder::from_lowest(const SymInt& value, int effort) {
     if (expanded.size() > kMaxExpanded) return {};
   }
   if (!shifted) return {};
-  Interval total = Interval::of(0);
+  Interval total = Interval::from(0);
   for (const auto& [atoms, factor] : expanded) {
     Interval part = {saturated_low(factor), saturated_high(factor)};
     for (const std::size_t index : atoms) {
@@ -283,7 +283,7 @@ std::optional<Interval> BoundsFinder::by_cases(const SymInt& value, int effort) 
   Interval result{kInfinity, -kInfinity};
   Interval each;
   for (const SymInt& operand : atom->operands) {
-    const Interval found = find(replace_atom(value, atom, operand), effort);
+    const Interval found = find_interval(replace_atom(value, atom, operand), effort);
     result = hull(result, found);
     each = {std::max(each.low, found.low), std::min(each.high, found.high)};
   }
@@ -303,15 +303,15 @@ Interval BoundsFinder::by_limits(const SymInt& value, int effort) {
       if (atom->operands[1].is_number()) continue;  // told better by the other forms
       Term rest;
       if (!take_atom(term, atom, rest)) continue;
-      const Interval factor = find(product(rest), 0);
-      const Interval p = find(atom->operands[0], effort - 1);
-      const Interval q = find(atom->operands[1], effort - 1);
+      const Interval factor = find_interval(product(rest), 0);
+      const Interval p = find_interval(atom->operands[0], effort - 1);
+      const Interval q = find_interval(atom->operands[1], effort - 1);
       if (q.low < 1 || (factor.low < 0 && factor.high > 0)) continue;
       std::vector<SymInt> limits;
       if (p.low >= 0) limits.push_back(atom->operands[0]);
       if (atom->kind == AtomKind::kMod) limits.push_back(atom->operands[1] - 1);
       for (const SymInt& limit : limits) {
-        const Interval found = find(value - product(term) + product(rest) * limit, effort - 1);
+        const Interval found = find_interval(value - product(term) + product(rest) * limit, effort - 1);
         if (factor.high <= 0) {
           best.low = std::max(best.low, found.low);
         } else {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "symbolic/dimension_facts.h"
 #include "symbolic/interval.h"
-#include "symbolic/knowledge.h"
 #include "symbolic/polynomial.h"
 
 namespace fxtrace::symbolic {
@@ -29,10 +29,10 @@ SymInt without_remainders(const SymInt& value);
 // are intersected.
 class BoundsFinder {
  public:
-  explicit BoundsFinder(const Knowledge& knowledge, std::optional<Relation> goal = {})
+  explicit BoundsFinder(const DimensionFacts& knowledge, std::optional<Relation> goal = {})
       : knowledge_(knowledge), goal_(goal) {}
 
-  Interval find(const SymInt& value, int effort = 2);
+  Interval find_interval(const SymInt& value, int effort = 2);
 
  private:
   bool done(const Interval& interval) const { return goal_ && settled(*goal_, interval).has_value(); }
@@ -47,7 +47,7 @@ class BoundsFinder {
   // Replaces atoms by their limits: p//q <= p, p%q <= q-1.
   Interval by_limits(const SymInt& value, int effort);
 
-  const Knowledge& knowledge_;
+  const DimensionFacts& knowledge_;
   std::optional<Relation> goal_;
 };
 

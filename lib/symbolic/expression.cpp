@@ -70,7 +70,7 @@ Binding binding_of(const SymInt& size) {
     return is_quotient ? kProduct : kPrimary;
   }
   const bool is_power = std::all_of(term.atoms.begin(), term.atoms.end(),
-                                    [&](const auto& atom) { return same(atom, term.atoms.front()); });
+                                    [&](const auto& atom) { return same_atom(atom, term.atoms.front()); });
   return is_power ? kPower : kProduct;
 }
 
@@ -239,7 +239,7 @@ Expression Expression::replace(const std::function<std::optional<Expression>(con
 
 class Expression::Printer {
  public:
-  std::string take() { return std::move(text_); }
+  std::string take_result() { return std::move(text_); }
 
   void print(const Expression& value, Binding at_least = kDisjunction) {
     const Binding own = binding(value);
@@ -418,7 +418,7 @@ std::string Expression::text() const {
   if (node_ == nullptr) return size_.text();
   Printer printer;
   printer.print(*this);
-  return printer.take();
+  return printer.take_result();
 }
 
 std::string python_float(double number) {

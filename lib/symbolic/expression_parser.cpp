@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "support/identifier.h"
+#include "support/text/identifier.h"
 #include "symbolic/expression.h"
 #include "symbolic/polynomial.h"
 

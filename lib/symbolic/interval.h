@@ -47,8 +47,8 @@ struct Interval {
   Wide low = -kInfinity;
   Wide high = kInfinity;
 
-  static Interval of(Wide number) { return {number, number}; }
-  static Interval of(const Range& range) {
+  static Interval from(Wide number) { return {number, number}; }
+  static Interval from(const Range& range) {
     return {range.low ? *range.low : -kInfinity, range.high ? *range.high : kInfinity};
   }
   Range range() const {
@@ -93,7 +93,7 @@ inline Interval hull(const Interval& a, const Interval& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 // Returns the intersection of two intervals that contain the same value.
-inline Interval both(const Interval& a, const Interval& b) {
+inline Interval intersection(const Interval& a, const Interval& b) {
   const Interval result{std::max(a.low, b.low), std::min(a.high, b.high)};
   return result.low > result.high ? a : result;  // empty: there is no such value, and any answer is right
 }

@@ -46,7 +46,7 @@ bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be
 std::optional<SymInt> size_of(const Expression& value);
 bool is_size_function(std::string_view name);  // one that size_of() computes: "max", "FloorDiv"
 
-bool same(const AtomRef& a, const AtomRef& b);
+bool same_atom(const AtomRef& a, const AtomRef& b);
 // Orders symbols first, then by text.
 bool before(const AtomRef& a, const AtomRef& b);
 
@@ -88,7 +88,7 @@ struct SymInt::Polynomial {
   std::uint64_t symbols = 0;  // as Atom::symbols
   bool repeats = false;
 
-  static const Polynomial* of(const SymInt& value) { return value.poly_.get(); }
+  static const Polynomial* get(const SymInt& value) { return value.poly_.get(); }
   static SymInt wrap(Polynomial polynomial) {
     SymInt value;
     value.poly_ = std::make_shared<const Polynomial>(std::move(polynomial));
@@ -103,7 +103,7 @@ namespace fxtrace::symbolic {
 class Terms {
  public:
   explicit Terms(const SymInt& value) {
-    if (const auto* polynomial = SymInt::Polynomial::of(value)) {
+    if (const auto* polynomial = SymInt::Polynomial::get(value)) {
       terms_ = &polynomial->terms;
     } else if (*value.number() != 0) {
       number_.push_back({{}, *value.number()});
@@ -139,16 +139,16 @@ class Sum {
 };
 
 inline std::size_t weight_of(const SymInt& value) {
-  const auto* polynomial = SymInt::Polynomial::of(value);
+  const auto* polynomial = SymInt::Polynomial::get(value);
   return polynomial == nullptr ? 1 : polynomial->weight;
 }
 inline std::uint64_t symbol_bits(const SymInt& value) {
-  const auto* polynomial = SymInt::Polynomial::of(value);
+  const auto* polynomial = SymInt::Polynomial::get(value);
   return polynomial == nullptr ? 0 : polynomial->symbols;
 }
 // Returns whether a symbol may occur in the value more than once.
 inline bool has_repeats(const SymInt& value) {
-  const auto* polynomial = SymInt::Polynomial::of(value);
+  const auto* polynomial = SymInt::Polynomial::get(value);
   return polynomial != nullptr && polynomial->repeats;
 }
 

@@ -13,7 +13,8 @@ std::string factors_text(const symbolic::Term& term) {
   std::string text;
   for (std::size_t i = 0; i < term.atoms.size();) {
     std::size_t power = 1;
-    while (i + power < term.atoms.size() && symbolic::same(term.atoms[i], term.atoms[i + power])) ++power;
+    while (i + power < term.atoms.size() && symbolic::same_atom(term.atoms[i], term.atoms[i + power]))
+      ++power;
     const bool is_name = term.atoms[i]->kind == symbolic::AtomKind::kSymbol;
     if (i != 0) text += "·";
     text += is_name ? term.atoms[i]->text : "(" + term.atoms[i]->text + ")";

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "symbolic/bounds.h"
-#include "symbolic/knowledge.h"
+#include "symbolic/dimension_facts.h"
 
 namespace fxtrace {
 
@@ -43,7 +43,7 @@ const char* to_string(Relation relation) { return relation_row(relation).text; }
 Relation negated(Relation relation) { return relation_row(relation).negated; }
 
 ShapeEnv::ShapeEnv() {
-  static const auto nothing = std::make_shared<Knowledge>();
+  static const auto nothing = std::make_shared<DimensionFacts>();
   known_ = nothing;
 }
 
@@ -61,7 +61,7 @@ bool ShapeEnv::narrow(const std::string& name, const Range& range) {
   // What is said of a new name contradicts nothing, so there is nothing to come back to.
   const bool is_new =
       !known_->ranges().contains(name) && !known_->has_facts() && (!range.low || range.low != range.high);
-  auto known = is_new && known_.use_count() == 1 ? known_ : std::make_shared<Knowledge>(*known_);
+  auto known = is_new && known_.use_count() == 1 ? known_ : std::make_shared<DimensionFacts>(*known_);
   known->allow(kLesson);
   try {
     if (!known->learn_range(name, range)) return false;
@@ -77,7 +77,7 @@ Range ShapeEnv::range(const std::string& name) const {
   const auto found = known_->values().find(name);
   if (found == known_->values().end()) return own.range();
   known_->allow(kQuestion);
-  return both(own, known_->bounds(found->second)).range();
+  return intersection(own, known_->bounds(found->second)).range();
 }
 
 std::vector<std::pair<std::string, Range>> ShapeEnv::ranges() const {
@@ -85,12 +85,12 @@ std::vector<std::pair<std::string, Range>> ShapeEnv::ranges() const {
   result.reserve(known_->ranges().size());
   const auto& values = known_->values();
   for (const auto& [name, own] : known_->ranges())
-    result.emplace_back(name, values.contains(name) ? range(name) : Interval::of(own).range());
+    result.emplace_back(name, values.contains(name) ? range(name) : Interval::from(own).range());
   return result;
 }
 
 SymInt ShapeEnv::fresh(const Range& range) {
-  if (known_.use_count() > 1) known_ = std::make_shared<Knowledge>(*known_);
+  if (known_.use_count() > 1) known_ = std::make_shared<DimensionFacts>(*known_);
   known_->allow(kLesson);
   return known_->fresh(range);
 }
@@ -120,13 +120,13 @@ std::optional<bool> ShapeEnv::answer(Relation relation, const SymInt& left, cons
   if (left.is_number() && right.is_number()) {
     const std::int64_t a = *left.number();
     const std::int64_t b = *right.number();
-    return settled(relation, Interval::of(a < b ? -1 : a > b ? 1 : 0));
+    return settled(relation, Interval::from(a < b ? -1 : a > b ? 1 : 0));
   }
   known_->allow(kQuestion);
   try {
     if (const AtomRef atom = right.is_number() ? single_atom(left) : nullptr;
         atom != nullptr && atom->kind == AtomKind::kSymbol && !known_->values().contains(atom->text)) {
-      const Interval own = known_->range(atom->text) + Interval::of(-static_cast<Wide>(*right.number()));
+      const Interval own = known_->range(atom->text) + Interval::from(-static_cast<Wide>(*right.number()));
       const auto answer = settled(relation, own);
       if (answer || !known_->has_facts()) return answer;
     }
@@ -152,7 +152,7 @@ std::optional<bool> ShapeEnv::decide(Relation relation, const SymInt& left, cons
 
 bool ShapeEnv::assume(Relation relation, const SymInt& left, const SymInt& right) {
   if (const auto decided = decide(relation, left, right)) return *decided;
-  auto known = std::make_shared<Knowledge>(*known_);
+  auto known = std::make_shared<DimensionFacts>(*known_);
   known->allow(kLesson);
   try {
     if (!known->learn(relation, left - right)) return false;

@@ -17,7 +17,7 @@
 namespace fxtrace {
 
 namespace symbolic {
-class Knowledge;
+class DimensionFacts;
 }
 
 // A closed range; an absent bound is unknown.
@@ -70,7 +70,7 @@ class ShapeEnv {
 
   bool has_ranges_ = false;  // narrower than that of any size
   mutable std::set<std::string> relied_;
-  std::shared_ptr<symbolic::Knowledge> known_;  // never null; shared with copies, cloned before a change
+  std::shared_ptr<symbolic::DimensionFacts> known_;  // never null; shared with copies, cloned before a change
 };
 
 }  // namespace fxtrace

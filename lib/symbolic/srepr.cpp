@@ -51,7 +51,7 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
     if (term.coefficient != 1 || term.atoms.empty()) factors.push_back(number(term.coefficient));
     for (std::size_t i = 0; i < term.atoms.size();) {
       std::size_t power = 1;
-      while (i + power < term.atoms.size() && same(term.atoms[i], term.atoms[i + power])) ++power;
+      while (i + power < term.atoms.size() && same_atom(term.atoms[i], term.atoms[i + power])) ++power;
       std::string atom = text_of(*term.atoms[i], symbol);
       factors.push_back(power == 1 ? std::move(atom)
                                    : called("Pow", {atom, number(static_cast<std::int64_t>(power))}));

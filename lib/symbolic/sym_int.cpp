@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "support/identifier.h"
+#include "support/text/identifier.h"
 #include "symbolic/checked.h"
 #include "symbolic/polynomial.h"
 
@@ -26,7 +26,7 @@ constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 [[noreturn]] void too_large() { throw SymbolicError("the expression grows too large"); }
 
 const std::vector<Term>& terms_of_polynomial(const SymInt& value) {
-  return SymInt::Polynomial::of(value)->terms;
+  return SymInt::Polynomial::get(value)->terms;
 }
 
 // A coefficient whose sign can be turned, as every one of a polynomial can.
@@ -104,7 +104,7 @@ std::string operand_text(const SymInt& value, bool is_left) {
 SymInt make_atom(AtomKind kind, std::vector<SymInt> operands) {
   Atom atom{kind, {}, {}, 1, 1, 0, false};
   for (const SymInt& operand : operands) {
-    if (const auto* polynomial = SymInt::Polynomial::of(operand)) {
+    if (const auto* polynomial = SymInt::Polynomial::get(operand)) {
       atom.weight += polynomial->weight;
       atom.depth = std::max(atom.depth, polynomial->depth + 1);
       atom.repeats = atom.repeats || polynomial->repeats || (atom.symbols & polynomial->symbols) != 0;
@@ -197,7 +197,7 @@ Term common_factor(const SymInt& a, const SymInt& b) {
     auto i = common.atoms.begin();
     auto j = term.atoms.begin();
     while (i != common.atoms.end() && j != term.atoms.end()) {
-      if (same(*i, *j)) {
+      if (same_atom(*i, *j)) {
         both.push_back(*i++);
         ++j;
       } else if (before(*i, *j)) {
@@ -591,7 +591,7 @@ namespace {
 
 void collect_symbols(const SymInt& value, std::set<std::string>& names) {
   if (value.is_number()) return;
-  for (const Term& term : SymInt::Polynomial::of(value)->terms) {
+  for (const Term& term : SymInt::Polynomial::get(value)->terms) {
     for (const AtomRef& atom : term.atoms) {
       if (atom->kind == AtomKind::kSymbol) names.insert(atom->text);
       for (const SymInt& operand : atom->operands) collect_symbols(operand, names);
@@ -631,7 +631,7 @@ std::int64_t value_of(const Atom& atom, const std::map<std::string, std::int64_t
 std::int64_t value_of(const SymInt& value, const std::map<std::string, std::int64_t>& values) {
   if (value.is_number()) return *value.number();
   std::int64_t total = 0;
-  for (const Term& term : SymInt::Polynomial::of(value)->terms) {
+  for (const Term& term : SymInt::Polynomial::get(value)->terms) {
     std::int64_t part = term.coefficient;
     for (const AtomRef& atom : term.atoms) part = multiply(part, value_of(*atom, values));
     total = add(total, part);

@@ -26,7 +26,7 @@ void append_term(std::string& text, const Term& term, bool minus) {
   for (std::size_t i = 0; i < term.atoms.size();) {
     const Atom& atom = *term.atoms[i];
     std::size_t power = 1;
-    while (i + power < term.atoms.size() && same(term.atoms[i], term.atoms[i + power])) ++power;
+    while (i + power < term.atoms.size() && same_atom(term.atoms[i], term.atoms[i + power])) ++power;
     const bool quotient = atom.kind == AtomKind::kFloorDiv || atom.kind == AtomKind::kMod;
     if (i != 0) text += '*';
     // Python reads -n//2 as (-n)//2 and a*n//2 as (a*n)//2.

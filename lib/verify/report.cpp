@@ -7,9 +7,9 @@
 #include <string>
 
 #include "support/json_emitter.h"
-#include "support/printable.h"
-#include "support/qualified_name.h"
-#include "support/words.h"
+#include "support/text/printable.h"
+#include "support/text/qualified_name.h"
+#include "support/text/words.h"
 
 namespace fxtrace::verify {
 namespace {

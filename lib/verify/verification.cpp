@@ -5,13 +5,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "graph/text_form.h"
-#include "support/words.h"
-#include "verify/guard_evaluator.h"
-#include "verify/index_ranges.h"
-#include "verify/inputs.h"
-#include "verify/nested.h"
-#include "verify/solve.h"
+#include "graph/analysis/text_form.h"
+#include "support/text/words.h"
+#include "verify/calls/nested.h"
+#include "verify/inputs/guard_evaluator.h"
+#include "verify/inputs/index_ranges.h"
+#include "verify/inputs/inputs.h"
+#include "verify/inputs/solve.h"
 
 namespace fxtrace::verify {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "graph/graph_collection.h"
-#include "verify/inputs.h"
-#include "verify/profile.h"
-#include "verify/runnable_model.h"
+#include "verify/inputs/inputs.h"
+#include "verify/models/profile.h"
+#include "verify/models/runnable_model.h"
 
 namespace fxtrace::verify {
 

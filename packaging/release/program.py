@@ -11,7 +11,7 @@ import plugins
 from common import PINNED, ROOT, WORK, run
 
 # Compiled for size: what runs once for a command, or not where graphs are made.
-SMALL = ["app", "catalog", "compare", "convert", "costs", "families", "pictures", "rules", "security", "summaries", "verify"]
+SMALL = ["app", "catalog", "compare", "convert", "costs", "opinfo", "pictures", "rules", "security", "summaries", "verify"]
 
 
 def is_static(target: str) -> bool:

@@ -92,7 +92,7 @@ def _similar(name: str, names: Mapping[str, object]) -> str:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """As lib/support/glob.h: * matches within one dotted part, ** across parts, ? one character, [abc] one of a set."""
+    """As lib/support/text/glob.h: * matches within one dotted part, ** across parts, ? one character, [abc] one of a set."""
     special = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
 
     def translated(part: str) -> str:
@@ -136,7 +136,7 @@ def _last_parts(names_of: _Names) -> _Names:
 
 
 def _matches(pattern: str, names_of: _Names, path_of: _Names, nodes: Sequence[Node]) -> Callable[[Node], bool]:
-    """As lib/support/name_pattern.h: a name without a dot or a star that no node has is the last part of names, or else that
+    """As lib/support/text/name_pattern.h: a name without a dot or a star that no node has is the last part of names, or else that
     of paths. A path as it stands, or what a pattern with a dot or star says of it, counts as well."""
     tests: list[tuple[re.Pattern[str], _Names]] = []
     for text in pattern.replace("::", ".").split("|"):

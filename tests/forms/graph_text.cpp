@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "graph/text_form.h"
+#include "graph/analysis/text_form.h"
 #include "support/error.h"
-#include "support/identifier.h"
+#include "support/text/identifier.h"
 
 namespace fxtrace {
 namespace {

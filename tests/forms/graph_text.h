@@ -1,4 +1,5 @@
-// Graphs as text: tests say what a step does to a graph in the form of graph/text_form.h, one node a line.
+// Graphs as text: tests say what a step does to a graph in the form of graph/analysis/text_form.h, one node a
+// line.
 #pragma once
 
 #include <string>

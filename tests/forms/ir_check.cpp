@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 namespace {
 
 class Check {
@@ -106,4 +106,4 @@ class Check {
 
 std::optional<std::string> find_flaw(const IrGraph& graph) { return Check().run(graph); }
 
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript

@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "script/schema_match.h"
-#include "script/type_relations.h"
 #include "support/error.h"
-#include "support/identifier.h"
+#include "support/text/identifier.h"
+#include "torchscript/compiler/schema_match.h"
+#include "torchscript/language/type_relations.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 namespace {
 
 // --- printing ---
@@ -481,4 +481,4 @@ std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& 
   return IrParser(text, resolve).parse();
 }
 
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "script/ir.h"
+#include "torchscript/ir/ir.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 
 // With subgraphs behind it.  Source ranges are left out.
 std::string to_text(const IrGraph& graph);
@@ -19,4 +19,4 @@ std::string to_text(const IrNode& node);  // its first line
 using ResolveTypeName = std::function<TypePtr(const std::string&)>;
 std::unique_ptr<IrGraph> parse_ir(std::string_view text, const ResolveTypeName& resolve = nullptr);
 
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript

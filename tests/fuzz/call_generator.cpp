@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "costs/cost_log.h"
-#include "families/values/value_call.h"
+#include "opinfo/values/value_call.h"
 #include "tests/fuzz/call_text.h"
 #include "tests/fuzz/torchscript/choices.h"
 

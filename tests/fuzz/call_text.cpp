@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "families/cost_rules.h"
-#include "families/evaluate.h"
-#include "families/family.h"
-#include "families/infer.h"
-#include "families/operator_entry.h"
-#include "families/values/value_call.h"
-#include "support/words.h"
+#include "opinfo/evaluate.h"
+#include "opinfo/infer.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_rules.h"
+#include "opinfo/values/value_call.h"
+#include "support/text/words.h"
 
 namespace fxtrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/leaf_rules.h"
+#include "trace/tracer/leaf_rules.h"
 
 namespace fxtrace::fuzz {
 namespace {

@@ -1,8 +1,8 @@
 // A small module tree without anything to run, for leaf rules to decide.
 #pragma once
 
-#include "trace/options.h"
-#include "trace/program.h"
+#include "trace/options/options.h"
+#include "trace/tracer/program.h"
 
 namespace fxtrace::fuzz {
 

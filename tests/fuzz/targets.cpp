@@ -4,8 +4,8 @@
 
 #include "graph/lint.h"
 #include "readers/collection_reader.h"
-#include "trace/trace_program.h"
-#include "writers/json_writer.h"
+#include "trace/search/trace_program.h"
+#include "writers/graphs/json_writer.h"
 
 namespace fxtrace::fuzz {
 
@@ -21,9 +21,9 @@ std::vector<std::string_view> lines_of(std::string_view input, std::size_t limit
   return lines;
 }
 
-void check_traced(const Config& config, const std::function<TraceResult(const Wanted&)>& trace_it) {
+void check_traced(const Config& config, const std::function<TraceResult(const TraceRequest&)>& trace_it) {
   TraceResult result;
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.description = true;
   wanted.hint = true;
   if (!accepts([&] { result = trace_it(wanted); })) return;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "support/error.h"
-#include "trace/config.h"
+#include "trace/options/config.h"
 
 namespace fxtrace {
 struct TraceResult;
-struct Wanted;
+struct TraceRequest;
 }  // namespace fxtrace
 
 namespace fxtrace::fuzz {
@@ -47,7 +47,7 @@ void zip_archive(std::string_view input);
 void exported_archive(std::string_view bytes, const Config& config);
 
 // Traces, and goes through what comes out: lint, written, read back.
-void check_traced(const Config& config, const std::function<TraceResult(const Wanted&)>& trace_it);
+void check_traced(const Config& config, const std::function<TraceResult(const TraceRequest&)>& trace_it);
 
 struct Target {
   const char* name;

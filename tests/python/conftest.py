@@ -1,3 +1,5 @@
+"""What every test gets: the program, the archives of the zoo, and the mark of the second tier."""
+
 import importlib.util
 import os
 import signal

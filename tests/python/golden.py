@@ -1,6 +1,6 @@
 """The cases of tests/golden, which run_golden.py runs.
 
-A case is a file: the command, as a shell splits it ("#" begins a comment; run in the project's root), and behind
+A case is a file in the folder of its command, with a name that no other has: the command, as a shell splits it ("#" begins a comment; run in the project's root), and behind
 lines that begin with ";;; " what is expected of it:
 
     fxtrace render - -f dot
@@ -14,6 +14,7 @@ lines that begin with ";;; " what is expected of it:
 `{VERSION}` stands for the program's version.
 """
 
+import functools
 import glob
 import os
 import re
@@ -38,7 +39,8 @@ class Case:
 
     @staticmethod
     def path(name: str) -> str:
-        return os.path.join(GOLDEN, f"{name}.txt")
+        """The case's file, or where run_golden.py puts that of a new one."""
+        return paths().get(name) or os.path.join(GOLDEN, "trace", "json", f"{name}.txt")
 
     @staticmethod
     def read(name: str) -> "Case":
@@ -80,6 +82,12 @@ class Case:
         return self.stdin
 
 
+@functools.cache
+def paths() -> dict[str, str]:
+    """The files by the names of their cases."""
+    found = glob.glob(os.path.join(GOLDEN, "**", "*.txt"), recursive=True)
+    return {os.path.splitext(os.path.basename(path))[0]: path for path in found}
+
+
 def names(beginning: str = "") -> list[str]:
-    paths = glob.glob(os.path.join(GOLDEN, f"{beginning}*.txt"))
-    return sorted(os.path.splitext(os.path.basename(path))[0] for path in paths)
+    return sorted(name for name in paths() if name.startswith(beginning))

@@ -1,6 +1,6 @@
 """Calls of operators with all combinations of usual and extreme arguments, as TorchScript's values.
 
-`Tool` answers them with lib/script (tests/tools/script_calls.cpp), `Reference` with LibTorch.
+`Tool` answers them with lib/torchscript (tests/tools/script_calls.cpp), `Reference` with LibTorch.
 """
 
 import itertools

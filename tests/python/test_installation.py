@@ -161,7 +161,7 @@ def test_libraries_of_operators_in_cpp(program_with_library, package, tmp_path):
 def test_every_public_header(package, tmp_path):
     """What <fxtrace/fxtrace.h> includes is installed, and the others that the library page names compile by themselves."""
     source = tmp_path / "main.cpp"
-    for header in ("fxtrace/fxtrace.h", "summaries/model_summary.h", "readers/collection_reader.h", "graph/lint.h", "trace/option_table.h"):
+    for header in ("fxtrace/fxtrace.h", "summaries/model_summary.h", "readers/collection_reader.h", "graph/lint.h", "trace/options/option_table.h"):
         source.write_text(f"#include <{header}>\nint main() {{}}\n")
         includes = [f"-I{package / 'include'}", f"-I{package / 'include' / 'fxtrace'}"]
         succeed("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", *includes, source)

@@ -1,4 +1,4 @@
-"""Graphs that lib/script compiles from the code of TorchScript archives, against those that torch.jit.load has."""
+"""Graphs that lib/torchscript compiles from the code of TorchScript archives, against those that torch.jit.load has."""
 
 import inspect
 import pathlib

@@ -1,4 +1,4 @@
-"""lib/script carries operators out as LibTorch does: the same results, the same errors, or it says that it does not know."""
+"""lib/torchscript carries operators out as LibTorch does: the same results, the same errors, or it says that it does not know."""
 
 import pathlib
 import re
@@ -22,7 +22,7 @@ def operators_with(*wanted: str) -> set[str]:
     """Those whose rows have one of the traits, or a value rule (".value")."""
     row = re.compile(r'^    \{((?:"[^"]*"\s*)+),\s*\{((?:[^{}]|\{[^{}]*\})*)\}\}', re.MULTILINE)
     found = set()
-    for family in (FOLDER.parent / "families").glob("*.cpp"):
+    for family in (FOLDER.parent / "opinfo" / "operators").glob("*.cpp"):
         for names, facts in row.findall(family.read_text()):
             if set(wanted) & set(re.findall(r"\.?\w+", facts)):
                 found.update(re.findall(r"[^\s\"]+", names))

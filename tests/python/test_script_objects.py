@@ -1,4 +1,4 @@
-"""lib/script reads the objects of an archive as LibTorch loads them: modules, attributes, tensors with their elements."""
+"""lib/torchscript reads the objects of an archive as LibTorch loads them: modules, attributes, tensors with their elements."""
 
 import json
 import pathlib

@@ -2,9 +2,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "families/operator_entry.h"
-#include "families/traits.h"
 #include "operators/operators.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/traits.h"
 
 namespace {
 

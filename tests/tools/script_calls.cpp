@@ -1,4 +1,5 @@
-// Carries out operators of lib/script, a call a line, for tests that hold what they give against LibTorch:
+// Carries out operators of lib/torchscript, a call a line, for tests that hold what they give against
+// LibTorch:
 //   {"op": "aten::add.int", "arguments": [1, 2]}  ->  {"results": [3], "arguments": [1, 2]}
 // A call that is refused gives {"refusal": "raised", "why": "...", "before": true}: `before` when it was not
 // begun.  With "small": true the operator is one of small tensors, and {"unknown": true} where its result is
@@ -8,17 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "families/evaluate.h"
-#include "families/infer.h"
-#include "families/operator_entry.h"
-#include "script/literal_value.h"
-#include "script/plain_checks.h"
-#include "script/plain_operators.h"
-#include "script/tensor_elements.h"
-#include "script/value.h"
+#include "opinfo/evaluate.h"
+#include "opinfo/infer.h"
+#include "opinfo/operator_entry.h"
 #include "script_json.h"
+#include "torchscript/operators/plain_checks.h"
+#include "torchscript/operators/plain_operators.h"
+#include "torchscript/values/literal_value.h"
+#include "torchscript/values/tensor_elements.h"
+#include "torchscript/values/value.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -78,11 +79,11 @@ Json answer(const Json& call) {
 }
 
 }  // namespace
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript
 
 int main() {
   std::ios::sync_with_stdio(false);
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << fxtrace::script::answer(nlohmann::json::parse(line)).dump() << '\n';
+    std::cout << fxtrace::torchscript::answer(nlohmann::json::parse(line)).dump() << '\n';
   }
 }

@@ -1,5 +1,5 @@
-// Prints the graph of every function and method in the code of a TorchScript archive, as lib/script compiles
-// it:
+// Prints the graph of every function and method in the code of a TorchScript archive, as lib/torchscript
+// compiles it:
 //   script_dump FILE [NAME]...     == __torch__.Net.forward
 //                                  graph(...): ...
 // FILE may be code itself (.py), which then is all of "__torch__".
@@ -20,15 +20,15 @@
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
 #include "operators/operators.h"
-#include "script/objects.h"
-#include "script/script_program.h"
 #include "support/error.h"
 #include "tests/forms/ir_text.h"
+#include "torchscript/compiler/script_program.h"
+#include "torchscript/objects/objects.h"
 
 namespace {
 
-using namespace fxtrace;          // NOLINT: a program of one page
-using namespace fxtrace::script;  // NOLINT
+using namespace fxtrace;               // NOLINT: a program of one page
+using namespace fxtrace::torchscript;  // NOLINT
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 

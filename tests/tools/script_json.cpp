@@ -5,11 +5,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "script/device_text.h"
-#include "script/tensor_elements.h"
-#include "script/tensor_value.h"
+#include "torchscript/values/device_text.h"
+#include "torchscript/values/tensor_elements.h"
+#include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -176,4 +176,4 @@ nlohmann::json write_values(const std::vector<Value>& values) {
   return json;
 }
 
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript

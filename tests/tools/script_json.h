@@ -1,4 +1,4 @@
-// Values of lib/script as JSON: floats are hexadecimal texts, strings have a character for each byte.
+// Values of lib/torchscript as JSON: floats are hexadecimal texts, strings have a character for each byte.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "script/value.h"
+#include "torchscript/values/value.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 
 TypePtr read_type(std::string_view text);  // "int[]", "(int, str)", "Dict(str, int)"
 
@@ -18,4 +18,4 @@ nlohmann::json write_text(const std::string& bytes);
 nlohmann::json write_value(const Value& value);
 nlohmann::json write_values(const std::vector<Value>& values);
 
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript

@@ -1,5 +1,5 @@
-// Prints what the two pickles of a TorchScript archive hold, as lib/script reads it, for tests that compare
-// it with what LibTorch loads:
+// Prints what the two pickles of a TorchScript archive hold, as lib/torchscript reads it, for tests that
+// compare it with what LibTorch loads:
 //   script_objects FILE    {"constants": ..., "data": {"object": [1, "__torch__.Net", {"weight": ...},
 //   null]}}
 // An object that comes again is {"again": 1}.  Tensors that are small have their elements.
@@ -14,14 +14,14 @@
 
 #include "archive/model_file.h"
 #include "archive/zip_archive.h"
-#include "script/objects.h"
-#include "script/script_program.h"
-#include "script/tensor_elements.h"
-#include "script/tensor_value.h"
 #include "script_json.h"
 #include "support/error.h"
+#include "torchscript/compiler/script_program.h"
+#include "torchscript/objects/objects.h"
+#include "torchscript/values/tensor_elements.h"
+#include "torchscript/values/tensor_value.h"
 
-namespace fxtrace::script {
+namespace fxtrace::torchscript {
 namespace {
 
 using Json = nlohmann::json;
@@ -114,7 +114,7 @@ class Objects {
 };
 
 }  // namespace
-}  // namespace fxtrace::script
+}  // namespace fxtrace::torchscript
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    fxtrace::script::Objects objects(argv[1]);
+    fxtrace::torchscript::Objects objects(argv[1]);
     nlohmann::json json{{"constants", objects.read("constants")}};
     json["data"] = objects.read("data");
     std::cout << json.dump() << '\n';

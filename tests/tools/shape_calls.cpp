@@ -1,22 +1,35 @@
-// Answers each line of stdin, a call as tests/fuzz/call_text.h has it, with what the shape rules say of it;
-// "error: " and why for what is no such call.  test_shape_rules.py compares the answers with torch.
+// Says what is known of calls (lib/opinfo): shapes, values, answers without a node, multiply-accumulates.
+//   shape_calls 'glu(float32[n,8], 1)' ...   everything, for one who writes a rule
+//   shape_calls                              answers each line of stdin with its shapes (test_shape_rules.py)
+// Calls are written as tests/fuzz/call_text.h says; what is no call is "error: " and the reason.
 #include <exception>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "tests/fuzz/call_text.h"
 
-int main() {
-  std::ios::sync_with_stdio(false);
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    std::string answer;
-    try {
-      answer = fxtrace::shapes_of(line);
-    } catch (const std::exception& error) {
-      answer = std::string("error: ") + error.what();
-    }
-    std::cout << answer << '\n';
+namespace {
+
+template <class Question>
+std::string answer(const Question& question, std::string_view call) {
+  try {
+    return question(call);
+  } catch (const std::exception& error) {
+    return std::string("error: ") + error.what();
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  for (int i = 1; i < argc; ++i) {
+    std::cout << argv[i] << "\n  shape  " << answer(fxtrace::shapes_of, argv[i]) << "\n  value  "
+              << answer(fxtrace::values_of, argv[i]) << "\n  answer " << answer(fxtrace::answer_of, argv[i])
+              << "\n  macs   " << answer(fxtrace::macs_of, argv[i]) << '\n';
+  }
+  std::string line;
+  while (argc == 1 && std::getline(std::cin, line)) std::cout << answer(fxtrace::shapes_of, line) << '\n';
   return 0;
 }

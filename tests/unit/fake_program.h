@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "trace/graph_tracer.h"
-#include "trace/program.h"
+#include "trace/tracer/graph_tracer.h"
+#include "trace/tracer/program.h"
 
 namespace fxtrace {
 

@@ -1,4 +1,4 @@
-// The collection as lib/writers/html_data.h writes it, with what follows from it.
+// The collection as lib/writers/pictures/html_data.h writes it, with what follows from it.
 
 // Outline::Kind of lib/pictures/outline.h; a unit test compares them.
 export const Kind = { graph: 0, module: 1, operator: 2, body: 3, repeats: 4, period: 5, part: 6, node: 7 };

@@ -6,14 +6,14 @@
 namespace fxtrace {
 
 Batched BatchCall::tensor(std::string_view name) const {
-  const Argument* given = args_.find(name);
+  const Argument* given = args_.find_argument(name);
   const auto* id = given == nullptr ? nullptr : given->get_if<NodeId>();
   if (id == nullptr) throw CannotBatch{std::string(name) + " is no tensor"};
   return plan_.value(*id);
 }
 
 bool BatchCall::is_batched(std::string_view name) const {
-  const Argument* given = args_.find(name);
+  const Argument* given = args_.find_argument(name);
   bool any = false;
   if (given != nullptr) {
     for_each_reference(*given, [&](NodeId id) { any = any || plan_.is_batched(id); });

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "families/batching.h"
+#include "opinfo/batching.h"
+#include "passes/analysis/effects.h"
 #include "passes/remove_batch_dims/batch_steps.h"
-#include "passes/support/effects.h"
 #include "passes/support/named_arguments.h"
 
 namespace fxtrace {

@@ -72,7 +72,7 @@ class ChannelCall : public BatchCall {
     return steps_.elementwise(target, {value, channels}, node_.meta);
   }
   std::optional<Batched> take(std::string_view name) {
-    if (args_.find(name) == nullptr) return std::nullopt;
+    if (args_.find_argument(name) == nullptr) return std::nullopt;
     const Batched value = tensor(name);
     args_.set(name, Argument());
     return value;
@@ -102,7 +102,7 @@ class ChannelCall : public BatchCall {
   Batched with_own_weights(std::size_t at, bool is_transposed) {
     const Batched input = first(), weight = second();
     const auto groups = args_.integer("groups");
-    const auto* flag = args_.find("transposed");
+    const auto* flag = args_.find_argument("transposed");
     is_transposed = is_transposed || (flag && *flag != Argument(false));
     if (!groups) throw CannotBatch{"groups are not known"};
     const bool is_shared = input.levels.empty() && *groups == 1;

@@ -26,11 +26,11 @@ Argument::List BatchPlan::sizes_of(const Levels& levels) const {
 }
 
 Batched BatchPlan::value(NodeId node) const {
-  const Batched* found = find(node);
+  const Batched* found = find_batched(node);
   return found != nullptr ? *found : Batched{node, {}, graph_.node(node).meta};
 }
 
-const Batched* BatchPlan::find(NodeId node) const {
+const Batched* BatchPlan::find_batched(NodeId node) const {
   const auto found = values_.find(node.index);
   return found == values_.end() ? nullptr : &found->second;
 }
@@ -46,7 +46,7 @@ void BatchPlan::set(const Node& node, Batched value) {
 }
 
 bool BatchPlan::is_batched(NodeId node) const {
-  const Batched* found = find(node);
+  const Batched* found = find_batched(node);
   return found != nullptr && !found->levels.empty();
 }
 

@@ -93,7 +93,7 @@ class BatchPlan {
   };
   // Ids of planned nodes start here until they are inserted into the graph.
   static constexpr std::uint32_t kPlanned = std::uint32_t{1} << 31;
-  const Batched* find(NodeId node) const;
+  const Batched* find_batched(NodeId node) const;
   static NodeId planned(std::size_t step) { return {kPlanned + static_cast<std::uint32_t>(step)}; }
 
   const Graph& graph_;

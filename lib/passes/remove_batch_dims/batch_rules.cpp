@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "families/shape_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
 #include "passes/remove_batch_dims/batch_call.h"
 
 namespace fxtrace {
@@ -67,12 +67,12 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const auto refuse = [&](std::string_view name) {
       throw CannotBatch{node_.name + " asks for " + std::string(name)};
     };
-    if (const Argument* given = args_.find("memory_format")) {
+    if (const Argument* given = args_.find_argument("memory_format")) {
       const auto* format = given->get_if<Argument::MemoryFormat>();
       if (format == nullptr || format->name.starts_with("channels_last")) refuse("memory_format");
     }
     for (const std::string_view name : rule_.fixed) {
-      const Argument* given = args_.find(name);
+      const Argument* given = args_.find_argument(name);
       if (given == nullptr) continue;
       const auto* text = given->get_if<std::string>();
       const auto& schema = info_.schema.arguments;
@@ -107,10 +107,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
     for (const SchemaArgument& argument : info_.schema.arguments) {
       if (!names_dimensions(argument)) continue;
       if (rank == 0 && !rule_.of_result) throw CannotBatch{node_.name + " gets no dimension"};
-      if (args_.find(argument.name) == nullptr && argument.default_value == "[0, 1]") {
+      if (args_.find_argument(argument.name) == nullptr && argument.default_value == "[0, 1]") {
         args_.set(argument.name, range(0, 2));
       }
-      const Argument* given = args_.find(argument.name);
+      const Argument* given = args_.find_argument(argument.name);
       const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
       if (given == nullptr && argument.default_value == "[-2, -1]") continue;
       if (list != nullptr && !list->items.empty()) {
@@ -156,7 +156,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   void permute() override {
     const Batched value = only();
     shift_dimensions(value.levels.size(), value.rank());
-    const auto* given = args_.find("dims")->get_if<Argument::List>();
+    const auto* given = args_.find_argument("dims")->get_if<Argument::List>();
     if (given == nullptr) throw CannotBatch{"a list of dimensions is not known"};
     Argument::List dims = range(0, value.levels.size());
     std::ranges::copy(given->items, std::back_inserter(dims.items));
@@ -183,11 +183,11 @@ class OperatorCall final : public BatchCall, private BatchRules {
   // As ATen/native/LinearAlgebra.cpp decides between both.
   void norm() override {
     const Batched value = only();
-    const Argument* dim = args_.find("dim");
+    const Argument* dim = args_.find_argument("dim");
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
     if (dim != nullptr && list == nullptr) throw CannotBatch{"a list of dimensions is not known"};
-    const bool has_order = args_.find("ord") != nullptr;
-    const bool is_text = has_order && args_.find("ord")->is<std::string>();
+    const bool has_order = args_.find_argument("ord") != nullptr;
+    const bool is_text = has_order && args_.find_argument("ord")->is<std::string>();
     const std::size_t dims = list != nullptr ? list->items.size() : value.rank();
     if (has_order && list == nullptr && dims != 1 && dims != 2) {
       throw CannotBatch{node_.name + " gets no vector and no matrix"};
@@ -208,7 +208,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
       if (number == nullptr || value.rank() == 0) throw CannotBatch{"a dimension is not known"};
       shifted.items.emplace_back(behind(given.levels.size(), *number));
     }
-    if (value.rank() == 0 && args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true)) {
+    if (value.rank() == 0 && args.find_argument("keepdim") != nullptr &&
+        *args.find_argument("keepdim") == Argument(true)) {
       throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
     }
     args.set("dim", std::move(shifted));
@@ -232,7 +233,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   }
 
   bool reduces_everything() const {
-    const Argument* dim = args_.find("dim");
+    const Argument* dim = args_.find_argument("dim");
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
     // An empty list of the type int[1] says so too; one of the type int[] says nothing.
     const bool is_empty = list != nullptr && list->items.empty();
@@ -247,7 +248,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
     NamedArguments args(over_dimensions.schema);
     args.copy(args_);
     const bool takes_list = args.formal("dim").type.required().is_list();
-    const bool keeps_rank = args.find("keepdim") != nullptr && *args.find("keepdim") == Argument(true);
+    const bool keeps_rank =
+        args.find_argument("keepdim") != nullptr && *args.find_argument("keepdim") == Argument(true);
     if (keeps_rank && (value.rank() == 0 || !takes_list)) {
       throw CannotBatch{node_.name + " is over all dimensions, and keeps them"};
     }
@@ -273,7 +275,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   // dimensions.
   void set_sizes(std::string_view name, Argument::List sizes, bool has_more) {
     const Batched value = only();
-    const Argument* given = args_.find(name);
+    const Argument* given = args_.find_argument(name);
     const auto* list = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (list == nullptr) throw CannotBatch{"a list of sizes is not known"};
     std::ranges::copy(list->items, std::back_inserter(sizes.items));
@@ -376,7 +378,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   // As at::_default_cross_dim finds it.
   void cross() override {
     if (args_.integer("dim")) return equal();
-    if (args_.find("dim") != nullptr) throw CannotBatch{"a dimension is not known"};
+    if (args_.find_argument("dim") != nullptr) throw CannotBatch{"a dimension is not known"};
     const Batched value = first();
     const auto rank = static_cast<std::int64_t>(value.rank());
     if (second().rank() != value.rank()) throw CannotBatch{node_.name + " gets tensors of several ranks"};
@@ -391,10 +393,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
   }
 
   void grid() override {
-    const Argument* given = args_.find("tensors");
+    const Argument* given = args_.find_argument("tensors");
     const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (items == nullptr || items->items.empty()) throw CannotBatch{"a list of tensors is not known"};
-    const Argument* indexing = args_.find("indexing");
+    const Argument* indexing = args_.find_argument("indexing");
     const std::size_t rank = items->items.size();
     const bool swaps = rank > 1 && indexing != nullptr && *indexing == Argument("xy");
     const Levels levels = BatchPlan::common_levels(tensors());
@@ -448,7 +450,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
       replace_tensors();
       return plan_.emit(node_, call(node_.target, args_), levels, node_.meta);
     }
-    Batched value = is_number ? number_for(sorted, *args_.find("self")) : tensor("self");
+    Batched value = is_number ? number_for(sorted, *args_.find_argument("self")) : tensor("self");
     if (!is_number && common_type({sorted, value})) {
       throw CannotBatch{node_.name + " would compare in another dtype"};
     }
@@ -459,7 +461,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
       throw CannotBatch{node_.name + " gets tensors of several ranks"};
     }
     std::vector<Batched> all{sorted, value};
-    if (args_.find("sorter") != nullptr) all.push_back(tensor("sorter"));
+    if (args_.find_argument("sorter") != nullptr) all.push_back(tensor("sorter"));
     const Levels levels = BatchPlan::common_levels(all);
     const OperatorEntry& of_tensors = *semantics_.find_operator("aten.searchsorted.Tensor");
     NamedArguments args(of_tensors.schema);
@@ -586,7 +588,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   }
 
   void index() override {
-    const Argument* given = args_.find("indices");
+    const Argument* given = args_.find_argument("indices");
     const auto* items = given == nullptr ? nullptr : given->get_if<Argument::List>();
     if (items == nullptr) throw CannotBatch{"a list of indices is not known"};
     finish(elements(first(), *items));
@@ -601,13 +603,13 @@ class OperatorCall final : public BatchCall, private BatchRules {
     if (!dim || *dim < -rank || *dim >= rank) throw CannotBatch{"a dimension is not known"};
     Argument::List items;
     items.items.resize(static_cast<std::size_t>(*dim < 0 ? *dim + rank : *dim));
-    items.items.push_back(*args_.find("index"));
+    items.items.push_back(*args_.find_argument("index"));
     finish(elements(self, items));
   }
 
   void embedding() override {
     if (!is_batched("weight")) return leading();
-    finish(elements(first(), {{*args_.find("indices")}}));
+    finish(elements(first(), {{*args_.find_argument("indices")}}));
   }
 
   // 0, 1, 2, ... along the level.
@@ -641,14 +643,14 @@ class OperatorCall final : public BatchCall, private BatchRules {
   void linear() override {
     if (!is_batched("weight") && !is_batched("bias")) return leading();
     const Batched product = steps_.matmul(first(), steps_.transposed(second()), node_.meta);
-    if (args_.find("bias") == nullptr) return finish(product);
+    if (args_.find_argument("bias") == nullptr) return finish(product);
     finish(steps_.elementwise("aten.add.Tensor", {product, tensor("bias")}, node_.meta));
   }
 
   void normalize() override {
     const bool has_own_weight = is_batched("weight");
     if (!has_own_weight && !is_batched("bias")) return leading();
-    const Argument* bias = args_.find("bias");
+    const Argument* bias = args_.find_argument("bias");
     std::vector<std::pair<const char*, Batched>> after;
     if (has_own_weight) after.emplace_back("aten.mul.Tensor", tensor("weight"));
     if (bias != nullptr) after.emplace_back("aten.add.Tensor", tensor("bias"));
@@ -664,7 +666,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   // Each level is a letter of its own, in front.
   void einsum() override { finish(einsum_of_all()); }
   Batched einsum_of_all() {
-    const Argument* given = args_.find("equation");
+    const Argument* given = args_.find_argument("equation");
     const auto* text = given == nullptr ? nullptr : given->get_if<std::string>();
     if (text == nullptr) throw CannotBatch{"an equation is not known"};
     const std::vector<Batched> values = tensors();
@@ -701,7 +703,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const auto ignored = args_.integer("ignore_index");
     const std::size_t rank = second().rank();
     if (!reduction || !ignored) throw CannotBatch{"reduction or ignore_index is not known"};
-    if (args_.find("weight") != nullptr || rank > 1 || first().rank() != rank + 1) {
+    if (args_.find_argument("weight") != nullptr || rank > 1 || first().rank() != rank + 1) {
       throw CannotBatch{"there is no rule for " + node_.name + " with weights, or over several dimensions"};
     }
     const Levels levels = BatchPlan::common_levels({first(), second()});

@@ -1,8 +1,8 @@
-// Applies the batching rules of families/batching.h to the nodes of a graph.
+// Applies the batching rules of opinfo/batching.h to the nodes of a graph.
 #pragma once
 
+#include "passes/analysis/effects.h"
 #include "passes/remove_batch_dims/batch_plan.h"
-#include "passes/support/effects.h"
 
 namespace fxtrace {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "families/shape_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
 
 namespace fxtrace {
 namespace {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/dimension_places.h"
+#include "graph/analysis/dimension_places.h"
+#include "graph/analysis/text_form.h"
 #include "graph/each_graph.h"
-#include "graph/text_form.h"
 
 namespace fxtrace {
 namespace {

@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "support/number_in.h"
+#include "support/text/number_in.h"
 
 namespace fxtrace {
 
 NamedArguments::NamedArguments(const Node& node, const Schema& schema) : NamedArguments(schema) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const Argument* given = find_argument(node, i, schema.arguments[i].name);
+    const Argument* given = fxtrace::find_argument(node, i, schema.arguments[i].name);
     if (given != nullptr) values_[i] = *given;
   }
 }
@@ -17,7 +17,7 @@ std::size_t NamedArguments::place(std::string_view name) const {
   return schema_->find_argument(name).value_or(schema_->arguments.size());
 }
 
-const Argument* NamedArguments::find(std::string_view name) const {
+const Argument* NamedArguments::find_argument(std::string_view name) const {
   const std::size_t i = place(name);
   if (i == values_.size() || !values_[i] || values_[i]->is<Argument::None>()) return nullptr;
   return &*values_[i];

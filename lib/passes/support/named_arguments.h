@@ -20,7 +20,7 @@ class NamedArguments {
   // Returns a parameter, which the schema must have.
   const SchemaArgument& formal(std::string_view name) const { return schema_->arguments.at(place(name)); }
   // Returns the argument; null when it is left out or None, or the schema does not have it.
-  const Argument* find(std::string_view name) const;
+  const Argument* find_argument(std::string_view name) const;
   // Returns an integer argument or its default; nothing when it is not an integer literal.
   std::optional<std::int64_t> integer(std::string_view name) const;
   // Sets an argument for a parameter, which the schema must have.

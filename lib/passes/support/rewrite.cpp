@@ -72,17 +72,18 @@ void replace_inputs(ModuleGraph& graph, NodeId user,
   graph.graph.set_args(user, std::move(args), std::move(kwargs));
 }
 
-std::optional<Argument> Replacements::find(NodeId node) const {
+std::optional<Argument> Replacements::find_replacement(NodeId node) const {
   const auto found = values_.find(node.index);
   return found == values_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Replacements::apply(ModuleGraph& graph, NodeId user) const {
-  replace_inputs(graph, user, [&](NodeId input) { return find(input); });
+  replace_inputs(graph, user, [&](NodeId input) { return find_replacement(input); });
 }
 
 Argument Replacements::applied(const Argument& argument) const {
-  return map_references<NodeId>(argument, [&](NodeId input) { return find(input).value_or(input); });
+  return map_references<NodeId>(argument,
+                                [&](NodeId input) { return find_replacement(input).value_or(input); });
 }
 
 void Replacements::apply_to_ends(ModuleGraph& graph) const {

@@ -34,7 +34,7 @@ class Replacements {
   void apply_to_ends(ModuleGraph& graph) const;
 
  private:
-  std::optional<Argument> find(NodeId node) const;
+  std::optional<Argument> find_replacement(NodeId node) const;
 
   std::unordered_map<std::uint32_t, Argument> values_;  // by node
 };

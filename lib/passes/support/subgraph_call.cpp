@@ -54,11 +54,11 @@ SubgraphIndex::SubgraphIndex(ModuleGraph& graph) : graph_(&graph) {
   if (graph.subgraphs.empty()) return;
   for (Subgraph& subgraph : graph.subgraphs) entries_.emplace(subgraph.name, Entry{&subgraph, 0});
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
-    for (const Subgraph* subgraph : find(id)) ++entries_.at(subgraph->name).uses;
+    for (const Subgraph* subgraph : find_subgraphs(id)) ++entries_.at(subgraph->name).uses;
   }
 }
 
-std::vector<Subgraph*> SubgraphIndex::find(NodeId call) const {
+std::vector<Subgraph*> SubgraphIndex::find_subgraphs(NodeId call) const {
   std::vector<Subgraph*> found;
   if (entries_.empty()) return found;
   for_each_of<Argument::GraphRef>(graph_->graph.node(call), [&](const Argument::GraphRef& reference) {
@@ -68,7 +68,7 @@ std::vector<Subgraph*> SubgraphIndex::find(NodeId call) const {
   return found;
 }
 
-std::optional<SubgraphCall> SubgraphCall::of(const SubgraphIndex& index, NodeId call) {
+std::optional<SubgraphCall> SubgraphCall::read(const SubgraphIndex& index, NodeId call) {
   ModuleGraph& graph = index.graph();
   const Node& node = graph.graph.node(call);
   const TargetParts parts = parse_target(node.target);
@@ -83,7 +83,7 @@ std::optional<SubgraphCall> SubgraphCall::of(const SubgraphIndex& index, NodeId 
     return std::nullopt;
   }
   std::vector<ModuleGraph*> subgraphs;
-  for (Subgraph* subgraph : index.find(call)) {
+  for (Subgraph* subgraph : index.find_subgraphs(call)) {
     if (index.is_shared(*subgraph)) return std::nullopt;
     subgraphs.push_back(&subgraph->graph);
   }

@@ -23,7 +23,7 @@ class SubgraphIndex {
   explicit SubgraphIndex(ModuleGraph& graph);
 
   // Returns the subgraphs among the arguments of the call, in order.
-  std::vector<Subgraph*> find(NodeId call) const;
+  std::vector<Subgraph*> find_subgraphs(NodeId call) const;
   bool is_shared(const Subgraph& subgraph) const { return entries_.at(subgraph.name).uses > 1; }
   ModuleGraph& graph() const { return *graph_; }
 
@@ -41,7 +41,7 @@ class SubgraphCall {
  public:
   // Returns nothing for calls of other operators or of another form, and when a subgraph belongs to several
   // calls.
-  static std::optional<SubgraphCall> of(const SubgraphIndex& index, NodeId call);
+  static std::optional<SubgraphCall> read(const SubgraphIndex& index, NodeId call);
 
   // Each returns whether it dropped any.
   bool drop_unused_results() const;   // of cond

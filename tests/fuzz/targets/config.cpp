@@ -1,4 +1,4 @@
-#include "trace/config.h"
+#include "trace/options/config.h"
 
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "rules/rule_file.h"
 #include "tests/fuzz/sample_modules.h"
 #include "tests/fuzz/targets.h"
-#include "trace/input_spec.h"
+#include "trace/options/input_spec.h"
 
 namespace fxtrace::fuzz {
 

@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "archive/file_kind.h"
-#include "exported/exported_program.h"
+#include "exported/program/exported_program.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "trace/config.h"
-#include "trace/trace_program.h"
+#include "trace/options/config.h"
+#include "trace/search/trace_program.h"
 
 namespace fxtrace::fuzz {
 namespace {
@@ -58,7 +58,7 @@ void exported(std::string_view input) {
 
 void exported_archive(std::string_view bytes, const Config& config) {
   const ModelFile file = memory_file(bytes);
-  check_traced(config, [&](const Wanted& wanted) {
+  check_traced(config, [&](const TraceRequest& wanted) {
     const FileInfo info = identify_file(file);
     return trace_program(std::make_unique<const ExportedProgram>(info, config.options.model), config.options,
                          wanted, {});

@@ -1,4 +1,4 @@
-#include "support/glob.h"
+#include "support/text/glob.h"
 
 #include "tests/fuzz/targets.h"
 

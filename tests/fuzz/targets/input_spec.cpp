@@ -1,4 +1,4 @@
-#include "trace/input_spec.h"
+#include "trace/options/input_spec.h"
 
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-#include "trace/leaf_rules.h"
+#include "trace/tracer/leaf_rules.h"
 
 #include <string>
 

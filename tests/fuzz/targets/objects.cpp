@@ -1,22 +1,22 @@
-#include "script/objects.h"
+#include "torchscript/objects/objects.h"
 
 #include <string>
 
-#include "script/tensor_value.h"
-#include "script/value_text.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
+#include "torchscript/operators/value_text.h"
+#include "torchscript/values/tensor_value.h"
 
 namespace fxtrace::fuzz {
 namespace {
 
 // Of every name there is a class: some modules, one with a __setstate__ of C++, an enum.
-script::TypePtr find_class(const std::string& name) {
-  using script::ClassType, script::Constant, script::EnumType;
+torchscript::TypePtr find_class(const std::string& name) {
+  using torchscript::ClassType, torchscript::Constant, torchscript::EnumType;
   if (name.ends_with("Missing")) return nullptr;
   if (name.ends_with("Color")) {
-    return std::make_shared<EnumType>(name, script::int_type(),
+    return std::make_shared<EnumType>(name, torchscript::int_type(),
                                       std::vector<EnumType::Member>{{"RED", Constant(std::int64_t{1})},
                                                                     {"BLUE", Constant(std::int64_t{2})}});
   }
@@ -25,29 +25,29 @@ script::TypePtr find_class(const std::string& name) {
       std::make_shared<ClassType>(name, is_packed ? ClassType::Form::kTorchBind : ClassType::Form::kModule);
   if (name.ends_with("Net")) {
     for (const char* attribute : {"training", "weight", "bias"})
-      type->add_attribute({attribute, script::optional_type(script::tensor_type()), true, false});
+      type->add_attribute({attribute, torchscript::optional_type(torchscript::tensor_type()), true, false});
   }
   return type;
 }
 
 // No tensor has elements beyond its storage; a small one is read.
-void check(const script::Value& value, std::string_view bytes, std::size_t depth) {
+void check(const torchscript::Value& value, std::string_view bytes, std::size_t depth) {
   constexpr std::size_t kMaxDepth = 100;
   if (depth == kMaxDepth) return;
   if (value.is_tensor()) {
-    const script::TensorValue& tensor = value.to_tensor();
+    const torchscript::TensorValue& tensor = value.to_tensor();
     const bool is_read = tensor.storage && tensor.storage->record == "data/0" && tensor.dim() > 0;
-    const auto read = script::with_elements(tensor, bytes);
+    const auto read = torchscript::with_elements(tensor, bytes);
     if (is_read && tensor.numel() <= kMaxKnownElements && is_known_type(tensor.dtype) &&
-        tensor.layout == script::TensorLayout::kStrided && !tensor.is_conjugated && !tensor.is_negated) {
+        tensor.layout == torchscript::TensorLayout::kStrided && !tensor.is_conjugated && !tensor.is_negated) {
       require(bool{read} || tensor.storage->device.type == "meta", "elements of a tensor are in its record");
     }
   } else if (value.is_list() || value.is_tuple()) {
-    for (const script::Value& item : value.items()) check(item, bytes, depth + 1);
+    for (const torchscript::Value& item : value.items()) check(item, bytes, depth + 1);
   } else if (value.is_dict()) {
     for (const auto& entry : value.to_dict().entries()) check(entry.value, bytes, depth + 1);
   } else if (value.is_object()) {
-    for (const script::Value& slot : value.to_object().slots) check(slot, bytes, depth + 1);
+    for (const torchscript::Value& slot : value.to_object().slots) check(slot, bytes, depth + 1);
     check(value.to_object().state, bytes, depth + 1);
   }
 }
@@ -61,11 +61,11 @@ void objects(std::string_view input) {
   const ZipArchive zip(file);
   for (const std::uint64_t version : {2, 10}) {
     accepts([&] {
-      const script::Value value = script::read_objects({zip, "m/", version, find_class}, "data");
+      const torchscript::Value value = torchscript::read_objects({zip, "m/", version, find_class}, "data");
       check(value, bytes, 0);
-      const auto copy = script::find_deep_copy(value);
+      const auto copy = torchscript::find_deep_copy(value);
       if (copy) check(*copy, bytes, 0);
-      script::dynamic_type(value);
+      torchscript::dynamic_type(value);
     });
   }
 }

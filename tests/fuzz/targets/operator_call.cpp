@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "costs/cost_log.h"
-#include "families/evaluate.h"
-#include "families/family.h"
-#include "families/infer.h"
 #include "operators/operators.h"
+#include "opinfo/evaluate.h"
+#include "opinfo/infer.h"
+#include "opinfo/operator_row.h"
 #include "tests/fuzz/call_generator.h"
 #include "tests/fuzz/targets.h"
 

@@ -15,11 +15,11 @@
 #include "summaries/fsdp_plan.h"
 #include "summaries/use_order.h"
 #include "tests/fuzz/targets.h"
-#include "writers/comparison_writers.h"
-#include "writers/dot_writer.h"
-#include "writers/explanation_writers.h"
-#include "writers/json_writer.h"
-#include "writers/order_writers.h"
+#include "writers/graphs/json_writer.h"
+#include "writers/pictures/dot_writer.h"
+#include "writers/reports/comparison_writers.h"
+#include "writers/reports/explanation_writers.h"
+#include "writers/reports/order_writers.h"
 
 namespace fxtrace::fuzz {
 namespace {
@@ -63,7 +63,7 @@ void explain(const GraphCollection& collection) {
   write_explanation_text(explanation, out, {80, true});
 }
 
-void take(const GraphCollection& collection, const Part& part) {
+void take(const GraphCollection& collection, const ExtractRequest& part) {
   GraphCollection taken;
   if (!accepts([&] { taken = extract(collection, part); })) return;
   lint(taken);
@@ -75,7 +75,7 @@ void take(const GraphCollection& collection, const Part& part) {
 
 void take_parts(const GraphCollection& collection, std::size_t seed) {
   if (collection.modules.empty() || collection.graphs.empty()) return;
-  Part part;
+  ExtractRequest part;
   part.module = collection.modules[seed % collection.modules.size()].path;
   take(collection, part);
   const ModuleGraph& graph = collection.graphs[seed % collection.graphs.size()];

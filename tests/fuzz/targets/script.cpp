@@ -1,15 +1,15 @@
-#include "script/script_program.h"
-#include "script/type_relations.h"
 #include "tests/forms/ir_check.h"
 #include "tests/forms/ir_text.h"
 #include "tests/fuzz/targets.h"
+#include "torchscript/compiler/script_program.h"
+#include "torchscript/language/type_relations.h"
 
 namespace fxtrace::fuzz {
 
 // The code file "__torch__" of an archive: all its functions and methods are compiled.
 void script(std::string_view input) {
-  using namespace fxtrace::script;  // NOLINT: this function is its tests
-  using fxtrace::script::Program;   // that of the tracer has the name too
+  using namespace fxtrace::torchscript;  // NOLINT: this function is its tests
+  using fxtrace::torchscript::Program;   // that of the tracer has the name too
   ProgramSource source;
   source.read_code = [&](const std::string& qualifier) -> std::optional<std::string> {
     if (qualifier != "__torch__") return std::nullopt;

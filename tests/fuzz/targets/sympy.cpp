@@ -1,6 +1,6 @@
 #include <string>
 
-#include "exported/sympy_text.h"
+#include "exported/program/sympy_text.h"
 #include "symbolic/expression.h"
 #include "symbolic/sym_int.h"
 #include "tests/fuzz/targets.h"

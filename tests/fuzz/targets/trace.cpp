@@ -9,7 +9,7 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/stored_zip.h"
 #include "tests/fuzz/targets.h"
-#include "torchscript/load.h"
+#include "torchscript/interpreter/load.h"
 
 namespace fxtrace::fuzz {
 namespace {
@@ -58,9 +58,9 @@ void trace(std::string_view input) {
     records.emplace_back("m/constants/" + std::to_string(i), bytes);
   }
   const ModelFile file = memory_file(stored_zip(records));
-  check_traced(config, [&](const Wanted& wanted) {
+  check_traced(config, [&](const TraceRequest& wanted) {
     const FileInfo info = identify_file(file);
-    return trace_program(torchscript::load_torchscript(info, config.options, {}), config.options, wanted, {});
+    return trace_program(interpreter::load_torchscript(info, config.options, {}), config.options, wanted, {});
   });
 }
 

@@ -1,4 +1,4 @@
-#include "exported/tree_spec.h"
+#include "exported/program/tree_spec.h"
 
 #include <vector>
 

@@ -35,10 +35,10 @@
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/torchscript/choices.h"
 #include "tests/fuzz/torchscript/code_generator.h"
-#include "torchscript/load.h"
-#include "trace/input_spec.h"
-#include "trace/trace_program.h"
-#include "writers/json_writer.h"
+#include "torchscript/interpreter/load.h"
+#include "trace/options/input_spec.h"
+#include "trace/search/trace_program.h"
+#include "writers/graphs/json_writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
@@ -87,12 +87,12 @@ void trace_generated(std::string_view bytes, Report& report) {
   const TraceOptions options = options_of(choices);
   const GeneratedArchive archive = generate_archive(bytes.substr(std::min<std::size_t>(bytes.size(), 5)));
   const ModelFile file = memory_file(archive.bytes);
-  Wanted wanted;
+  TraceRequest wanted;
   wanted.description = true;
   wanted.hint = true;
   try {
     report.phase = Report::kLoading;
-    auto program = torchscript::load_torchscript(identify_file(file), options, {});
+    auto program = interpreter::load_torchscript(identify_file(file), options, {});
     report.phase = Report::kTracing;
     const TraceResult result = trace_program(std::move(program), options, wanted, {});
     report.phase = Report::kWriting;
@@ -205,7 +205,7 @@ int check_forms() {
   for (const auto& [form, archive] : archives_of_forms()) {
     try {
       const ModelFile file = memory_file(archive.bytes);
-      torchscript::load_torchscript(identify_file(file), {}, {});
+      interpreter::load_torchscript(identify_file(file), {}, {});
     } catch (const Error& error) {
       std::cout << form << ": " << error.what() << "\n";
       ++wrong;

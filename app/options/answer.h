@@ -1,0 +1,86 @@
+// What commands that answer a question share: the formats of the answer, and the model or collection that it
+// is about.
+#pragma once
+
+#include <cstddef>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/console.h"
+#include "app/output/files.h"
+#include "app/process/isolation.h"
+#include "graph/graph_collection.h"
+#include "trace/options/config.h"
+#include "trace/search/trace_program.h"
+#include "writers/formats/text_layout.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+struct AnswerFormat {
+  const char* suffix;            // of -o: ".json"
+  const char* option = nullptr;  // that chooses it, "--json"; null: there is none
+  const char* help = "";         // of that option
+};
+
+// A format of one command's answer.
+template <class Answer>
+struct AnswerRow {
+  AnswerFormat format;
+  void (*write)(const Answer& answer, std::ostream& out, const TextLayout& layout);
+};
+
+// The writer of a format that has no layout.
+template <auto Write, class Answer>
+void write_plain(const Answer& answer, std::ostream& out, const TextLayout&) {
+  Write(answer, out);
+}
+
+// The options -o, --json and the like of one command.  CLI11 writes into this object after add_to(), so it
+// must not be moved before parsing ends.
+class AnswerArguments {
+ public:
+  // The first format is the one without -o and options.
+  explicit AnswerArguments(std::vector<AnswerFormat> formats) : formats_(std::move(formats)) {}
+  // Takes those of rows that have a member `format`.
+  template <class Row, std::size_t Count>
+  explicit AnswerArguments(const Row (&rows)[Count]) {
+    for (const Row& row : rows) formats_.push_back(row.format);
+  }
+  // `more` is said in the help of -o after the list of suffixes.
+  void add_to(CLI::App& app, const std::string& more = "");
+
+  const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
+  // Returns the index of the format.  Throws Error(kUsage) for a suffix that none has.
+  std::size_t format() const;
+  // How a text for people is laid out: as wide as the terminal if it goes there.
+  TextLayout layout(const Console& console) const;
+
+ private:
+  std::vector<AnswerFormat> formats_;
+  std::string output_ = "-";
+  std::size_t chosen_ = 0;
+};
+
+// Returns the trace of a model, or the collection that `fxtrace trace` saved, without a program then;
+// `isolated` owns it.  Throws as the next.
+TraceResult& trace_or_read(const Config& config, bool has_trace_options, const InputFile& input,
+                           Isolated& isolated, Console& console);
+
+// Returns the collection of a model, traced and with the passes of the configuration, or the one that
+// `fxtrace trace` saved; `isolated` owns it.  Throws Error(kUsage) if options of a trace are given for a
+// saved one (`has_trace_options`), and Error(kInput).
+GraphCollection& read_model_or_collection(const Config& config, bool has_trace_options,
+                                          const InputFile& input, Isolated& isolated, Console& console);
+
+// Returns kModuleFailed, and says so, if --strict is given and something failed (strict_failure()); else
+// `code`.
+int strict_code(const Config& config, const GraphCollection& collection, const InputFile& input,
+                Console& console, int code);
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,44 @@
+// Reads the model or collection that a command was given.
+#pragma once
+
+#include "app/console.h"
+#include "app/output/files.h"
+#include "app/process/isolation.h"
+#include "archive/file_kind.h"
+#include "fxtrace/pipeline.h"
+#include "fxtrace/saved_collection.h"
+#include "trace/options/config.h"
+#include "trace/search/trace_program.h"
+
+namespace fxtrace::cli {
+
+// Traces a TorchScript archive or an exported program; warnings and notes go to the console.  model.file and
+// options_json are filled in.  If the configuration is strict, throws Error(kUsage) for an option without
+// effect.  `isolated` owns the result.
+TraceResult& trace_file(const InputFile& input, const FileInfo& info, const Config& config,
+                        const TraceRequest& wanted, Isolated& isolated, Console& console);
+
+// Returns the configuration for a trace that is to tell costs, which need the operators inside of every
+// module: without default leaves, unless the user says which modules are leaves.  TorchScript without --input
+// keeps them, as control flow in modules of torch.nn cannot be followed without shapes.
+Config config_for_costs(Config config, FileKind kind);
+
+// Returns the configuration without options that files of this kind do not take and those of another one do:
+// --model; --input, and --dim of the dimensions that it names.
+Config config_for(Config config, FileKind kind);
+
+// Returns whether the file begins as a collection's JSON does; what else it may be read_collection_file()
+// says.
+bool may_be_collection(const InputFile& input, const FileInfo& info);
+
+// Reads the JSON that `fxtrace trace` wrote; warns on the console of ignored fields.  Throws Error(kInput).
+GraphCollection read_collection_file(const InputFile& input, Console& console);
+
+// Reads it for a command that takes models too.  Throws Error(kUsage) if options of a trace are given, which
+// do not apply, and Error(kInput).
+GraphCollection read_saved_collection(bool has_trace_options, const InputFile& input, Console& console);
+
+// Returns a listener that writes to the console.
+Listener listener_of(Console& console);
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,139 @@
+#include "app/options/model_pair.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/options/answer.h"
+#include "app/options/model.h"
+#include "app/options/passes.h"
+#include "graph/analysis/collection_summary.h"
+#include "rules/check.h"
+#include "support/log.h"
+#include "support/text/words.h"
+#include "trace/options/input_spec.h"
+
+namespace fxtrace::cli {
+namespace {
+
+// "float32[s77,3,32,32]"; nothing where not all of it is known.
+std::optional<std::string> spec_text(const Meta& meta) {
+  const auto sizes = meta.sizes();
+  if (!sizes || !meta.dtype) return std::nullopt;
+  return dtype_name(*meta.dtype) + "[" + joined(*sizes, &SymInt::text) + "]" +
+         (meta.device ? "@" + meta.device->text() : "");
+}
+
+bool speak_of_inputs(const TraceOptions& options) {
+  return !options.inputs.empty() || !options.concrete.empty() || options.input_names;
+}
+
+// With the program's inputs, by their names or places, as far as they are known.
+void add_inputs(const GraphCollection& program, bool has_names, TraceOptions& options) {
+  const Graph& graph = program.graphs.front().graph;
+  std::size_t place = 0;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op != Opcode::kPlaceholder) continue;
+    const std::string name = has_names ? *node.target : std::to_string(place);
+    ++place;
+    if (const auto text = spec_text(node.meta)) options.inputs.push_back({name, *text});
+  }
+  ShapeEnv dimensions;
+  add_guards(program, dimensions);
+  for (const std::string& name : named_dimensions(options.inputs)) {
+    const Range range = dimensions.range(name);
+    options.dimensions.push_back({name, range.low, range.high});
+  }
+}
+
+class PairReader {
+ public:
+  PairReader(const Config& config, Isolated& isolated, Console& console)
+      : config_(config), isolated_(isolated), console_(console) {}
+
+  GraphCollection& read(const InputFile& input, const FileInfo& info, const FileInfo& other) {
+    const bool differ = is_traceable(info.kind) && is_traceable(other.kind) && info.kind != other.kind;
+    return read_model_or_collection(differ ? config_for(config_, info.kind) : config_, false, input,
+                                    isolated_, console_);
+  }
+
+  // TorchScript, as the program was exported.
+  GraphCollection& read_beside(const GraphCollection& program, const InputFile& input, const FileInfo& info,
+                               const FileInfo& other) {
+    GraphCollection* found = find_fitting(program, input, info);
+    if (found == nullptr) return read(input, info, other);
+    const std::size_t failed = count_failed(*found);
+    if (failed == 0) return *found;
+    GraphCollection& plain = read(input, info, other);
+    return count_failed(plain) < failed ? plain : *found;
+  }
+
+ private:
+  // Traced with the program's inputs, or those of the options; null where the model does not take these.
+  GraphCollection* find_fitting(const GraphCollection& program, const InputFile& input,
+                                const FileInfo& info) {
+    for (const bool has_names : {true, false}) {
+      Config config = config_for(config_, info.kind);
+      const bool has_inputs = speak_of_inputs(config.options);
+      if (has_inputs && !has_names) break;
+      config.options.default_wrap = false;
+      std::vector<std::string> warnings, notes;
+      try {
+        if (!has_inputs && !program.graphs.empty()) add_inputs(program, has_names, config.options);
+        TraceResult& result = isolated_.keep_alive(
+            fxtrace::trace_file(input.file(), info, input.base_name(), config, {},
+                                {log::info, [&](const std::string& text) { warnings.push_back(text); },
+                                 [&](const std::string& text) { notes.push_back(text); }}));
+        if (!result.warnings.empty()) continue;  // operators that do not take such sizes
+        for (const std::string& text : warnings) console_.warning(text);
+        for (const std::string& text : notes) console_.remark("note", text);
+        run_passes(config.passes, result.collection, console_);
+        return &result.collection;
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::kInternal) throw;
+        if (error.kind() == ErrorKind::kInput) return nullptr;  // which is told without them
+      }
+    }
+    return nullptr;
+  }
+
+  const Config& config_;
+  Isolated& isolated_;
+  Console& console_;
+};
+
+}  // namespace
+
+ModelPair read_model_pair(const Config& config, const InputFile& first, const InputFile& second,
+                          Isolated& isolated, Console& console) {
+  const auto identify = [](const InputFile& input) {
+    return with_input(input, [&] { return identify_file(input.file()); });
+  };
+  PairReader reader(config, isolated, console);
+  const FileInfo info = identify(first);
+  isolated.reads(1);
+  const FileInfo other = identify(second);
+  const auto is_script = [](const FileInfo& file) { return file.kind == FileKind::kTorchScript; };
+  const bool second_first = is_script(info) && !is_script(other);
+  GraphCollection* before = nullptr;
+  GraphCollection* after = nullptr;
+  const auto read = [&](bool is_second) {
+    isolated.reads(is_second ? 1 : 0);
+    GraphCollection*& collection = is_second ? after : before;
+    const GraphCollection* known = is_second ? before : after;
+    const InputFile& input = is_second ? second : first;
+    const FileInfo& own = is_second ? other : info;
+    const FileInfo& others = is_second ? info : other;
+    const bool beside_program = known != nullptr && is_script(own) && !known->model.is_torchscript();
+    collection =
+        beside_program ? &reader.read_beside(*known, input, own, others) : &reader.read(input, own, others);
+  };
+  read(second_first);
+  read(!second_first);
+  isolated.reads(Isolated::kAllFiles);
+  return {*before, *after};
+}
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,70 @@
+// The options shared by the commands that load a model: those of a trace, and how the model is read.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/options/verbose.h"
+#include "app/process/isolation.h"
+#include "trace/options/option_table.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace fxtrace::cli {
+
+using OptionFilter = std::function<bool(const OptionRow&)>;
+
+// Options of a trace but those of passes, for commands that run none.
+inline bool is_no_pass(const OptionRow& row) { return row.group != kPasses; }
+
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
+class TraceArguments {
+ public:
+  // `which` are the options of the command; empty: all.
+  void add_to(CLI::App& app, const OptionFilter& which = {});
+
+  // Returns the configuration file, if any, overridden by the command line.  The console takes down
+  // what files are read for that.  Throws Error(kUsage).
+  Config resolve(Console& console) const;
+
+  // Removes and returns the values of an option NAME=VALUE that are names alone, for a command that gives
+  // them another meaning.
+  std::vector<std::string> take_names(std::string_view option);
+  // Returns whether the command line has the option with this value.
+  bool has(std::string_view option, const std::string& text) const;
+  const std::optional<std::string>& config_file() const { return config_file_; }
+
+  // Returns whether the command line has any of these options, --cost aside, for which `which` holds.
+  bool any(const OptionFilter& which = {}) const;
+
+ private:
+  struct Given {
+    const OptionRow* row;
+    std::string text;
+  };
+
+  CLI::Option* add_row(CLI::App& app, const OptionRow& row);
+
+  std::optional<std::string> config_file_;
+  std::vector<Given> given_;
+};
+
+// The arguments of a command that loads a model derive from this.
+struct ModelArguments {
+  TraceArguments trace;
+  IsolationArguments isolation;
+  VerboseArgument verbose;
+
+  void add_to(CLI::App& app, const OptionFilter& which = {});
+  // Directs the log to the console, and returns the configuration.  Throws Error(kUsage).
+  Config set_up(Console& console) const;
+};
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,169 @@
+#include "app/output/files.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "app/process/byte_progress.h"
+#include "support/descriptor.h"
+#include "support/json_document.h"
+
+namespace fxtrace::cli {
+namespace {
+
+constexpr std::size_t kMaxSmallFile = 16'000'000;
+
+std::string reason(int code) { return code == 0 ? "unknown reason" : std::strerror(code); }
+
+// How much a stream may have, by how it begins: one without an end should neither fill the disk nor take
+// long.
+struct StreamLimit {
+  std::uint64_t bytes;
+  const char* what;
+  const char* hint;
+};
+
+StreamLimit limit_of(std::string_view head) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (head.starts_with("PK"))
+    return {std::uint64_t{64} << 30, "more than 64 GiB come from it", "give the model by its file name"};
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  const std::size_t start = head.find_first_not_of(" \t\r\n");
+  if (start != std::string_view::npos && (head[start] == '{' || head[start] == '['))
+    return {JsonDocument::kMaxText, "more than 1 GB of text comes from it", "a collection is smaller"};
+  // What else there is, no command reads.  Most of it is looked at as a file is, to say what it is.
+  return {std::uint64_t{256} << 20,
+          "this is no model: it begins neither as a zip archive nor as JSON, and does not end soon",
+          "give the file by its name to be told what it is"};
+}
+
+// A temporary file without a name, which holds all that comes from `in`.
+ModelFile spool(std::istream& in) {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/fxtrace.XXXXXX";
+  const auto failed = [](const char* what) {
+    return input_error(std::string(what) + reason(errno), {"TMPDIR names another folder for it"});
+  };
+  const Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
+  if (!file) throw failed("cannot create a temporary file: ");
+  ::unlink(path.c_str());
+
+  std::array<char, 1 << 16> buffer;
+  std::optional<StreamLimit> limit;
+  std::uint64_t total = 0;
+  ByteProgress progress("reading stdin");
+  errno = 0;
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    if (in.bad()) throw input_error("cannot read it: " + reason(errno));
+    const char* from = buffer.data();
+    auto left = static_cast<std::size_t>(in.gcount());
+    if (!limit) limit = limit_of({from, left});
+    total += left;
+    progress.show(total);
+    if (total > limit->bytes) throw input_error(limit->what, {limit->hint});
+    while (left > 0) {
+      const ssize_t written = ::write(file.number(), from, left);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) throw failed("cannot write the temporary file: ");
+      from += written;
+      left -= static_cast<std::size_t>(written);
+    }
+  }
+  return ModelFile("/proc/self/fd/" + std::to_string(file.number()));
+}
+
+}  // namespace
+
+InputFile::InputFile(const std::string& name, std::istream& in) : display_(name == "-" ? "stdin" : name) {
+  try {
+    open(name, in);
+  } catch (const Error& error) {
+    throw with_display(error);
+  }
+}
+
+void InputFile::open(const std::string& name, std::istream& in) {
+  struct stat status{};
+  if (name == "-") {
+    if (&in == &std::cin && ::fstat(STDIN_FILENO, &status) == 0) identity_ = {status.st_dev, status.st_ino};
+    file_ = spool(in);
+    return;
+  }
+  if (::stat(name.c_str(), &status) == 0) {
+    identity_ = {status.st_dev, status.st_ino};
+    if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
+      std::ifstream pipe(name, std::ios::binary);
+      if (!pipe) throw input_error("cannot open the file: " + reason(errno));
+      file_ = spool(pipe);
+      return;
+    }
+  }
+  file_ = ModelFile(name);
+}
+
+std::string InputFile::base_name() const {
+  const bool is_stdin = display_ == "stdin" && file_->path() != display_;
+  return is_stdin ? "-" : std::filesystem::path(display_).filename().string();
+}
+
+Error InputFile::with_display(const Error& error) const {
+  std::string place = error.place();
+  if (file_ && place.starts_with(file_->path())) place = display_ + place.substr(file_->path().size());
+  if (place.empty()) place = display_;
+  Error result(error.kind(), error.what(), error.hints());
+  result.at(place);
+  return result;
+}
+
+std::string read_small_file(const std::string& path, Console& console) {
+  std::string text = read_small_file(path);
+  console.has_read(path);
+  return text;
+}
+
+std::string read_small_file(const std::string& path) {
+  const auto failed = [&](const std::string& what) { return usage_error(what).at(path); };
+  struct stat status{};
+  // Looked at before it is opened, which does things to some devices.
+  if (::stat(path.c_str(), &status) != 0) throw failed("cannot open the file: " + reason(errno));
+  if (S_ISDIR(status.st_mode)) throw failed("this is a directory");
+  const bool is_pipe = S_ISFIFO(status.st_mode);
+  if (!S_ISREG(status.st_mode) && !is_pipe) throw failed("this is not a regular file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw failed("cannot open the file: " + reason(errno));
+  // A pipe that has a name would wait for whoever may write to it.
+  struct statfs system{};
+  if (is_pipe && (::fstatfs(file.number(), &system) != 0 || system.f_type != PIPEFS_MAGIC))
+    throw failed("this is not a regular file");
+  if (is_pipe) ::fcntl(file.number(), F_SETFL, O_RDONLY);
+  std::string text(kMaxSmallFile + 1, '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t read = ::read(file.number(), text.data() + have, text.size() - have);
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) throw failed("cannot read the file: " + reason(errno));
+    if (read == 0) break;
+    have += static_cast<std::size_t>(read);
+  }
+  if (have > kMaxSmallFile) throw failed("the file is too large (over 16 MB)");
+  text.resize(have);
+  return text;
+}
+
+}  // namespace fxtrace::cli

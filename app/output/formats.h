@@ -1,0 +1,58 @@
+// The output formats of a collection and the options that select one, shared by commands that write
+// collections.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "app/console.h"
+#include "app/output/output.h"
+#include "app/process/isolation.h"
+#include "graph/graph_collection.h"
+#include "pictures/picture.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fxtrace::cli {
+
+struct Format {
+  const char* name;    // for -f
+  const char* suffix;  // for -o; empty: selected by -f only
+  bool is_picture;     // shows only a part of the collection, and takes the options of pictures
+  void (*write)(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
+  const char* graphviz = nullptr;    // if set, DOT is written and converted by `dot` to this format
+  bool is_opened_by_reader = false;  // has all boxes, which the reader opens and closes
+};
+
+// The parsed options.  CLI11 writes into this object after add_to(), so it must not be moved before parsing
+// ends.
+class FormatArguments {
+ public:
+  void add_to(CLI::App& app);
+
+  const std::string& output() const { return output_; }  // the FILE of -o; "-" is stdout
+  // Returns the format of -f, or by the suffix of -o, or else JSON.  Throws Error(kUsage) for an unknown
+  // suffix, and for options that do not apply to the format.
+  const Format& format() const;
+  // Throws what format() throws, and Error(kUsage) for what nobody wants on a terminal: a format of bytes,
+  // and with `asks_format` JSON where neither -o nor -f asks for it.
+  void check_terminal(const Console& console, bool asks_format) const;
+  // Connects Graphviz to the output if the format needs it.  Throws Error(kInput) when it is not installed.
+  // `isolation` must outlive `output`.
+  void connect(Output& output, const IsolationArguments& isolation, Console& console) const;
+  void write(const GraphCollection& collection, std::ostream& out) const;
+
+ private:
+  const Format& chosen() const;
+
+  std::string output_ = "-";
+  std::optional<std::string> format_;
+  std::optional<std::int64_t> max_label_;
+  PictureOptions picture_;
+};
+
+}  // namespace fxtrace::cli

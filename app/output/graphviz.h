@@ -1,0 +1,41 @@
+// Runs an installed Graphviz to convert DOT to a picture.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "app/console.h"
+#include "app/process/isolation.h"
+
+namespace fxtrace::cli {
+
+class Graphviz {
+ public:
+  static constexpr std::size_t kMostBoxes = 4000;  // that it draws in a minute
+
+  // Searches `dot` in PATH.  Throws Error(kInput), with advice, when there is none.
+  Graphviz();
+
+  // Reads DOT from the start of one descriptor and writes the picture to the other.  `format` is dot's -T:
+  // "svg", "png".  dot runs with the memory and processor time of `isolation`, and may do nothing else but
+  // read files.  Warns before it draws more than it can in seconds.  Throws Error(kInput) when it fails or
+  // exceeds a limit.
+  void draw(const std::string& format, int dot_text, int picture, const IsolationArguments& isolation,
+            Console& console) const;
+
+  // One run of dot.
+  struct Drawing {
+    const char* layout;  // -Kdot, or another
+    std::string format;
+    int in, out;  // descriptors
+    std::size_t boxes;
+  };
+
+ private:
+  // Returns the first line of what dot says.
+  std::string run(const Drawing& drawing, const IsolationArguments& isolation) const;
+
+  std::string program_;
+};
+
+}  // namespace fxtrace::cli

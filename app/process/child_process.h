@@ -1,0 +1,56 @@
+// Tools to run an untrusted child process: its open descriptors, its messages, and its time limit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "app/process/byte_progress.h"
+#include "support/descriptor.h"
+
+namespace fxtrace::cli {
+
+// Closes all descriptors of this process but stderr and `kept`; stdin and stdout become /dev/null unless
+// kept.
+void close_others(std::vector<int> kept);
+
+// Relays a child's stderr through a pipe, as the child could read from a terminal, or overwrite a log file.
+class Messages {
+ public:
+  // With `colour`, colour sequences as Console and log write them are passed on.  Throws Error(kInput).
+  explicit Messages(bool colour);
+
+  int child_end() const { return write_.number(); }  // to be the child's stderr
+  void begin();                                      // in the parent, once there is a child
+  int number() const { return read_.number(); }
+  // Copies available text to stderr, with unprintable characters escaped, up to kMaxBytes in total.  Returns
+  // false at the end.
+  bool copy();
+  void end();  // copies the rest, including an unfinished line
+
+  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+
+ private:
+  void show(std::string_view line);
+
+  bool colour_;
+  Descriptor read_, write_;
+  std::string line_;  // unfinished line
+  std::size_t said_ = 0;
+};
+
+// Asked again and again while a child works.
+struct Watch {
+  ByteProgress progress;
+  std::function<std::uint64_t()> bytes;
+};
+
+// Waits for the child and returns its status.  After `seconds` of wall-clock time (0: no limit), kills the
+// child and returns nothing.  `messages` and `watch` may be null.
+std::optional<int> wait_for(pid_t child, std::uint64_t seconds, Messages* messages, Watch* watch = nullptr);
+
+}  // namespace fxtrace::cli

@@ -1,0 +1,109 @@
+#include "app/process/isolation.h"
+
+#include <vector>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <CLI/CLI.hpp>
+
+#include "app/commands/command.h"
+#include "app/options/model.h"
+#include "app/options/option_checks.h"
+#include "app/process/child_process.h"
+#include "app/process/isolated_process.h"
+#include "support/text/words.h"
+
+namespace fxtrace::cli {
+
+void IsolationArguments::add_to(CLI::App& app) {
+  const char* group = "Safety";
+  add_value(app, group, "--max-memory", megabytes_, "MB",
+            "most memory that reading the model may take, in MiB; 0 for any. Default 8192");
+  add_value(app, group, "--max-time", seconds_, "SECONDS",
+            "most processor time that reading the model may take, in seconds; 0 for any. Default 300");
+  app.add_flag("--no-isolation", off_,
+               "read the model in this process, not in one that can neither open nor write a file")
+      ->group(group);
+}
+
+namespace {
+
+// The error with the name of what was read when it happened.
+Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
+  if (file < files.size()) return files[file]->with_display(error);
+  return Error(error).at(joined(files, &InputFile::display, " and "));
+}
+
+std::uint64_t bytes_in(const std::vector<int>& descriptors) {
+  std::uint64_t bytes = 0;
+  for (const int descriptor : descriptors) {
+    struct stat status{};
+    if (::fstat(descriptor, &status) == 0) bytes += static_cast<std::uint64_t>(status.st_size);
+  }
+  return bytes;
+}
+
+int isolate(const IsolationArguments& arguments, const InputFile& input,
+            const std::vector<const InputFile*>& others, Output& output, Console& console, const Work& work) {
+  std::vector<const InputFile*> files{&input};
+  files.insert(files.end(), others.begin(), others.end());
+  for (const InputFile* file : others) output.check_not(*file);
+  const std::vector<int> products = output.prepare();
+  if (!arguments.isolates() || !console.owns_process()) {
+    Isolated here(console.owns_process());
+    const auto commit = [&] {
+      if (output.is_written()) output.commit();
+    };
+    try {
+      const int code = work(here);
+      commit();
+      return code;
+    } catch (...) {
+      commit();
+      throw;
+    }
+  }
+  Messages messages(console.colour());
+  IsolatedProcess process(arguments, console);
+  std::vector<int> kept = products;
+  std::uint64_t bytes = 0;
+  for (const InputFile* file : files) {
+    kept.push_back(file->file().descriptor());
+    bytes += file->file().size();
+  }
+  process.allow_copies_of(bytes);
+  process.start(messages.child_end(), std::move(kept), work, [&] { return output.is_written(); });
+  messages.begin();
+  Watch watch{ByteProgress("writing " + output.display()), [&] { return bytes_in(products); }};
+  const auto status = wait_for(process.id(), arguments.seconds_by_the_clock(), &messages, &watch);
+  if (!status) throw with_file(process.took_too_long(), process.file(), files);
+  if (const auto failure = process.failure(*status)) throw with_file(*failure, process.file(), files);
+  if (process.has_product()) output.commit();
+  if (const auto error = process.error()) throw *error;
+  return WEXITSTATUS(*status);
+}
+
+}  // namespace
+
+int Isolated::code(int done) const { return done == kDone && falls_short_ ? kModuleFailed : done; }
+
+int run_isolated(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                 Console& console, TraceOptions& options, const Work& work,
+                 const std::vector<const InputFile*>& others) {
+  return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
+    with_input(input, [&] { return open_libraries(options, false, listener_of(console), isolated); });
+    return isolated.code(work(isolated));
+  });
+}
+
+int run_isolated_with_engine(const IsolationArguments& arguments, const InputFile& input, Output& output,
+                             Console& console, TraceOptions& options, const RunningWork& work,
+                             const std::vector<const InputFile*>& others) {
+  return isolate(arguments, input, others, output, console, [&](Isolated& isolated) {
+    const FxtraceEngine* engine =
+        with_input(input, [&] { return open_libraries(options, true, listener_of(console), isolated); });
+    return isolated.code(work(isolated, *engine));
+  });
+}
+
+}  // namespace fxtrace::cli

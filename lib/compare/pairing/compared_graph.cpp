@@ -1,0 +1,320 @@
+#include "compare/pairing/compared_graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <complex>
+#include <type_traits>
+
+#include "graph/analysis/text_form.h"
+#include "operators/operators.h"
+#include "operators/target.h"
+#include "opinfo/operator_row.h"
+#include "opinfo/traits.h"
+#include "shapes/scalar_type.h"
+#include "support/hashing.h"
+#include "support/text/number_in.h"
+
+namespace fxtrace {
+namespace {
+
+// Whether the default that a schema writes as "1", "1.", "None", "[]" is given; of int[2] also "1" for
+// [1, 1].  None stands for what is left out also where a schema has no default.
+bool is_default(const Argument& value, const SchemaArgument& argument) {
+  const std::string text = argument.default_value.value_or("None");
+  if (value.is<Argument::None>()) return text == "None";
+  if (!argument.default_value) return false;
+  // bool? pin_memory=None
+  if (text == "None" && argument.type.required().name == "bool" && value == Argument(false)) return true;
+  const auto* number = value.get_if<double>();
+  if (number != nullptr && !number_in<std::int64_t>(text)) return number_in<double>(text) == *number;
+  bool has_node = false;
+  for_each_reference(value, [&](NodeId) { has_node = true; });
+  if (has_node) return false;
+  const auto* list = value.get_if<Argument::List>();
+  if (list != nullptr && argument.length && !list->items.empty()) {
+    const auto is_one = [&](const Argument& item) { return print_argument(item) == text; };
+    if (std::ranges::all_of(list->items, is_one)) return true;
+  }
+  constexpr std::size_t kLongest = 32;
+  if (list != nullptr && list->items.size() > kLongest) return false;
+  return print_argument(value) == text;
+}
+
+// "conv2d" or "conv_transpose2d" for two strides.
+std::string convolution_name(const Node& node) {
+  const Argument* strides = find_argument(node, 3, "stride");
+  const Argument* transposed = find_argument(node, 6, "transposed");
+  const auto* list = strides == nullptr ? nullptr : strides->get_if<Argument::List>();
+  if (list == nullptr || list->items.empty() || list->items.size() > 3) return {};
+  const bool is_transposed = transposed != nullptr && *transposed == Argument(true);
+  return (is_transposed ? "conv_transpose" : "conv") + std::to_string(list->items.size()) + "d";
+}
+
+// As which operator of ATen a call is compared; empty: itself.
+std::string synonym(const Node& node, std::string_view name) {
+  const OperatorFacts& facts = facts_of(name);
+  if (facts.compared_as == "conv") return convolution_name(node);
+  const std::string_view other = facts.synonym_of.empty() ? facts.compared_as : facts.synonym_of;
+  if (!other.empty()) return std::string(other) + (name.ends_with('_') ? "_" : "");
+  constexpr std::string_view kSpecial = "special_";
+  if (!name.starts_with(kSpecial)) return {};
+  name.remove_prefix(kSpecial.size());
+  return overloads("aten::" + std::string(name)).empty() ? "" : std::string(name);
+}
+
+bool is_same_type(const SchemaType& a, const SchemaType& b) {
+  const SchemaType& x = a.required();
+  const SchemaType& y = b.required();
+  const auto name = [](const SchemaType& type) {
+    return type.name == "SymInt" ? std::string_view("int") : std::string_view(type.name);
+  };
+  return name(x) == name(y) && std::ranges::equal(x.parts, y.parts, is_same_type);
+}
+
+const SchemaArgument* find_named(const std::vector<SchemaArgument>& arguments, std::string_view name) {
+  const auto found = std::ranges::find(arguments, name, &SchemaArgument::name);
+  return found == arguments.end() ? nullptr : &*found;
+}
+
+// The arguments of `others` that belong to these: of the same name, or at the same place where neither side
+// has the name of the other; and of the same type.  Without a name where there is none.
+std::vector<SchemaArgument> counterparts(const std::vector<SchemaArgument>& arguments,
+                                         const std::vector<SchemaArgument>& others) {
+  std::vector<SchemaArgument> result(arguments.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const SchemaArgument* other = find_named(others, arguments[i].name);
+    if (other == nullptr && i < others.size() && find_named(arguments, others[i].name) == nullptr)
+      other = &others[i];
+    if (other != nullptr && is_same_type(arguments[i].type, other->type)) result[i] = *other;
+  }
+  return result;
+}
+
+// The arguments of a call of `op` where it is compared as a call of one of `all`, the overloads of an
+// operator.
+std::vector<SchemaArgument> arguments_as(const Operator& op, std::span<const Operator> all) {
+  std::vector<SchemaArgument> own = op.schema().arguments;
+  if (all.empty()) return own;
+  std::vector<SchemaArgument> result;
+  if (all.front().base_name() == op.base_name()) {
+    result = own;
+  } else {
+    const auto count = [](const std::vector<SchemaArgument>& arguments) {
+      return std::ranges::count_if(arguments, [](const auto& argument) { return !argument.name.empty(); });
+    };
+    // The last one with most of them: those for tensors follow the one without a name.
+    for (const Operator& overload : all) {
+      auto found = counterparts(own, overload.schema().arguments);
+      if (count(found) >= count(result)) result = std::move(found);
+    }
+    // What a convolution has besides, its name tells, or it is of the machine.
+    const bool is_convolution = facts_of(op.base_name()).compared_as == "conv";
+    for (std::size_t i = 0; i < own.size() && !is_convolution; ++i) {
+      if (result[i].name.empty()) result[i] = own[i];
+    }
+  }
+  // Of several names of what an operator takes, such as input and self, the first overload's for such a
+  // value.
+  for (const Operator& overload : all) {
+    const std::vector<SchemaArgument> others = overload.schema().arguments;
+    if (own.empty() || others.empty() || !is_same_type(own[0].type, others[0].type)) continue;
+    const bool is_other_name =
+        find_named(others, result[0].name) == nullptr && find_named(result, others[0].name) == nullptr;
+    if (is_other_name) result[0].name = others[0].name;
+    break;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string operator_name(const Node& node) {
+  if (node.op != Opcode::kCallFunction || node.model_function) return *node.target;
+  const TargetParts parts = parse_target(*node.target);
+  if (parts.overload.empty()) return *node.target;
+  // prim.abs is what TorchScript's code has for Python's function.
+  const bool is_aten = parts.space == "aten" ||
+                       (parts.space == "prim" && !overloads("aten::" + std::string(parts.name)).empty());
+  const std::string other = is_aten ? synonym(node, parts.name) : "";
+  return std::string(is_aten ? "aten" : parts.space) + "." +
+         (other.empty() ? std::string(parts.name) : other);
+}
+
+const SchemaTable::Known* SchemaTable::find_known(const Node& node, bool has_overloads) {
+  if (node.op != Opcode::kCallFunction || node.model_function) return nullptr;
+  const std::string name = has_overloads ? "" : operator_name(node);
+  const auto [entry, is_new] = known_.try_emplace(*node.target + " " + name);
+  if (!is_new) return entry->second ? &*entry->second : nullptr;
+  const Operator* op = Target(*node.target).find_operator();
+  if (op == nullptr) return nullptr;
+  Known& known = entry->second.emplace();
+  known.schema = op->schema();
+  known.arguments = has_overloads || !name.starts_with("aten.")
+                        ? known.schema.arguments
+                        : arguments_as(*op, overloads("aten::" + name.substr(name.find('.') + 1)));
+  known.is_on_cpu = !has_overloads && has_trait(op, traits::kMakesTensor);
+  return &known;
+}
+
+ComparedGraph::ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, const CommonNames& names)
+    : graph_(graph), order_(graph.graph.order()) {
+  for (const auto& [name, constant] : graph.constants) constants_.emplace(name, &constant);
+  std::uint32_t last = 0;
+  for (const NodeId id : order_) last = std::max(last, id.index);
+  place_of_.assign(std::size_t{last} + 1, kNoPlace);
+  for (Place i = 0; i < size(); ++i) place_of_[order_[i].index] = i;
+  hashes_.reserve(order_.size());
+  for (Place i = 0; i < size(); ++i) {
+    const Node& node = (*this)[i];
+    add_arguments(node, schemas.find_known(node, names.has_overloads));
+    const std::size_t begin = i == 0 ? 0 : argument_ends_.back();
+    argument_ends_.push_back(arguments_.size());
+    Hashes hashes;
+    hashes.module = text_hash(names.module(node.scope->module_path));
+    hashes.scope = mix(hashes.module, static_cast<std::uint64_t>(node.scope->call));
+    if (!node.scope->method.empty()) hashes.scope = mix(hashes.scope, node.scope->method);
+    hashes.operation = static_cast<std::uint64_t>(node.op);
+    hashes.label = mix(hashes.operation, target_hash(node, names));
+    if (node.op == Opcode::kCallFunction) {
+      std::string_view name = target_parts(node).name;
+      name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
+      name.remove_suffix(name.size() - std::min(name.find_last_not_of('_') + 1, name.size()));
+      hashes.operation = mix(hashes.operation, text_hash(name));
+    } else if (node.op != Opcode::kPlaceholder && node.op != Opcode::kOutput) {
+      hashes.operation = hashes.label;
+    }
+    for (std::size_t k = begin; k < arguments_.size(); ++k) {
+      const NamedArgument& argument = arguments_[k];
+      const std::uint64_t slot =
+          argument.name.empty() ? scramble(argument.position) : text_hash(argument.name);
+      hashes.label = mix(hashes.label, mix(slot, add_value(*argument.value, slot)));
+    }
+    feed_ends_.push_back(feeds_.size());
+    hashes_.push_back(hashes);
+  }
+  find_users();
+}
+
+const Constant* ComparedGraph::find_constant(std::string_view name) const {
+  const auto found = constants_.find(name);
+  return found == constants_.end() ? nullptr : found->second;
+}
+
+void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* known) {
+  const std::size_t count = known == nullptr ? 0 : known->arguments.size();
+  const auto add = [&](std::string_view name, std::size_t position, const Argument& value,
+                       std::size_t place) {
+    if (place >= count) return arguments_.push_back({name, position, &value});
+    const SchemaArgument& argument = known->arguments[place];
+    // Which kernels compute the same; the state of a machine, not of a model.
+    const bool is_of_machine = argument.name == "cudnn_enable" || argument.name == "cudnn_enabled";
+    if (argument.name.empty() || is_of_machine || is_default(value, argument)) return;
+    const auto* device = value.get_if<Argument::Device>();
+    if (known->is_on_cpu && device != nullptr && device->name == "cpu") return;
+    const auto* number = value.get_if<std::int64_t>();
+    const bool is_dtype = number != nullptr && argument.type.required().name == "ScalarType";
+    const Dtype dtype = is_dtype ? find_scalar_type(*number) : std::nullopt;
+    if (dtype) made_.emplace_back(Argument::Dtype{dtype_name(*dtype)});
+    arguments_.push_back({argument.name, 0, dtype ? &made_.back() : &value});
+  };
+  for (std::size_t i = 0; i < node.args.size(); ++i) add("", i, node.args[i], i);
+  for (const auto& [name, value] : node.kwargs) {
+    const SchemaArgument* own = known == nullptr ? nullptr : find_named(known->schema.arguments, name);
+    add(name, 0, value,
+        own == nullptr ? count : static_cast<std::size_t>(own - known->schema.arguments.data()));
+  }
+}
+
+// The hash of a value, without the nodes in it; they are feeds.
+std::uint64_t ComparedGraph::add_value(const Argument& value, std::uint64_t slot) {
+  const std::uint64_t kind = scramble(value.value.index() + 1);
+  const auto all = [&](const std::vector<Argument>& items) {
+    std::uint64_t hash = mix(kind, items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) hash = mix(hash, add_value(items[i], mix(slot, i)));
+    return hash;
+  };
+  const auto real = [](double number) { return std::bit_cast<std::uint64_t>(number); };
+  return std::visit(
+      [&](const auto& held) -> std::uint64_t {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, NodeId>) {
+          feeds_.push_back({slot, place_of_[held.index]});
+          return kind;
+        } else if constexpr (std::is_same_v<Held, bool> || std::is_same_v<Held, std::int64_t>) {
+          return mix(kind, static_cast<std::uint64_t>(held));
+        } else if constexpr (std::is_same_v<Held, double>) {
+          return mix(kind, real(held));
+        } else if constexpr (std::is_same_v<Held, std::complex<double>>) {
+          return mix(mix(kind, real(held.real())), real(held.imag()));
+        } else if constexpr (std::is_same_v<Held, std::string>) {
+          return mix(kind, text_hash(held));
+        } else if constexpr (std::is_same_v<Held, Argument::List>) {
+          return all(held.items);
+        } else if constexpr (std::is_same_v<Held, Argument::Tuple>) {
+          std::uint64_t hash = all(held.items);
+          if (held.names == nullptr) return hash;
+          for (const std::string& field : held.names->fields) hash = mix(hash, text_hash(field));
+          return hash;
+        } else if constexpr (std::is_same_v<Held, Argument::Slice>) {
+          return all(held.parts);
+        } else if constexpr (std::is_same_v<Held, Argument::Dict>) {
+          std::uint64_t hash = mix(kind, held.items.size());
+          std::uint64_t place = slot;
+          for (const auto& [key, item] : held.items) {
+            place = scramble(place + 1);
+            hash = mix(hash, add_value(key, place));
+            hash = mix(hash, add_value(item, scramble(place)));
+          }
+          return hash;
+        } else if constexpr (std::is_same_v<Held, Argument::None> ||
+                             std::is_same_v<Held, Argument::GraphRef>) {
+          return kind;
+        } else {
+          return mix(kind, text_hash(held.name));
+        }
+      },
+      value.value);
+}
+
+std::uint64_t ComparedGraph::constant_hash(const Constant& constant) {
+  std::uint64_t hash = mix(text_hash(constant.dtype), text_hash(constant.object_type));
+  for (const auto size : constant.shape) hash = mix(hash, static_cast<std::uint64_t>(size));
+  if (!constant.data) return mix(hash, text_hash(constant.record));
+  for (const Argument& element : *constant.data) hash = mix(hash, add_value(element, 0));
+  return hash;
+}
+
+std::uint64_t ComparedGraph::target_hash(const Node& node, const CommonNames& names) {
+  switch (node.op) {
+    case Opcode::kOutput:
+      return 0;
+    case Opcode::kCallModule:
+      return mix(text_hash(names.module(called_module(node))),
+                 names.has_overloads ? text_hash(*node.method) : 0);
+    case Opcode::kGetAttr:
+      if (const Constant* constant = find_constant(node.target)) return constant_hash(*constant);
+      return text_hash(names.parameter(node.target));
+    default:
+      if (!names.has_overloads && is_size(node)) return text_hash(node.meta->value->text());
+      return mix(text_hash(names.has_overloads ? *node.target : operator_name(node)),
+                 node.model_function ? 1 : 0);
+  }
+}
+
+void ComparedGraph::find_users() {
+  user_ends_.assign(order_.size(), 0);
+  for (const Feed& feed : feeds_) ++user_ends_[feed.node];
+  std::size_t end = 0;
+  std::vector<std::size_t> next(order_.size());
+  for (Place i = 0; i < size(); ++i) {
+    next[i] = end;
+    end += user_ends_[i];
+    user_ends_[i] = end;
+  }
+  users_.resize(feeds_.size());
+  for (Place i = 0; i < size(); ++i) {
+    for (const Feed& feed : feeds(i)) users_[next[feed.node]++] = {feed.slot, i};
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,657 @@
+#include "convert/lower/body.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "convert/lower/quantized_calls.h"
+#include "convert/lower/rewrites.h"
+#include "convert/lower/tree_text.h"
+#include "operators/higher_order.h"
+#include "operators/names/function_traits.h"
+#include "operators/operators.h"
+
+namespace fxtrace {
+namespace {
+
+// Python's frame of the line, as in a traceback.
+std::string trace_of(const SourceLocation& source) {
+  std::string text = "  File \"" + source.file + "\", line " + std::to_string(source.line) + ", in " +
+                     (source.function.empty() ? "forward" : source.function);
+  if (!source.text.empty()) text += "\n    " + source.text;
+  return text;
+}
+
+// The strides of a contiguous tensor.
+std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
+  std::vector<Expression> strides(sizes.size());
+  SymInt row = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = row;
+    if (sizes[i].size() != nullptr) row = row * max(SymInt(1), *sizes[i].size());
+  }
+  return strides;
+}
+
+// Whether the operation only computes, so that nobody misses it.
+bool is_needless(const Operation& operation) {
+  const Effect effect = effect_of(operation);
+  return effect == Effect::kSymbolic && operation.target.aten_name() != "_assert_scalar" &&
+         !operation.outputs.empty();
+}
+
+}  // namespace
+
+Operand LoweredCall::argument(std::size_t place, std::string_view name) const {
+  const Operand* found = find_argument(*this, place, name);
+  return found == nullptr ? Operand() : *found;
+}
+
+// --- values ---
+
+ValueId Body::add_value(std::string_view name, Meta meta) {
+  const ValueId id{static_cast<std::uint32_t>(graph_.values.size())};
+  ProgramValue value;
+  value.name = names_.create(name);
+  if (meta.kind() != ValueKind::kTensor && meta.shape) meta.type = "Tensor";  // Optional[Tensor]
+  if (meta.shape) value.strides = strides_of(*meta.shape);
+  value.meta = std::move(meta);
+  graph_.values.push_back(std::move(value));
+  return id;
+}
+
+ValueId Body::add_input(std::string_view name, Meta meta) {
+  const ValueId id = add_value(name, std::move(meta));
+  graph_.inputs.push_back({id, std::nullopt});
+  return id;
+}
+
+Operand Body::operand_of(const Argument& argument) const {
+  using List = std::vector<Operand>;
+  const auto each = [&](const std::vector<Argument>& items) {
+    List result;
+    for (const Argument& item : items) result.push_back(operand_of(item));
+    return result;
+  };
+  if (const auto* node = argument.get_if<NodeId>()) {
+    const auto found = operands_.find(node->index);
+    return found == operands_.end() ? Operand() : found->second;
+  }
+  if (const auto* list = argument.get_if<Argument::List>()) return Operand::List{each(list->items)};
+  if (const auto* tuple = argument.get_if<Argument::Tuple>())
+    return Operand::Tuple{each(tuple->items), tuple->names};
+  if (const auto* dict = argument.get_if<Argument::Dict>()) {
+    Operand::Dict result;
+    for (const auto& [key, item] : dict->items) result.items.push_back({operand_of(key), operand_of(item)});
+    return result;
+  }
+  return map_references<ValueId>(argument, [](NodeId) { return Operand(); });
+}
+
+Meta Body::meta_of(const Operand& operand) const {
+  if (const auto* id = operand.get_if<ValueId>()) return value(*id).meta;
+  Meta meta;
+  if (const auto* number = operand.get_if<std::int64_t>()) {
+    meta.type = "int";
+    meta.value = *number;
+  } else if (const auto* real = operand.get_if<double>()) {
+    meta.type = "float";
+    meta.value = Expression::floating(*real);
+  } else if (const auto* flag = operand.get_if<bool>()) {
+    meta.type = "bool";
+    meta.value = Expression::boolean(*flag);
+  }
+  return meta;
+}
+
+Meta Body::unknown_integer() {
+  Meta meta;
+  meta.type = "int";
+  meta.value = SymInt::symbol("__data" + std::to_string(state_.unknown++));
+  return meta;
+}
+
+// Floats have the names that torch.export has for them, since the trace has none.
+Meta Body::unknown_float() {
+  Meta meta;
+  meta.type = "float";
+  meta.value = Expression::variable("zuf" + std::to_string(state_.unknown++));
+  return meta;
+}
+
+std::optional<ValueId> Body::lift(const Constant& constant) {
+  if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
+  return state_.lift(constant);
+}
+
+std::optional<bool> Body::is_trained(ValueId id) const {
+  if (&source_ != &state_.collection.graphs.front()) return std::nullopt;
+  return state_.trained.contains(id.index);
+}
+
+bool Body::is_size_of_input(const std::string& symbol) const { return state_.sizes.contains(symbol); }
+
+bool Body::is_condition(const Node& node) const {
+  return is_condition_ && std::ranges::all_of(node.users, [&](NodeId user) {
+           return source_.graph.node(user).op == Opcode::kOutput;
+         });
+}
+
+void Body::refuse(const Node& node, std::string why, std::string help) {
+  refused_.insert(node.id.index);
+  state_.refusals.push_back({node.scope->module_path, node.target->empty() ? "the root" : *node.target,
+                             std::move(why), std::move(help), *node.source});
+}
+
+// --- operations ---
+
+Operation Body::operation_of(const Node& node, std::string target) const {
+  Operation operation;
+  operation.target = Target(std::move(target));
+  operation.name = node.name;
+  operation.call = state_.stacks.find_call(*node.scope);
+  operation.has_stack = true;
+  if (const auto& source = *node.source) {
+    state_.program.traces.push_back(trace_of(*source));
+    operation.stack_trace = state_.program.traces.back();
+  }
+  return operation;
+}
+
+Operand Body::emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
+                   Meta meta, std::string_view name) {
+  Operation operation = operation_of(node, std::move(target));
+  operation.args = std::move(args);
+  operation.kwargs = std::move(kwargs);
+  const std::string candidate =
+      name.empty() ? name_candidate(operation.target.text(), true) : std::string(name);
+  const ValueId result = add_value(candidate, std::move(meta));
+  operation.name = value(result).name;
+  operation.outputs.push_back({result, {}});
+  may_go_.insert(graph_.operations.size());
+  makers_.emplace(result.index, graph_.operations.size());
+  graph_.operations.push_back(std::move(operation));
+  return result;
+}
+
+void Body::append(Operation operation) {
+  const bool is_result = operation.outputs.size() == 1 && operation.outputs[0].path.empty();
+  operation.name = is_result ? value(operation.outputs[0].value).name : names_.create(operation.name);
+  graph_.operations.push_back(std::move(operation));
+}
+
+std::vector<Operand> Body::emit_all(const Node& node, std::string target, std::vector<Operand> args,
+                                    const std::vector<Meta>& metas) {
+  Operation operation = operation_of(node, std::move(target));
+  operation.args = std::move(args);
+  operation.name = names_.create(name_candidate(operation.target.text(), true));
+  std::vector<Operand> results;
+  for (std::size_t i = 0; i < metas.size(); ++i) {
+    const ValueId result = add_value(operation.name + "_" + std::to_string(i), metas[i]);
+    operation.outputs.push_back({result, {static_cast<std::int64_t>(i)}});
+    results.emplace_back(result);
+  }
+  may_go_.insert(graph_.operations.size());
+  graph_.operations.push_back(std::move(operation));
+  return results;
+}
+
+const Quantization* Body::quantization(const Operand& operand) const {
+  const auto* id = operand.get_if<ValueId>();
+  const auto found = id == nullptr ? quantized_.end() : quantized_.find(id->index);
+  return found == quantized_.end() ? nullptr : &found->second;
+}
+
+void Body::set_quantization(const Operand& operand, Quantization quantization) {
+  quantized_.insert_or_assign(operand.get_if<ValueId>()->index, std::move(quantization));
+}
+
+std::optional<Operand> Body::call_on_integers(const LoweredCall& call, const Quantization& given) {
+  given_ = given;
+  call_operator(call);
+  given_.reset();
+  const auto found = operands_.find(call.node.id.index);
+  return found == operands_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Body::change_attribute(const Argument& argument, const Operand& value) {
+  const auto* id = argument.get_if<NodeId>();
+  if (id == nullptr) return false;
+  const Node& node = source_.graph.node(*id);
+  const bool is_changed = node.op == Opcode::kCallFunction && *node.target == "operator.iadd";
+  if (node.op != Opcode::kGetAttr && (!is_changed || !change_attribute(node.args[0], value))) return false;
+  set(*id, value);
+  return true;
+}
+
+std::optional<Argument> Body::stored_number(const Argument& tensor) const {
+  const auto* id = tensor.get_if<NodeId>();
+  if (id == nullptr || !state_.element_of) return std::nullopt;
+  const Node& node = source_.graph.node(*id);
+  const bool is_asked = node.op == Opcode::kGetAttr && are_users(node, [](const std::string& target) {
+                          return target == "builtins.float" || target == "builtins.int" ||
+                                 target == "aten.item.default" ||
+                                 target == "aten.quantize_per_tensor.tensor_qparams";
+                        });
+  return is_asked ? state_.element_of(node) : std::nullopt;
+}
+
+bool Body::are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const {
+  return std::ranges::all_of(node.users,
+                             [&](NodeId user) { return holds(*source_.graph.node(user).target); });
+}
+
+const Operation* Body::maker(const Operand& operand) const {
+  const auto* id = operand.get_if<ValueId>();
+  const auto found = id == nullptr ? makers_.end() : makers_.find(id->index);
+  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
+}
+
+// Calls of Python's functions that nobody needs: texts of errors that are not raised.
+std::unordered_set<std::uint32_t> Body::find_needless() const {
+  std::unordered_set<std::uint32_t> needless;
+  constexpr FunctionTraits kEffects = function_traits::kWritesFirst | function_traits::kJoins |
+                                      function_traits::kSideEffect | function_traits::kInPlaceOption |
+                                      function_traits::kRandom;
+  const std::vector<NodeId> order = source_.graph.order();
+  for (const NodeId id : std::views::reverse(order)) {
+    const Node& node = source_.graph.node(id);
+    if (node.op != Opcode::kCallFunction || target_parts(node).kind != TargetKind::kPython) continue;
+    const FunctionTraits traits = find_python_function(*node.target).traits;
+    if ((traits & function_traits::kKnown) == 0 || (traits & kEffects) != 0) continue;
+    if (source_.graph.is_assigned(id)) continue;
+    if (std::ranges::all_of(node.users, [&](NodeId user) { return needless.contains(user.index); }))
+      needless.insert(id.index);
+  }
+  return needless;
+}
+
+// A number that the trace knows, where only sizes and numbers decide it.
+std::optional<Operand> Body::known_number(const Node& node) const {
+  const auto& value = node.meta->value;
+  if (!value || node.op != Opcode::kCallFunction) return std::nullopt;
+  if (const auto number = value->number(); number && node.meta->kind() == ValueKind::kInt) return *number;
+  if (node.meta->kind() == ValueKind::kBool && value->kind() == Expression::Kind::kConstant)
+    return value->text() == "True";
+  return std::nullopt;
+}
+
+void Body::lower_all() {
+  const std::unordered_set<std::uint32_t> needless = find_needless();
+  for (const NodeId id : source_.graph.order()) {
+    const Node& node = source_.graph.node(id);
+    if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index))
+      continue;
+    if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
+    // What follows from a refused node is not told again.
+    bool follows = false;
+    for_each_input(node, [&](NodeId input) { follows = follows || refused_.contains(input.index); });
+    if (follows)
+      refused_.insert(id.index);
+    else
+      lower(node);
+  }
+}
+
+void Body::lower(const Node& node) {
+  if (node.op != Opcode::kCallFunction) {
+    return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
+                        : node.op == Opcode::kGetAttr  ? "control flow takes what is no tensor of its own"
+                                                       : "a program has no such node");
+  }
+  if (const auto number = known_number(node)) return set(node.id, *number);
+  LoweredCall call{node, {}, {}};
+  for (const Argument& argument : node.args) call.args.push_back(operand_of(argument));
+  for (const auto& [name, argument] : node.kwargs) call.kwargs.emplace_back(name, operand_of(argument));
+  if (!node.model_function && is_quantized_call(call, *this)) {
+    if (auto result = rewrite_quantized(call, *this)) return set(node.id, std::move(*result));
+    if (!refused_.contains(node.id.index))
+      refuse(node, "a program has no form of this call for quantized tensors");
+    return;
+  }
+  if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(*node.target)) {
+    if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
+    if (!refused_.contains(node.id.index)) refuse(node, "a program has no form of this call");
+    return;
+  }
+  const TargetParts parts = target_parts(node);
+  if (parts.kind == TargetKind::kHigherOrder) return call_with_subgraphs(call);
+  if (parts.kind == TargetKind::kOperator) return call_operator(call);
+  const bool is_of_numbers =
+      !call.args.empty() && std::ranges::all_of(call.args, [&](const Operand& operand) {
+        const ValueKind kind = meta_of(operand).kind();
+        return kind == ValueKind::kInt || kind == ValueKind::kFloat;
+      });
+  if (is_of_numbers)
+    return refuse(node, "a program has no such function of numbers that are not known",
+                  "--input with numbers, not names, for the sizes that it computes with");
+  refuse(node, "a program calls operators, not functions of Python",
+         parts.space.starts_with("torch._functorch") ? "--pass remove-batch-dims" : "");
+}
+
+// The name of the node that takes the item, or one made up.
+std::string Body::name_of_item(const Node& node, std::size_t index) const {
+  const Node* item = find_item(node, index);
+  return item == nullptr ? node.name + "_" + std::to_string(index) : item->name;
+}
+
+const Node* Body::find_item(const Node& node, std::size_t index) const {
+  for (const NodeId user : node.users) {
+    const Node& item = source_.graph.node(user);
+    if (item_index(item) == index && item.args[0] == Argument(node.id) && !item.users.empty()) return &item;
+  }
+  return nullptr;
+}
+
+bool Body::all_known(const Meta& meta) const {
+  if (meta.items) return std::ranges::all_of(*meta.items, [&](const Meta& item) { return all_known(item); });
+  return meta.shape && meta.dtype;
+}
+
+Operand Body::add_result(const Node& node, const Meta& meta, std::string_view name,
+                         std::vector<std::int64_t> path, Operation& operation) {
+  if (meta.items) {
+    Operand::List list;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      auto inner = path;
+      inner.push_back(static_cast<std::int64_t>(i));
+      list.items.push_back(add_result(node, (*meta.items)[i], std::string(name) + "_" + std::to_string(i),
+                                      std::move(inner), operation));
+    }
+    return list;
+  }
+  const bool is_quantized = given_ && meta.dtype && fxtrace::is_quantized(*meta.dtype);
+  const ValueId result = add_value(name, is_quantized ? meta_of_integers(meta) : meta);
+  if (is_quantized) quantized_.emplace(result.index, *given_);
+  operation.outputs.push_back({result, std::move(path)});
+  return result;
+}
+
+// Adds the results of an operation that have those types.  Returns false, after saying why, where not all is
+// known of them.
+bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
+                       Operand& result) {
+  const Node& node = call.node;
+  const Meta& meta = *node.meta;
+  if (types.empty()) return true;
+  const bool is_one = types.size() == 1 && !types.front().is_list();
+  if (is_one) {
+    Meta own = meta;
+    if (types.front().required().name == "Tensor") {
+      if (!own.shape || !own.dtype) {
+        refuse(node, "the shape of its result is not known",
+               operation.target.find_operator() == nullptr
+                   ? "of operators that torch does not have, only exported programs tell the shapes"
+                   : "--input for all tensors among the inputs");
+        return false;
+      }
+    } else if (!own.value) {
+      if (own.kind() != ValueKind::kInt) {
+        refuse(node, "it gives a " + own.type.value_or("value") + " that depends on data");
+        return false;
+      }
+      own = unknown_integer();
+    }
+    result = add_result(node, own, node.name, {}, operation);
+    return true;
+  }
+  const bool is_tuple = types.size() > 1;
+  if (!meta.items) {
+    refuse(node, "the shapes of its results are not known");
+    return false;
+  }
+  Operand::List list;
+  for (std::size_t i = 0; i < meta.items->size(); ++i) {
+    const Meta& item = (*meta.items)[i];
+    const auto place = static_cast<std::int64_t>(i);
+    if (all_known(item)) {
+      list.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
+    } else if (is_tuple && !find_item(node, i)) {
+      operation.outputs.push_back({ValueId{}, {place}});  // nobody asks what it is
+      list.items.emplace_back();
+    } else {
+      refuse(node, "the shapes of its results are not known");
+      return false;
+    }
+  }
+  operation.result_is_list = types.size() == 1;
+  if (types.size() == 1)
+    result = std::move(list);
+  else
+    result = Operand::Tuple{std::move(list.items)};
+  return true;
+}
+
+void Body::call_operator(const LoweredCall& call) {
+  const Node& node = call.node;
+  Operation operation = operation_of(node, *node.target);
+  operation.args = call.args;
+  operation.kwargs = call.kwargs;
+  if (const auto declared = state_.declared.find(*node.target);
+      declared != state_.declared.end() && operation.target.find_operator() == nullptr)
+    state_.program.schemas.emplace(declared->first, parse_schema(declared->second));
+  const auto schema = state_.program.schema_of(operation.target);
+  if (!schema) return refuse(node, "its schema is not known", "--op-schema '...'");
+  Operand result;
+  if (!add_results(call, schema->results, operation, result)) return;
+  set(node.id, std::move(result));
+  append(std::move(operation));
+}
+
+// --- control flow ---
+
+ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph& source,
+                                     const std::vector<Operand>& inputs, const std::vector<bool>& fixed,
+                                     std::size_t carried, bool is_condition) {
+  Body body(state_, source, is_condition);
+  std::size_t i = 0;
+  for (const NodeId id : source.graph.order()) {
+    const Node& node = source.graph.node(id);
+    if (node.op != Opcode::kPlaceholder || i == inputs.size()) continue;
+    if (fixed[i]) {
+      body.set(id, inputs[i]);
+    } else {
+      Meta meta = meta_of(inputs[i]);
+      if (node.meta->shape || node.meta->value)
+        meta = *node.meta;
+      else if (i < carried && meta.kind() == ValueKind::kInt)
+        meta = unknown_integer();
+      body.set(id, body.add_input(node.name, std::move(meta)));
+    }
+    ++i;
+  }
+  body.lower_all();
+  std::vector<Operand> outputs;
+  if (const NodeId last = source.graph.last(); last.valid()) {
+    const Node& output = source.graph.node(last);
+    if (output.op == Opcode::kOutput && !output.args.empty())
+      tree_of(body.operand_of(output.args.front()), outputs);
+    for (Operand& result : outputs) {  // a number has no form among results
+      if (result.is<std::int64_t>())
+        result =
+            body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
+    }
+  }
+  return {name, body.finish(std::move(outputs))};
+}
+
+void Body::call_with_subgraphs(const LoweredCall& call) {
+  const Node& node = call.node;
+  const bool is_cond = *node.target == "higher_order.cond";
+  const bool is_loop = *node.target == "higher_order.while_loop";
+  if (!is_cond && !is_loop) return keep_with_subgraphs(call);
+  Operation operation = operation_of(node, *node.target);
+  // Operands that are plain are written into the graphs, but not those that a loop changes.
+  std::vector<Operand> inputs;
+  std::vector<bool> fixed;
+  const auto passed = [&](const Operand& list, bool may_fix) {
+    Operand::List kept;
+    const auto* items = items_of(list);
+    if (items == nullptr) return kept;
+    for (Operand item : *items) {
+      const bool is_plain = !item.is<ValueId>();
+      bool has_values = false;
+      if (is_plain) for_each_reference(item, [&](ValueId) { has_values = true; });
+      if (has_values)
+        refuse(node, "control flow takes tensors in a list, or the weights of a quantized layer");
+      if (is_plain && !may_fix) {
+        if (!item.is<std::int64_t>()) {
+          refuse(node, "a loop carries a value that a program has no form for");
+        } else {
+          item = emit(node, "operator.add", {item, std::int64_t{0}}, {}, meta_of(item));
+        }
+      }
+      inputs.push_back(item);
+      fixed.push_back(is_plain && may_fix);
+      if (!fixed.back()) kept.items.push_back(std::move(item));
+    }
+    return kept;
+  };
+  std::size_t carried = 0;  // of the inputs: those of a loop that each turn gives anew
+  std::vector<std::size_t> graphs;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    if (call.args[i].is<Operand::GraphRef>()) graphs.push_back(i);
+  }
+  if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program has no form of this call");
+  const std::size_t refusals = state_.refusals.size();
+  operation.args = call.args;
+  if (is_cond) {
+    operation.args[3] = passed(call.args[3], true);
+  } else {
+    operation.args[2] = passed(call.args[2], false);
+    carried = inputs.size();
+    operation.args[3] = passed(call.args[3], true);
+  }
+  for (const std::size_t i : graphs) {
+    const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
+    const ModuleGraph* source = source_.subgraphs.find_graph(name);
+    if (source == nullptr) return refuse(node, "it has no graph " + name);
+    const bool is_condition = is_loop && i == graphs.front();
+    operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried, is_condition));
+    operation.subgraphs.back().graph.single_output = is_condition;
+  }
+  if (state_.refusals.size() > refusals) {
+    refused_.insert(node.id.index);
+    return;
+  }
+  if (!node.meta->items || !all_known(*node.meta)) {
+    // What both branches give, or the loop carries: the graphs tell it.
+    Meta meta = *node.meta;
+    meta.items.emplace();
+    const ProgramGraph& body = operation.subgraphs.back().graph;
+    for (const Operand& output : body.outputs) {
+      const auto* id = output.get_if<ValueId>();
+      meta.items->push_back(id == nullptr ? Meta{} : body.values[id->index].meta);
+    }
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      Meta item = (*meta.items)[i];
+      if (item.kind() == ValueKind::kInt) item = unknown_integer();
+      for (const NodeId user : node.users) {  // what the trace knows is what others are told by
+        const Node& taken = source_.graph.node(user);
+        if (item_index(taken) == i && (taken.meta->shape || taken.meta->value)) item = *taken.meta;
+      }
+      if (!item.shape && !item.value) return refuse(node, "what it gives is not known");
+      results.items.push_back(
+          add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));
+    }
+    set(node.id, std::move(results));
+  } else {
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < node.meta->items->size(); ++i)
+      results.items.push_back(add_result(node, (*node.meta->items)[i], name_of_item(node, i),
+                                         {static_cast<std::int64_t>(i)}, operation));
+    set(node.id, std::move(results));
+  }
+  append(std::move(operation));
+}
+
+// An operator as a program had it: its graphs take what it gives them.
+void Body::keep_with_subgraphs(const LoweredCall& call) {
+  const Node& node = call.node;
+  Operation operation = operation_of(node, *node.target);
+  operation.args = call.args;
+  operation.kwargs = call.kwargs;
+  const std::size_t refusals = state_.refusals.size();
+  const auto lower_graph = [&](const Operand& operand) {
+    const auto* graph = operand.get_if<Operand::GraphRef>();
+    const ModuleGraph* source = graph == nullptr ? nullptr : source_.subgraphs.find_graph(graph->name);
+    if (source == nullptr) return;
+    Body body(state_, *source);
+    for (const NodeId id : source->graph.order()) {
+      const Node& input = source->graph.node(id);
+      if (input.op == Opcode::kPlaceholder) body.set(id, body.add_input(input.name, *input.meta));
+    }
+    body.lower_all();
+    std::vector<Operand> outputs;
+    bool is_single = false;
+    if (const NodeId last = source->graph.last(); last.valid() && !source->graph.node(last).args.empty()) {
+      const Operand result = body.operand_of(source->graph.node(last).args.front());
+      is_single = result.is<ValueId>();
+      tree_of(result, outputs);
+    }
+    operation.subgraphs.push_back({graph->name, body.finish(std::move(outputs))});
+    operation.subgraphs.back().graph.single_output = is_single;
+  };
+  for (const Operand& operand : call.args) lower_graph(operand);
+  for (const auto& [name, operand] : call.kwargs) lower_graph(operand);
+  if (state_.refusals.size() > refusals) {
+    refused_.insert(node.id.index);
+    return;
+  }
+  const Meta& meta = *node.meta;
+  if (!meta.items && !all_known(meta)) return refuse(node, "the shapes of its results are not known");
+  Operand result;
+  if (meta.items) {
+    Operand::Tuple results;
+    for (std::size_t i = 0; i < meta.items->size(); ++i) {
+      const Meta& item = (*meta.items)[i];
+      const auto place = static_cast<std::int64_t>(i);
+      if (all_known(item) || item.value) {
+        results.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
+      } else {
+        operation.outputs.push_back({ValueId{}, {place}});
+        results.items.emplace_back();
+      }
+    }
+    result = std::move(results);
+  } else {
+    result = add_result(node, meta, node.name, {}, operation);
+  }
+  set(node.id, std::move(result));
+  graph_.operations.push_back(std::move(operation));
+}
+
+// --- the end ---
+
+ProgramGraph Body::finish(std::vector<Operand> outputs) {
+  graph_.outputs = std::move(outputs);
+  std::vector<std::uint32_t> uses = count_uses(graph_);
+  std::vector<bool> goes(graph_.operations.size());
+  for (std::size_t i = graph_.operations.size(); i-- > 0;) {
+    const Operation& operation = graph_.operations[i];
+    const bool is_used = std::ranges::any_of(operation.outputs, [&](const auto& output) {
+      return output.value.valid() && uses[output.value.index] > 0;
+    });
+    goes[i] = !is_used && (may_go_.contains(i) || is_needless(operation));
+    if (goes[i]) for_each_input(operation, [&](ValueId input) { --uses[input.index]; });
+  }
+  std::size_t kept = 0;
+  std::vector<bool> is_gone(graph_.values.size());
+  for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
+    if (goes[i]) {
+      for (const auto& output : graph_.operations[i].outputs) {
+        if (output.value.valid()) is_gone[output.value.index] = true;
+      }
+      continue;
+    }
+    if (kept != i) graph_.operations[kept] = std::move(graph_.operations[i]);
+    ++kept;
+  }
+  graph_.operations.resize(kept);
+  for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+    if (is_gone[i]) graph_.values[i].name.clear();
+  }
+  return std::move(graph_);
+}
+
+}  // namespace fxtrace

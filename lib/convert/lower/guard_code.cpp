@@ -1,0 +1,250 @@
+// The forms of guards are those of PyTorch's torch/fx/experimental/symbolic_shapes.py (BSD-3-Clause, see
+// NOTICE).
+#include "convert/lower/guard_code.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/analysis/input_sizes.h"
+#include "support/text/identifier.h"
+#include "support/text/plain_path.h"
+#include "symbolic/shape_env.h"
+
+namespace fxtrace {
+namespace {
+
+class GuardCode {
+ public:
+  GuardCode(Lowered& lowered, const ModuleGraph& source) : lowered_(lowered), source_(source) {}
+
+  void run() {
+    const InputSizes sizes(source_.graph);
+    const auto sources = sizes.sources();
+    find_places();
+    for (const auto& [name, place] : places_) {
+      while (place.text().find(stand_in_) != std::string::npos) stand_in_ += '_';
+    }
+    std::set<std::string> seen;
+    const auto add = [&](const Expression& guard) {
+      const auto code = guard_code(guard, sizes, sources);
+      if (code && seen.insert(*code).second) lowered_.program.guards.push_back(*code);
+      return code.has_value();
+    };
+    for (const auto& [name, symbol] : lowered_.program.symbols) {
+      // Of a range that begins at 1 or 2 torch does not look at the begin.
+      const auto source = sources.find(name);
+      const std::int64_t low = symbol.range.low.value_or(0);
+      if (source != sources.end() && (low == 1 || low == 2))
+        add(Expression::comparison(Relation::kGreaterEqual, SymInt::symbol(name), SymInt(low)));
+    }
+    for (const Guard& guard : source_.guards) {
+      if (guard.reason == GuardReason::kDim || is_told_by_ranges(guard, sizes)) continue;
+      const bool is_of_rank =
+          guard.expr.kind() == Expression::Kind::kComparison && is_rank(guard.expr.parts()[0]);
+      const bool is_told = sizes.is_told_by_shapes(guard.expr);
+      if (is_told && (!is_of_rank || guard.reason == GuardReason::kExported)) continue;
+      const bool is_checked = add(guard.expr) || is_fixed_input(guard.expr);
+      if (guard.reason == GuardReason::kExported || guard.reason == GuardReason::kInput ||
+          guard.reason == GuardReason::kConcrete)
+        continue;
+      lowered_.notes.push_back("holds only where " + guard.expr.text() +
+                               (is_checked ? "" : ", which the program cannot check"));
+    }
+  }
+
+ private:
+  // What programs say of their ranges is no guard of its own.
+  bool is_told_by_ranges(const Guard& guard, const InputSizes& sizes) const {
+    if (guard.reason != GuardReason::kExported) return false;
+    ShapeEnv known;
+    for (const auto& [name, symbol] : lowered_.program.symbols) known.narrow(name, symbol.range);
+    const auto holds = [&](const Expression& part) {
+      const Expression over = sizes.over_dimensions(part);
+      const auto relation = over.relation();
+      return relation && known.decide(*relation, *over.parts()[0].size(), *over.parts()[1].size()) == true;
+    };
+    return guard.expr.kind() == Expression::Kind::kAnd ? std::ranges::all_of(guard.expr.parts(), holds)
+                                                       : holds(guard.expr);
+  }
+
+  // Whether it says that an input has the value that the program has for it, which torch looks at.
+  bool is_fixed_input(const Expression& guard) const {
+    if (guard.kind() != Expression::Kind::kComparison || (guard.name() != "==" && guard.name() != "is"))
+      return false;
+    const std::string name = guard.parts()[0].text();
+    const WrittenProgram& program = lowered_.program;
+    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
+      if (program.signature.inputs[i].name == name && program.graph.inputs[i].constant)
+        return guard.name() == "==";
+    }
+    // One that was left at its default is no input of the program.
+    if (!source_.signature) return false;
+    const auto& entries = source_.signature->inputs;
+    const bool is_input = std::ranges::find(entries, name, &GraphSignature::Entry::name) != entries.end();
+    return is_input && std::ranges::find(program.arguments, name) == program.arguments.end();
+  }
+
+  // x["a"][0]
+  static Expression item_at(Expression holder, std::span<const Argument> path) {
+    for (const Argument& step : path) {
+      const auto* key = step.get_if<std::string>();
+      const auto* position = step.get_if<std::int64_t>();
+      if (key == nullptr && position == nullptr) break;
+      holder = Expression::item(std::move(holder),
+                                key == nullptr ? Expression(*position) : Expression::text_literal(*key));
+    }
+    return holder;
+  }
+
+  // The inputs as torch writes them, L['x'][0], by the names that guards have for them.
+  void find_places() {
+    const WrittenProgram& program = lowered_.program;
+    const auto& spec = program.in_spec;
+    if (spec.children.size() != 2) return;
+    const auto is_plain_key = [](const Argument& key) {
+      const auto* name = key.get_if<std::string>();
+      return name == nullptr || (is_plain_path(*name) && name->find('\\') == std::string::npos);
+    };
+    const auto add = [&](const std::string& name, const TreeSpec& argument) {
+      for (const std::vector<Argument>& path : argument.paths()) {
+        if (!std::ranges::all_of(path, is_plain_key)) continue;
+        // torch takes L['x'][0] for an input x_0, where there is one.
+        const auto* first = path.empty() ? nullptr : path[0].get_if<std::int64_t>();
+        if (first != nullptr && std::ranges::find(program.arguments, name + "_" + std::to_string(*first)) !=
+                                    program.arguments.end())
+          continue;
+        const Expression whole = Expression::item(Expression::variable("L"), Expression::text_literal(name));
+        places_.emplace(item_at(Expression::variable(name), path).text(), item_at(whole, path));
+      }
+    };
+    const TreeSpec &positional = spec.children[0], &named = spec.children[1];
+    for (std::size_t i = 0; i < positional.children.size() && i < program.arguments.size(); ++i)
+      add(program.arguments[i], positional.children[i]);
+    for (std::size_t i = 0; i < named.children.size() && i < named.keys.size(); ++i) {
+      if (const auto* name = named.keys[i].get_if<std::string>()) add(*name, named.children[i]);
+    }
+    // The trace has names of its own for parts of inputs.
+    if (!source_.signature) return;
+    for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+      if (!entry.node.valid() || entry.path.empty()) continue;
+      const auto* root = entry.path.front().get_if<std::string>();
+      if (root == nullptr) continue;
+      const Expression part = item_at(Expression::variable(*root), std::span(entry.path).subspan(1));
+      if (const auto place = places_.find(part.text()); place != places_.end())
+        places_.emplace(*source_.graph.node(entry.node).target, place->second);
+    }
+  }
+
+  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0.  Nothing where it asks anything that torch cannot
+  // answer from the inputs: a guard that is written can fail only for what it says.
+  std::optional<std::string> guard_code(const Expression& guard, const InputSizes& sizes,
+                                        const std::map<std::string, DimensionSource>& sources) const {
+    using Kind = Expression::Kind;
+    bool is_known = true, asks = false;
+    std::map<std::string, std::string> texts;  // of places within sums and products, by a name in their stead
+    const std::function<Expression(const Expression&)> coded = [&](const Expression& whole) {
+      return whole.replace([&](const Expression& part) -> std::optional<Expression> {
+        const auto unknown = [&] {
+          is_known = false;
+          return std::optional(part);
+        };
+        const auto place_of = [&](const Expression& holder) {
+          const auto found = places_.find(holder.text());
+          return found == places_.end() ? nullptr : &found->second;
+        };
+        if (const Expression* place = place_of(part)) {
+          asks = true;
+          return *place;
+        }
+        switch (part.kind()) {
+          case Kind::kSize: {
+            std::map<std::string, SymInt> values;
+            for (const std::string& name : part.size()->symbols()) {
+              const Expression* place = place_of(Expression::variable(name));
+              const auto source = sources.find(name);
+              if (place == nullptr && source == sources.end()) return unknown();
+              const std::string stand_in = stand_in_ + std::to_string(texts.size()) + "_";
+              texts[stand_in] =
+                  place != nullptr
+                      ? place->text()
+                      : (source->second.is_plain ? coded(sizes.value_of(source->second)).text()
+                                                 : "(" + coded(sizes.value_of(source->second)).text() + ")");
+              values.emplace(name, SymInt::symbol(stand_in));
+              asks = true;
+            }
+            try {
+              return Expression(part.size()->substitute(values));
+            } catch (const SymbolicError&) {
+              return unknown();
+            }
+          }
+          case Kind::kFloat:
+          case Kind::kConstant:
+            return part;
+          case Kind::kNegative:
+          case Kind::kNot:
+          case Kind::kAnd:
+          case Kind::kOr:
+          case Kind::kBinary:
+          case Kind::kComparison:
+            return std::nullopt;
+          case Kind::kCall: {
+            const Expression& method = part.parts()[0];
+            const Expression* place =
+                method.kind() == Kind::kAttribute ? place_of(method.parts()[0]) : nullptr;
+            if (place == nullptr) return unknown();
+            asks = true;
+            const bool has_number = part.parts().size() == 2 && part.parts()[1].number();
+            if (method.name() == "size" && has_number)
+              return Expression::item(Expression::method(*place, "size"), part.parts()[1]);
+            if (method.name() == "stride" && has_number)
+              return Expression::method(*place, "stride", {part.parts()[1]});
+            if (part.parts().size() == 1 && (method.name() == "dim" || method.name() == "is_contiguous"))
+              return Expression::method(*place, method.name());
+            return unknown();
+          }
+          case Kind::kAttribute: {
+            if (part.text().starts_with("torch.")) return part;  // a dtype
+            const Expression* place = place_of(part.parts()[0]);
+            if (place == nullptr || part.name() != "dtype") return unknown();
+            asks = true;
+            return Expression::attribute(*place, "dtype");
+          }
+          case Kind::kVerbatim:
+            return part.text().starts_with("torch.") && is_identifier(part.text().substr(6)) ? part
+                                                                                             : unknown();
+          default:
+            return unknown();
+        }
+      });
+    };
+    std::string code = coded(guard).text();
+    if (!is_known || !asks) return std::nullopt;
+    for (const auto& [stand_in, text] : texts) {
+      for (std::size_t at = code.find(stand_in); at != std::string::npos; at = code.find(stand_in, at))
+        code.replace(at, stand_in.size(), text);
+    }
+    return code;
+  }
+
+  Lowered& lowered_;
+  const ModuleGraph& source_;
+  std::unordered_map<std::string, Expression> places_;  // of inputs, by how guards write them
+  std::string stand_in_ = "place";                      // begins no name of them
+};
+
+}  // namespace
+
+void lower_guards(Lowered& lowered, const ModuleGraph& source) { GuardCode(lowered, source).run(); }
+
+}  // namespace fxtrace

@@ -1,0 +1,850 @@
+#include "convert/lower/lowering.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <ranges>
+#include <set>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "convert/lower/body.h"
+#include "convert/lower/element_bytes.h"
+#include "convert/lower/guard_code.h"
+#include "convert/lower/module_stacks.h"
+#include "convert/lower/program_symbols.h"
+#include "convert/lower/quantized_calls.h"
+#include "convert/lower/tree_text.h"
+#include "convert/lower/value_strides.h"
+#include "convert/lower/write_removal.h"
+#include "graph/analysis/input_sizes.h"
+#include "operators/operators.h"
+#include "shapes/scalar_type.h"
+#include "support/error.h"
+#include "support/text/identifier.h"
+#include "support/text/plain_path.h"
+#include "support/text/qualified_name.h"
+#include "support/text/shell_word.h"
+#include "symbolic/srepr.h"
+
+namespace fxtrace {
+namespace {
+
+// "layers.0" -> "layers_0", as torch.export makes names of paths.
+std::string name_of_path(std::string path) {
+  std::ranges::replace(path, '.', '_');
+  return path;
+}
+
+// "my::op" -> "my.op.default"
+std::string target_of(std::string name) {
+  if (const std::size_t colons = name.find("::"); colons != std::string::npos) name.replace(colons, 2, ".");
+  return name.find('.', name.find('.') + 1) == std::string::npos ? name + ".default" : name;
+}
+
+class Lowering {
+ public:
+  Lowering(const GraphCollection& collection, const Program& model, const LoweringOptions& options)
+      : collection_(collection),
+        model_(model),
+        options_(options),
+        source_(collection.graphs.front()),
+        stacks_(collection, source_),
+        state_{collection,
+               result_.program,
+               stacks_,
+               result_.refusals,
+               [this](const Constant& constant) { return lift(constant); },
+               [this](const Node& node) { return element_of(node); },
+               options.quantized},
+        body_(state_, source_) {
+    for (const std::string& schema : options.schemas) {
+      const std::size_t open = schema.find('(');
+      if (open != std::string::npos)
+        state_.declared.emplace(target_of(schema.substr(0, open)), schema.substr(open));
+    }
+  }
+
+  Lowered run() {
+    refuse_failures();
+    refuse_names();
+    for (const Assignment& assignment : source_.graph.assignments()) {
+      if (options_.freeze_state)
+        note_frozen(assignment.target);
+      else
+        refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
+               "--state freeze for the value that the file has, or a buffer for what is kept");
+    }
+    lower_inputs();
+    const InputSizes sizes(source_.graph);
+    for (const InputSize& size : sizes.sizes()) {
+      if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer, which may be negative
+      for (std::string& name : size.size.symbols()) state_.sizes.insert(std::move(name));
+    }
+    lower_attributes();
+    body_.lower_all();
+    lower_output();
+    finish_inputs();
+    add_strides(result_.program.graph);
+    if (options_.functional) remove_writes(result_.program, result_.refusals);
+    name_symbols(result_, source_, options_);
+    lower_guards(result_, source_);
+    note_quantized();
+    note_fixed_arguments(result_.program.graph);
+    result_.program.stacks = stacks_.take_result();
+    return std::move(result_);
+  }
+
+ private:
+  void refuse(const std::string& module, std::string what, std::string why, std::string help = {},
+              std::optional<SourceLocation> source = {}) {
+    result_.refusals.push_back({module, std::move(what), std::move(why), std::move(help), std::move(source)});
+  }
+
+  void refuse_failures() {
+    for (const ModuleRecord& module : collection_.modules) {
+      if (!module.failure) continue;
+      const Failure& failure = *module.failure;
+      refuse(failure.module, failure.op.empty() ? "the module" : failure.op, failure.message, {},
+             failure.source);
+    }
+  }
+
+  // Names are parts of lists in the file, and of code that torch makes of it.
+  void refuse_names() {
+    const auto look = [&](const std::string& name) {
+      if (!is_plain_path(name) || name.find_first_of(",;") != std::string::npos)
+        refuse({}, name, "a program has no names with quotes, commas, semicolons or control characters");
+    };
+    for (const ModuleRecord& module : collection_.modules) {
+      const std::string& path = module.path;
+      look(path);
+      // torch.export takes what is behind an @ for the number of a call, and a bracket to lead to another.
+      const std::string_view name = QualifiedName(path).last();
+      if (name.find('@') != std::string_view::npos)
+        refuse({}, path, "a program has no modules with @ in their names");
+      const auto is_one_of = [](std::string_view set) {
+        return [set](char c) { return set.find(c) != std::string_view::npos; };
+      };
+      if (std::ranges::count_if(name, is_one_of("([")) != std::ranges::count_if(name, is_one_of(")]")))
+        refuse({}, path, "a program has no modules with single brackets in their names");
+    }
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      const std::string name(QualifiedName(parameter.name).last());
+      if (!is_plain_path(name)) look(parameter.name);
+    }
+  }
+
+  // --- inputs ---
+
+  struct Input {
+    GraphSignature::Entry entry;
+    ValueId value;
+    std::optional<Argument> constant;
+  };
+
+  void add_user_input(std::string_view name, ValueId value) {
+    GraphSignature::Entry entry;
+    entry.name = name;
+    users_.push_back({std::move(entry), value, std::nullopt});
+  }
+
+  Operand constant_input(const std::string& name, const Argument& value) {
+    GraphSignature::Entry entry;
+    entry.name = name;
+    users_.push_back({std::move(entry), {}, value});
+    return map_references<ValueId>(value, [](NodeId) { return Operand(); });
+  }
+
+  // Makes inputs of a program of what an input of the model holds.  Nothing where that is not known.
+  std::optional<Operand> flatten(const std::string& name, const Meta& meta) {
+    if (meta.items) {
+      std::vector<Operand> items;
+      for (std::size_t i = 0; i < meta.items->size(); ++i) {
+        const std::string part = i < meta.keys.size() ? meta.keys[i] : std::to_string(i);
+        auto item = flatten(name + "_" + part, (*meta.items)[i]);
+        if (!item) return std::nullopt;
+        items.push_back(std::move(*item));
+      }
+      if (!meta.keys.empty()) {
+        Operand::Dict dict;
+        for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({meta.keys[i], items[i]});
+        return dict;
+      }
+      const std::string type = meta.type.value_or("");
+      if (type.find("Tuple[") != std::string::npos || type.find("tuple[") != std::string::npos)
+        return Operand::Tuple{std::move(items)};
+      return Operand::List{std::move(items)};
+    }
+    if (meta.type == "NoneType") return constant_input(name, Argument::None{});
+    if (meta.shape && meta.dtype && !is_quantized(*meta.dtype)) {
+      const ValueId value = body_.add_value(name, meta);
+      add_user_input(body_.value(value).name, value);
+      return value;
+    }
+    if (meta.value && meta.value->size() != nullptr) {
+      if (const auto number = meta.value->number()) return constant_input(name, *number);
+      const ValueId value = body_.add_value(name, meta);
+      add_user_input(body_.value(value).name, value);
+      return value;
+    }
+    return std::nullopt;
+  }
+
+  void refuse_input(const Node& node, const std::string& name) {
+    const Meta& meta = *node.meta;
+    body_.leave_out(node.id);
+    const std::string type = meta.type.value_or("a value");
+    if (meta.dtype && is_quantized(*meta.dtype)) {
+      refuse({}, "input " + name, "a program has no quantized tensors among its inputs");
+    } else if (type.find("Tensor") != std::string::npos) {
+      refuse({}, "input " + name, "its shape is not known",
+             "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
+    } else if (type == "int") {
+      refuse({}, "input " + name, "its value is not known",
+             "--concrete " + shell_word(name + "=VALUE") + ", or --input " + shell_word(name + "=n") +
+                 " to keep it an input");
+    } else {
+      refuse({}, "input " + name, "a program has no input of type " + type + " that varies",
+             "--concrete " + shell_word(name + "=VALUE"));
+    }
+  }
+
+  void lower_inputs() {
+    if (options_.in_spec && source_.signature) return lower_leaves(*options_.in_spec);
+    std::vector<Operand> arguments;
+    std::vector<std::string> names;
+    std::size_t needed = 0;  // arguments up to the last that is not left at its default
+    const auto add = [&](const std::string& name, Operand value, bool is_default) {
+      arguments.push_back(std::move(value));
+      names.push_back(name);
+      if (!is_default) needed = arguments.size();
+    };
+    const auto lower_placeholder = [&](const Node& node) {
+      if (auto value = flatten(node.name, *node.meta)) {
+        body_.set(node.id, *value);
+        return add(*node.target, std::move(*value), false);
+      }
+      if (!node.args.empty() && node.users.empty()) {  // its default, which nobody reads
+        add(*node.target, constant_input(node.name, Argument::None{}), true);
+        return;
+      }
+      refuse_input(node, *node.target);
+    };
+    if (source_.signature) {
+      const auto& entries = source_.signature->inputs;
+      for (std::size_t i = 0; i < entries.size();) {
+        const GraphSignature::Entry& entry = entries[i];
+        std::size_t end = i + 1;
+        if (entry.path.size() > 1) {  // one input, which is told part by part
+          while (end < entries.size() && entries[end].path.front() == entry.path.front()) ++end;
+          const std::string name = *entry.path.front().get_if<std::string>();
+          auto value =
+              nested({entries.begin() + static_cast<std::ptrdiff_t>(i), end - i}, 1, type_of_input(name));
+          if (value)
+            add(name, std::move(*value), false);
+          else
+            refuse({}, "input " + name, "its type does not tell how its parts are nested");
+        } else if (entry.target) {
+          // A parameter, which is no argument.
+        } else if (entry.node.valid()) {
+          lower_placeholder(source_.graph.node(entry.node));
+        } else if (entry.value) {
+          add(entry.name, constant_input(entry.name, *entry.value), !is_given(entry.name));
+        }
+        i = end;
+      }
+    } else {
+      for (const NodeId id : source_.graph.order()) {
+        const Node& node = source_.graph.node(id);
+        if (node.op == Opcode::kPlaceholder) lower_placeholder(node);
+      }
+    }
+    drop_inputs(arguments, needed);
+    names.resize(std::min(names.size(), needed));
+    result_.program.arguments = std::move(names);
+    std::vector<Operand> leaves;
+    result_.program.in_spec =
+        tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
+  }
+
+  // "Tuple[Tensor, List[Tensor]]"
+  std::string type_of_input(const std::string& name) const {
+    for (const InputGuess& guess : model_.guess_inputs(options_.method)) {
+      if (guess.name == name) return guess.type;
+    }
+    return {};
+  }
+
+  // The types between the brackets: of "Tuple[int, List[int]]" both.
+  static std::vector<std::string> parts_of(std::string_view type) {
+    std::vector<std::string> parts;
+    const std::size_t open = type.find('[');
+    if (open == std::string_view::npos) return parts;
+    int depth = 0;
+    std::string part;
+    for (const char c : type.substr(open + 1, type.size() - open - 2)) {
+      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+      if (c == ',' && depth == 0) {
+        parts.push_back(std::exchange(part, {}));
+      } else if (c != ' ' || !part.empty()) {
+        part += c;
+      }
+    }
+    parts.push_back(std::move(part));
+    return parts;
+  }
+
+  // An input of that type, of which some parts remain and others are fixed.  Nothing where it is nested in
+  // another way than lists, tuples and dicts are.
+  std::optional<Operand> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
+                                const std::string& type) {
+    if (entries.size() == 1 && entries[0].path.size() == depth) {
+      if (!entries[0].node.valid())
+        return constant_input(entries[0].name, entries[0].value.value_or(Argument()));
+      const Node& node = source_.graph.node(entries[0].node);
+      auto value = flatten(node.name, *node.meta);
+      if (value)
+        body_.set(node.id, *value);
+      else
+        refuse_input(node, entries[0].name);
+      return value.value_or(Operand());
+    }
+    const std::vector<std::string> parts = parts_of(type);
+    if (type.starts_with("Optional[")) return nested(entries, depth, parts.front());
+    std::vector<Operand> items;
+    std::vector<Operand> keys;
+    for (std::size_t i = 0; i < entries.size();) {
+      if (entries[i].path.size() <= depth) return std::nullopt;
+      const Argument& step = entries[i].path[depth];
+      std::size_t end = i + 1;
+      while (end < entries.size() && entries[end].path.size() > depth && entries[end].path[depth] == step)
+        ++end;
+      const std::size_t part = type.starts_with("Tuple[") ? items.size() : parts.size() - 1;
+      if (part >= parts.size()) return std::nullopt;
+      auto item = nested(entries.subspan(i, end - i), depth + 1, parts[part]);
+      if (!item) return std::nullopt;
+      items.push_back(std::move(*item));
+      keys.push_back(map_references<ValueId>(step, [](NodeId) { return Operand(); }));
+      i = end;
+    }
+    if (type.starts_with("Tuple[")) return Operand::Tuple{std::move(items)};
+    if (type.starts_with("List[")) return Operand::List{std::move(items)};
+    if (!type.starts_with("Dict[str,")) return std::nullopt;
+    Operand::Dict dict;
+    for (std::size_t i = 0; i < items.size(); ++i) dict.items.push_back({keys[i], items[i]});
+    return dict;
+  }
+
+  // The inputs of a program, which are told leaf by leaf.
+  void lower_leaves(const TreeSpec& spec) {
+    std::vector<Operand> leaves;
+    for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+      if (entry.target) continue;
+      const bool is_fixed = entry.value && !is_container(*entry.value);
+      if (is_fixed) {
+        leaves.push_back(constant_input(entry.name, *entry.value));
+        if (entry.node.valid()) body_.set(entry.node, leaves.back());
+      } else if (entry.node.valid()) {
+        const Node& node = source_.graph.node(entry.node);
+        const auto value = flatten(node.name, *node.meta);
+        if (!value) return refuse_input(node, node.name);
+        body_.set(node.id, *value);
+        leaves.push_back(*value);
+      }
+    }
+    if (leaves.size() != spec.leaves)
+      return refuse({}, "the inputs", "the program does not tell how they are nested");
+    if (!is_plain(spec))
+      return refuse({}, "the inputs", "they are nested in a class of its own",
+                    "without passes, and as a whole");
+    std::vector<std::string> names = options_.argument_names;
+    for (const Argument& key : spec.children[1].keys) {
+      const auto* name = key.get_if<std::string>();
+      names.push_back(name == nullptr ? std::string() : *name);
+    }
+    for (const std::string& name : names) {
+      if (!is_identifier(name)) return refuse({}, "input " + name, "an input of Python has no such name");
+    }
+    result_.program.in_spec = spec;
+    result_.program.arguments = options_.argument_names;
+  }
+
+  // An empty list or dict, which is no leaf.
+  static bool is_container(const Argument& value) {
+    return value.is<Argument::List>() || value.is<Argument::Tuple>() || value.is<Argument::Dict>();
+  }
+  static bool is_plain(const TreeSpec& spec) {
+    if (spec.kind != TreeSpec::Kind::kLeaf && !spec.is_builtin) return false;
+    return std::ranges::all_of(spec.children, is_plain);
+  }
+
+  bool is_given(const std::string& name) const {
+    return std::ranges::find(options_.concrete, name, &ConcreteArg::name) != options_.concrete.end();
+  }
+
+  // Inputs behind the last that is given are left at their defaults.
+  void drop_inputs(std::vector<Operand>& arguments, std::size_t needed) {
+    std::vector<Operand> leaves;
+    for (std::size_t i = needed; i < arguments.size(); ++i) tree_of(arguments[i], leaves);
+    users_.resize(users_.size() - leaves.size());
+    if (arguments.size() > needed) arguments.resize(needed);
+  }
+
+  // --- parameters, buffers and constants ---
+
+  void lower_attributes() {
+    std::unordered_map<std::string, const ParameterRecord*> parameters;
+    for (const ParameterRecord& parameter : collection_.parameters)
+      parameters.emplace(parameter.name, &parameter);
+    std::unordered_map<std::string, const Constant*> constants;
+    for (const auto& [name, constant] : source_.constants) constants.emplace(name, &constant);
+    std::set<std::string> passing;  // buffers that are in no state_dict
+    if (source_.signature) {
+      for (const GraphSignature::Entry& entry : source_.signature->inputs) {
+        if (entry.target && !entry.persistent.value_or(true)) passing.insert(*entry.target);
+      }
+    }
+    std::unordered_set<std::string_view> used;
+    for (const NodeId id : source_.graph.order()) {
+      const Node& node = source_.graph.node(id);
+      if (node.op != Opcode::kGetAttr) continue;
+      if (const auto parameter = parameters.find(*node.target); parameter != parameters.end()) {
+        used.insert(parameter->second->name);
+        if (options_.quantized && may_be_packed(*parameter->second))
+          lower_packed(node, parameter->first, parameter->first);
+        else if (std::string problem = problem_of(*parameter->second); !problem.empty())
+          body_.refuse(node, std::move(problem));
+        else
+          body_.set(id, add_parameter(*parameter->second, !passing.contains(parameter->first)));
+      } else if (const auto constant = constants.find(*node.target); constant != constants.end()) {
+        if (!constant->second->object_type.empty() && options_.quantized)
+          lower_packed(node, "CONSTANTS.c" + std::to_string(constant->second->object_index), "");
+        else if (!constant->second->object_type.empty())
+          body_.refuse(node, "a program has no objects of " + constant->second->object_type);
+        else
+          lower_constant(node, *constant->second);
+      } else if (const auto tensor = model_.find_tensor(*node.target)) {
+        lower_constant(node, *tensor);
+      } else if (const Argument* value = find_attribute(*node.target)) {
+        lower_state(node, *value);
+      } else {
+        body_.refuse(node, "the file has no tensor of that name");
+      }
+    }
+    // What the graph does not read stays in the state_dict.
+    for (const ParameterRecord& parameter : collection_.parameters) {
+      if (!used.contains(parameter.name) && problem_of(parameter).empty())
+        add_parameter(parameter, !passing.contains(parameter.name));
+    }
+  }
+
+  // A plain value that a module has in the file; null where it has none of that name.
+  const Argument* find_attribute(const std::string& name) const {
+    const QualifiedName whole(name);
+    for (const ModuleRecord& module : collection_.modules) {
+      if (module.path != whole.parent()) continue;
+      for (const auto& [own, value] : module.attributes) {
+        if (own == whole.last()) return &value;
+      }
+    }
+    return nullptr;
+  }
+
+  // The graph reads an attribute with a plain value only where the run changes it.
+  void lower_state(const Node& node, const Argument& value) {
+    if (options_.freeze_state) {
+      note_frozen(*node.target);
+      return body_.set(node.id, map_references<ValueId>(value, [](NodeId) { return Operand(); }));
+    }
+    const auto is_this = [&](const Assignment& assignment) { return assignment.target == *node.target; };
+    if (std::ranges::any_of(source_.graph.assignments(), is_this)) return body_.leave_out(node.id);  // told
+    body_.refuse(node, "the run changes the value of the attribute, which no program keeps",
+                 "--state freeze for the value that the file has, or a buffer for what is kept");
+  }
+
+  void note_frozen(const std::string& attribute) {
+    if (frozen_.insert(attribute).second)
+      result_.notes.push_back(
+          attribute + " is what it is in the file, in every call: what a run leaves in it is left out");
+  }
+
+  static bool may_be_packed(const ParameterRecord& parameter) {
+    return parameter.is_packed() || is_quantized_dtype(parameter.dtype);
+  }
+
+  // The tensors of packed parameters are buffers of the module that has the layer, or constants where they
+  // belong to the code.
+  void lower_packed(const Node& node, const std::string& name, const std::string& owner) {
+    if (const auto known = packed_.find(name); known != packed_.end())
+      return body_.set(node.id, known->second);
+    const auto packed = model_.find_packed(name);
+    std::string problem = packed ? fxtrace::problem_of(*packed) : "the file does not tell what is in it";
+    if (!problem.empty()) return body_.refuse(node, std::move(problem));
+    // linear._packed_params._packed_params are those of linear.
+    std::string module = owner;
+    for (std::string_view part = QualifiedName(module).last();
+         part == "_packed_params" || part == "_packed_weight"; part = QualifiedName(module).last())
+      module = std::string(QualifiedName(module).parent());
+    const auto add = [&](const std::string& part, Constant tensor) -> std::optional<ValueId> {
+      if (tensor.record.empty() && !tensor.data && !is_empty(tensor.shape)) {
+        body_.refuse(node, "the file does not have its elements as plain tensors");
+        return std::nullopt;
+      }
+      tensor.dtype = dtype_of_integers(tensor.dtype);
+      if (tensor.dtype == "uint8" && tensor.shape.size() == 2 &&
+          packed->tensors[0].tensor.dtype == "quint4x2" &&
+          tensor.shape == packed->tensors[0].tensor.shape) {  // two elements in a byte
+        tensor.shape[1] /= 2;
+        tensor.stride = contiguous_strides(tensor.shape);
+        tensor.storage_offset /= 2;
+      }
+      if (owner.empty()) return lift(tensor, "packed");
+      std::string full = module + (module.empty() || part.empty() ? "" : ".") + part;
+      while (is_taken(full)) full += "_";
+      return add_buffer(full, owner, tensor);
+    };
+    std::vector<Operand> values;
+    for (const PackedPart& tensor : packed->tensors) {
+      const std::string part = owner.empty() || packed->type.empty() ? "" : tensor.name;
+      const auto value = add(part, tensor.tensor);
+      if (!value) return;
+      values.emplace_back(*value);
+      if (!tensor.quantization) continue;
+      const PackedPart::Quantization& of = *tensor.quantization;
+      Quantization quantization{tensor.tensor.dtype, of.scale, of.zero_point, of.axis};
+      if (of.axis) {
+        const auto scales = add(part + "_scales", of.scales_and_zero_points.at(0));
+        const auto zero_points = add(part + "_zero_points", of.scales_and_zero_points.at(1));
+        if (!scales || !zero_points) return;
+        quantization.scale = *scales;
+        quantization.zero_point = *zero_points;
+      }
+      body_.set_quantization(values.back(), std::move(quantization));
+    }
+    Operand whole = packed_operand(*packed, values);
+    packed_.emplace(name, whole);
+    body_.set(node.id, std::move(whole));
+  }
+
+  void lower_constant(const Node& node, const Constant& constant) {
+    if (!is_quantized_dtype(constant.dtype)) return body_.set(node.id, lift(constant, node.name));
+    if (options_.quantized) return lower_packed(node, *node.target, "");
+    body_.refuse(node, "a program has no tensors of " + constant.dtype);
+  }
+
+  bool is_taken(const std::string& name) const {
+    return owners_.contains(name) ||
+           std::ranges::find(collection_.parameters, name, &ParameterRecord::name) !=
+               collection_.parameters.end();
+  }
+
+  // `owner` is the parameter that it is a part of.
+  ValueId add_buffer(const std::string& name, const std::string& owner, const Constant& tensor) {
+    owners_.emplace(name, owner);
+    GraphSignature::Entry entry;
+    entry.role = SignatureRole::kBuffer;
+    entry.target = name;
+    entry.persistent = true;
+    const ValueId value = body_.add_value("b_" + name_of_path(name), tensor_meta(tensor));
+    entry.name = body_.value(value).name;
+    buffers_.push_back({std::move(entry), value, std::nullopt});
+    if (!tensor.record.empty()) body_.set_strides(value, tensor.stride);
+    result_.program.weights.push_back(written(name, tensor));
+    return value;
+  }
+
+  WrittenTensor written(const std::string& name, const Constant& constant) {
+    WrittenTensor tensor{name,
+                         false,
+                         false,
+                         constant.dtype,
+                         "cpu",
+                         constant.shape,
+                         constant.stride,
+                         constant.storage_offset,
+                         constant.record,
+                         {}};
+    if (constant.record.empty()) {
+      tensor.stride = contiguous_strides(constant.shape);
+      tensor.storage_offset = 0;
+      const auto bytes = constant.data ? element_bytes(*constant.data, constant.dtype) : std::nullopt;
+      tensor.content = bytes.value_or("");
+      if (!bytes && !is_empty(constant.shape))
+        refuse({}, name, "the file does not have its elements as plain tensors of " + constant.dtype);
+    }
+    return tensor;
+  }
+
+  // The only element of a tensor that the node gets.
+  std::optional<Argument> element_of(const Node& node) const {
+    std::optional<Constant> tensor = model_.find_tensor(*node.target);
+    for (const auto& [name, constant] : source_.constants) {
+      if (name == *node.target) tensor = constant;
+    }
+    if (!tensor || !tensor->data || tensor->data->size() != 1) return std::nullopt;
+    return tensor->data->front();
+  }
+
+  // Why a program cannot have it; empty when it can.
+  static std::string problem_of(const ParameterRecord& parameter) {
+    if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
+      return "a program has no objects of " +
+             (parameter.type.empty() ? std::string("such classes") : parameter.type);
+    if (dtype_refused(parameter.dtype)) return "a program has no tensors of " + parameter.dtype;
+    if (parameter.record.empty() && !is_empty(parameter.shape))
+      return "the file does not have its elements as a plain tensor";
+    return {};
+  }
+
+  ValueId add_parameter(const ParameterRecord& parameter, bool persistent) {
+    const bool is_parameter = parameter.kind == ParameterKind::kParameter;
+    GraphSignature::Entry entry;
+    entry.role = is_parameter ? SignatureRole::kParameter : SignatureRole::kBuffer;
+    entry.target = parameter.name;
+    entry.persistent = persistent;
+    const ValueId value =
+        body_.add_value((is_parameter ? "p_" : "b_") + name_of_path(parameter.name), tensor_meta(parameter));
+    entry.name = body_.value(value).name;
+    const bool is_trained = is_parameter && parameter.requires_grad && may_have_gradient(parameter.dtype);
+    if (is_trained) state_.trained.insert(value.index);
+    (is_parameter ? parameters_ : buffers_).push_back({std::move(entry), value, std::nullopt});
+    body_.set_strides(value, parameter.stride);
+    auto& tensors = persistent ? result_.program.weights : result_.program.constants;
+    tensors.push_back({parameter.name,
+                       is_parameter,
+                       is_trained,
+                       parameter.dtype,
+                       parameter.device.value_or("cpu"),
+                       parameter.shape,
+                       parameter.stride,
+                       parameter.storage_offset,
+                       parameter.record,
+                       {}});
+    return value;
+  }
+
+  template <class Tensor>
+  static Meta tensor_meta(const Tensor& tensor) {
+    Meta meta;
+    meta.type = "Tensor";
+    meta.shape.emplace(tensor.shape.begin(), tensor.shape.end());
+    meta.set_dtype(tensor.dtype);
+    return meta;
+  }
+
+  static bool is_empty(const std::vector<std::int64_t>& shape) {
+    return std::ranges::find(shape, 0) != shape.end();
+  }
+  static bool may_have_gradient(std::string_view dtype) {
+    return dtype.starts_with("float") || dtype.starts_with("bfloat") || dtype.starts_with("complex");
+  }
+  static bool dtype_refused(const std::string& dtype) {
+    return dtype.starts_with("q") || dtype == "bits8" || dtype.starts_with("complex32");
+  }
+
+  ValueId lift(const Constant& constant) { return lift(constant, "tensor_constant"); }
+
+  ValueId lift(const Constant& constant, std::string_view name) {
+    GraphSignature::Entry entry;
+    entry.role = SignatureRole::kConstantTensor;
+    const ValueId value = body_.add_value("c_" + std::string(name), tensor_meta(constant));
+    entry.name = body_.value(value).name;
+    entry.target = entry.name.substr(2);
+    if (!constant.record.empty()) body_.set_strides(value, constant.stride);
+    result_.program.constants.push_back(written(*entry.target, constant));
+    constants_.push_back({std::move(entry), value, std::nullopt});
+    return value;
+  }
+
+  void finish_inputs() {
+    ProgramGraph& graph = result_.program.graph;
+    // In the order of registration, which torch.export has too.
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
+      places.emplace(collection_.parameters[i].name, i);
+    const auto place_of_name = [&](const std::string& name) {
+      const auto owner = owners_.find(name);
+      return places.at(owner == owners_.end() ? name : owner->second);
+    };
+    const auto place_of = [&](const Input& input) { return place_of_name(*input.entry.target); };
+    std::ranges::stable_sort(parameters_, {}, place_of);
+    std::ranges::stable_sort(buffers_, {}, place_of);
+    std::ranges::stable_sort(result_.program.weights, {},
+                             [&](const WrittenTensor& tensor) { return place_of_name(tensor.name); });
+    for (std::vector<Input>* inputs : {&parameters_, &buffers_, &constants_, &users_}) {
+      for (Input& input : *inputs) {
+        graph.inputs.push_back({input.value, std::move(input.constant)});
+        result_.program.signature.inputs.push_back(std::move(input.entry));
+      }
+    }
+  }
+
+  // --- the output ---
+
+  // The results of the method, each with its number where there are several.
+  template <class F>
+  static void for_each_result(const Operand& value, F&& f) {
+    std::size_t number = 0;
+    if (const auto* items = items_of(value)) {
+      for (const Operand& item : *items) f(item, number++);
+    } else if (const auto* dict = value.get_if<Operand::Dict>()) {
+      for (const auto& entry : dict->items) f(entry.value, number++);
+    } else {
+      f(value, number);
+    }
+  }
+
+  static bool has_several_results(const Operand& value) {
+    return items_of(value) != nullptr || value.is<Operand::Dict>();
+  }
+
+  // Looks at all results, and leaves out those that are not wanted.
+  Operand without_dropped(Operand value) {
+    std::size_t count = 0;
+    for_each_result(value, [&](const Operand& item, std::size_t number) {
+      ++count;
+      if (!options_.dropped_outputs.contains(number))
+        look_at_result(item, number, has_several_results(value));
+    });
+    for (const std::size_t number : options_.dropped_outputs) {
+      if (number >= count || !has_several_results(value))
+        throw usage_error("--drop-output " + std::to_string(number) + ": the method has " +
+                          (has_several_results(value)
+                               ? std::to_string(count) + " results, counted from 0"
+                               : std::string("one result, without which nothing is left")));
+    }
+    if (options_.dropped_outputs.empty()) return value;
+    if (options_.dropped_outputs.size() == count) throw usage_error("--drop-output leaves no result");
+    if (auto* dict = value.get_if<Operand::Dict>()) {
+      Operand::Dict kept;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!options_.dropped_outputs.contains(i)) kept.items.push_back(dict->items[i]);
+      }
+      return kept;
+    }
+    std::vector<Operand> kept;
+    for_each_result(value, [&](const Operand& item, std::size_t number) {
+      if (!options_.dropped_outputs.contains(number)) kept.push_back(item);
+    });
+    if (value.is<Operand::List>()) return Operand::List{std::move(kept)};
+    return Operand::Tuple{std::move(kept)};  // of a named tuple, too: it has no such fields
+  }
+
+  void look_at_result(const Operand& item, std::size_t number, bool may_be_dropped) {
+    std::vector<Operand> leaves;
+    tree_of(item, leaves);
+    const auto say = [&](std::string why, std::string help) {
+      if (may_be_dropped) help += (help.empty() ? "" : ", or ") + ("--drop-output " + std::to_string(number));
+      refuse({}, may_be_dropped ? "result " + std::to_string(number) : "the output", std::move(why),
+             std::move(help));
+    };
+    for (const Operand& leaf : leaves) {
+      if (leaf.is<std::string>()) return say("a program has no text among its results", "");
+      if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
+        return say("a program has no bool among its results that sizes or data decide", "");
+      if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
+        return say("a program has no such value among its results", "");
+      if (body_.quantization(leaf) != nullptr)
+        return say("a program has no quantized tensor among its results", "dequantize() it");
+    }
+  }
+
+  static bool has_named_tuple(const Operand& value) {
+    if (const auto* tuple = value.get_if<Operand::Tuple>(); tuple != nullptr && tuple->names) return true;
+    if (const auto* items = items_of(value)) return std::ranges::any_of(*items, has_named_tuple);
+    const auto* dict = value.get_if<Operand::Dict>();
+    return dict != nullptr &&
+           std::ranges::any_of(dict->items, [](const auto& entry) { return has_named_tuple(entry.value); });
+  }
+
+  void lower_output() {
+    std::vector<Operand> leaves;
+    const NodeId last = source_.graph.last();
+    if (last.valid() && source_.graph.node(last).op == Opcode::kOutput &&
+        !source_.graph.node(last).args.empty()) {
+      const Node& node = source_.graph.node(last);
+      const Operand value = without_dropped(body_.operand_of(node.args.front()));
+      if (has_named_tuple(value))
+        result_.notes.emplace_back(
+            "named tuples among the results are plain tuples: torch.export knows no class of the archive's");
+      result_.program.out_spec = tree_of(value, leaves);
+    }
+    result_.program.signature.outputs.resize(leaves.size());
+    for (GraphSignature::Entry& entry : result_.program.signature.outputs)
+      entry.role = SignatureRole::kUserOutput;
+    result_.program.graph = body_.finish(std::move(leaves));
+  }
+
+  static bool calls_quantized(const ProgramGraph& graph) {
+    return std::ranges::any_of(graph.operations, [](const Operation& operation) {
+      return operation.target.text().starts_with("quantized_decomposed.") ||
+             std::ranges::any_of(operation.subgraphs, [](const ProgramSubgraph& subgraph) {
+               return calls_quantized(subgraph.graph);
+             });
+    });
+  }
+
+  void note_quantized() {
+    if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph)) return;
+    result_.notes.emplace_back(
+        "quantized tensors are their integers, and results those of torch.jit.load within one step of their "
+        "scale; its operators are there after import torch.ao.quantization.fx._decomposed, which has to come "
+        "before torch.export.load");
+  }
+
+  // torch.export decomposes an operator that takes numbers, not sizes, for the example's alone, and says
+  // nothing.
+  void note_fixed_arguments(const ProgramGraph& graph) {
+    for (const Operation& operation : graph.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) note_fixed_arguments(subgraph.graph);
+      const Operator* op = operation.target.find_operator();
+      if (op == nullptr) continue;
+      const Schema schema = op->schema();
+      const auto look = [&](const SchemaArgument& argument, const Operand& given) {
+        const SchemaType& type = argument.type.required();
+        const SchemaType& element = type.is_list() ? type.parts[0].required() : type;
+        if (element.name != "int" && element.name != "float") return;
+        bool varies = false;
+        for_each_reference(given, [&](ValueId id) { varies = varies || graph.values[id.index].meta.value; });
+        if (varies && noted_.insert(operation.target.text() + argument.name).second)
+          result_.notes.push_back(
+              argument.name + " of " + operation.target.text() +
+              " follows from sizes or data: run_decompositions, and what compiles programs, "
+              "take that of the example inputs for all");
+      };
+      for (std::size_t i = 0; i < operation.args.size() && i < schema.arguments.size(); ++i)
+        look(schema.arguments[i], operation.args[i]);
+      for (const auto& [name, given] : operation.kwargs) {
+        const auto found = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
+        if (found != schema.arguments.end()) look(*found, given);
+      }
+    }
+  }
+
+  const GraphCollection& collection_;
+  const Program& model_;
+  const LoweringOptions& options_;
+  const ModuleGraph& source_;
+  Lowered result_;
+  ModuleStacks stacks_;
+  LoweringState state_;
+  Body body_;
+  std::vector<Input> parameters_, buffers_, constants_, users_;
+  std::set<std::string> noted_;                          // arguments
+  std::set<std::string> frozen_;                         // attributes
+  std::unordered_map<std::string, Operand> packed_;      // by name of what is packed
+  std::unordered_map<std::string, std::string> owners_;  // of buffers that were packed
+};
+
+}  // namespace
+
+Lowered lower(const GraphCollection& collection, const Program& model, const LoweringOptions& options) {
+  if (collection.graphs.empty()) throw input_error("the model has no graph");
+  return Lowering(collection, model, options).run();
+}
+
+}  // namespace fxtrace

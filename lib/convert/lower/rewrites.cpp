@@ -1,0 +1,774 @@
+#include "convert/lower/rewrites.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "operators/names/name_rows.h"
+#include "operators/names/python_functions.h"
+#include "symbolic/shape_env.h"
+#include "symbolic/srepr.h"
+
+namespace fxtrace {
+namespace {
+
+using Result = std::optional<Operand>;
+
+Meta plain_meta(const char* type, std::optional<Expression> value = {}) {
+  Meta meta;
+  meta.type = type;
+  meta.value = std::move(value);
+  return meta;
+}
+
+bool is_tensor(const Body& body, const Operand& operand) {
+  return body.meta_of(operand).kind() == ValueKind::kTensor;
+}
+
+// --- sizes ---
+
+// The size of a dimension: a number where it is known, else a question of the tensor.
+Operand size_of(const LoweredCall& call, Body& body, const Operand& tensor, std::int64_t dim,
+                std::string_view name = {}) {
+  const Meta meta = body.meta_of(tensor);
+  const auto rank = static_cast<std::int64_t>(meta.shape->size());
+  const Expression& size = (*meta.shape)[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
+  if (const auto number = size.number()) return *number;
+  return body.emit(call.node, "aten.sym_size.int", {tensor, dim}, {}, plain_meta("int", size), name);
+}
+
+bool has_dimension(const Body& body, const Operand& tensor, std::int64_t dim) {
+  const Meta meta = body.meta_of(tensor);
+  if (!meta.shape) return false;
+  const auto rank = static_cast<std::int64_t>(meta.shape->size());
+  return dim >= -rank && dim < rank;
+}
+
+Result size_int(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0, "self");
+  const Operand place = call.argument(1, "dim");
+  const auto* dim = place.get_if<std::int64_t>();
+  if (dim == nullptr || !has_dimension(body, tensor, *dim)) {
+    body.refuse(call.node, "which size it asks for is not known");
+    return {};
+  }
+  return size_of(call, body, tensor, *dim, call.node.name);
+}
+
+Result all_sizes(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0, "self");
+  const Meta meta = body.meta_of(tensor);
+  if (!meta.shape) {
+    body.refuse(call.node, "the rank of the tensor is not known");
+    return {};
+  }
+  Operand::List sizes;
+  for (std::size_t i = 0; i < meta.shape->size(); ++i)
+    sizes.items.push_back(size_of(call, body, tensor, static_cast<std::int64_t>(i)));
+  return sizes;
+}
+
+Result length(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  if (const auto* items = items_of(given)) return static_cast<std::int64_t>(items->size());
+  if (const auto* dict = given.get_if<Operand::Dict>()) return static_cast<std::int64_t>(dict->items.size());
+  if (is_tensor(body, given) && has_dimension(body, given, 0))
+    return size_of(call, body, given, 0, call.node.name);
+  body.refuse(call.node, "the length is not known");
+  return {};
+}
+
+// Asks the tensor a question about its sizes, under the name that torch.export has for it.
+template <const char* TorchTarget>
+Result sym_question(const LoweredCall& call, Body& body) {
+  Meta meta = *call.node.meta;
+  if (!meta.value) meta = body.unknown_integer();
+  return body.emit(call.node, TorchTarget, call.args, call.kwargs, std::move(meta), call.node.name);
+}
+constexpr char kSymNumel[] = "aten.sym_numel.default";
+constexpr char kSymStride[] = "aten.sym_stride.int";
+constexpr char kSymOffset[] = "aten.sym_storage_offset.default";
+
+// --- attributes of tensors ---
+
+Result attribute(const LoweredCall& call, Body& body) {
+  const Operand tensor = call.argument(0);
+  const Operand given = call.argument(1);
+  const Meta meta = body.meta_of(tensor);
+  const auto* name = given.get_if<std::string>();
+  if (name == nullptr || meta.kind() != ValueKind::kTensor || !meta.dtype || !meta.shape) {
+    body.refuse(call.node, "it is an attribute of something that is not known");
+    return {};
+  }
+  if (const Quantization* quantization = body.quantization(tensor)) {
+    if (*name == "is_quantized") return true;
+    if (*name == "dtype") return Operand::Dtype{quantization->dtype};
+  }
+  const Device device = meta.device_or_cpu();
+  if (*name == "dtype") return Operand::Dtype{dtype_name(*meta.dtype)};
+  if (*name == "device") return Operand::Device{device.text()};
+  if (*name == "layout") return Operand::Layout{"strided"};
+  if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
+  if (*name == "is_cuda") return device.type == "cuda";
+  if (*name == "shape") return all_sizes(call, body);
+  // Without gradients nothing but parameters has one.
+  if (*name == "requires_grad" && tensor.is<ValueId>()) {
+    if (const auto is_trained = body.is_trained(*tensor.get_if<ValueId>())) return *is_trained;
+  }
+  for (const char* other : {"is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_meta",
+                            "is_nested", "is_sparse_csr", "is_vulkan", "is_ipu", "is_xla", "is_maia"}) {
+    if (*name == other) return false;
+  }
+  if (*name == "T" || *name == "mT")
+    return body.emit(call.node, *name == "T" ? "aten.numpy_T.default" : "aten.mT.default", {tensor}, {},
+                     *call.node.meta, call.node.name);
+  body.refuse(call.node, "a program has no attribute " + *name + " of tensors");
+  return {};
+}
+
+// --- numbers ---
+
+const char* symbol_of(std::string_view target) {
+  static const std::unordered_map<std::string_view, const char*> symbols{
+      {"operator.eq", "=="}, {"operator.ne", "!="}, {"operator.lt", "<"},
+      {"operator.le", "<="}, {"operator.gt", ">"},  {"operator.ge", ">="}};
+  const auto found = symbols.find(target);
+  return found == symbols.end() ? nullptr : found->second;
+}
+
+// Whether a program has a form of it, and one that does not double with each step.
+bool can_be_written(const Expression& value) {
+  constexpr std::size_t kMaxText = 2000;
+  const auto text = srepr(value, [](const std::string& name) { return name; });
+  return text && text->size() <= kMaxText;
+}
+
+// What numbers that are known give, in Python's arithmetic.
+Result folded(const std::string& target, const std::vector<Operand>& args) {
+  const std::string name = target.substr(target.find('.') + 1);
+  if (name == "sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
+  if (name == "sym_float" && args[0].is<std::int64_t>())
+    return static_cast<double>(*args[0].get_if<std::int64_t>());
+  if (args.size() != 2) return {};
+  const auto* a = args[0].get_if<std::int64_t>();
+  const auto* b = args[1].get_if<std::int64_t>();
+  if (a != nullptr && b != nullptr) {
+    std::int64_t result = 0;
+    if (name == "add" && !__builtin_add_overflow(*a, *b, &result)) return result;
+    if (name == "sub" && !__builtin_sub_overflow(*a, *b, &result)) return result;
+    if (name == "mul" && !__builtin_mul_overflow(*a, *b, &result)) return result;
+    if ((name == "floordiv" || name == "mod") && *b > 0) {
+      const std::int64_t rest = (*a % *b + *b) % *b;
+      return name == "mod" ? rest : (*a - rest) / *b;
+    }
+  }
+  const auto real = [](const Operand& operand) -> std::optional<double> {
+    if (const auto* whole = operand.get_if<std::int64_t>()) return static_cast<double>(*whole);
+    if (const auto* number = operand.get_if<double>()) return *number;
+    return std::nullopt;
+  };
+  const auto x = real(args[0]), y = real(args[1]);
+  if (!x || !y) return {};
+  if (name == "truediv" && *y != 0) return *x / *y;
+  if (a == nullptr || b == nullptr) {
+    if (name == "add") return *x + *y;
+    if (name == "sub") return *x - *y;
+    if (name == "mul") return *x * *y;
+  }
+  if (name == "eq") return *x == *y;
+  if (name == "ne") return *x != *y;
+  if (name == "lt") return *x < *y;
+  if (name == "le") return *x <= *y;
+  if (name == "gt") return *x > *y;
+  if (name == "ge") return *x >= *y;
+  return {};
+}
+
+constexpr char kSymNot[] = "torch.sym_not";
+constexpr char kSymFloat[] = "torch.sym_float";
+constexpr char kSymInt[] = "torch.sym_int";
+constexpr char kSymSqrt[] = "torch.sym_sqrt";
+constexpr char kSymMax[] = "torch.sym_max";
+constexpr char kSymMin[] = "torch.sym_min";
+constexpr char kSymIf[] = "torch.sym_ite";
+
+bool is_real(const Body& body, const Operand& operand) {
+  return body.meta_of(operand).kind() == ValueKind::kFloat;
+}
+
+// The type and value of what one of the functions gives that programs have for numbers.
+Meta meta_of_call(Body& body, const std::string& target, const std::vector<Operand>& args) {
+  std::vector<Expression> values;
+  for (const Operand& arg : args) {
+    if (const auto value = body.meta_of(arg).value) values.push_back(*value);
+  }
+  const bool is_known = values.size() == args.size();
+  const char* comparison = symbol_of(target);
+  const bool has_reals = std::ranges::any_of(args, [&](const Operand& arg) { return is_real(body, arg); });
+  const bool is_bool =
+      comparison != nullptr || target == kSymNot || body.meta_of(args.back()).kind() == ValueKind::kBool;
+  const bool gives_real = target == kSymFloat || target == kSymSqrt || target == "operator.truediv" ||
+                          (has_reals && target != kSymInt);
+  Meta meta = plain_meta(is_bool ? "bool" : gives_real ? "float" : "int");
+  const auto call = [&](Expression function) { return Expression::call(std::move(function), values); };
+  const auto function_of = [](const char* space, const char* name) {
+    return Expression::attribute(Expression::variable(space), name);
+  };
+  if (!is_known) {
+  } else if (comparison != nullptr) {
+    meta.value = Expression::comparison(comparison, values[0], values[1]);
+  } else if (target == kSymNot) {
+    meta.value = Expression::negation(values[0]);
+  } else if (target == kSymFloat) {
+    meta.value = call(Expression::variable("float"));
+  } else if (target == kSymInt) {
+    meta.value = call(function_of("math", "trunc"));
+  } else if (target == kSymSqrt) {
+    meta.value = call(function_of("math", "sqrt"));
+  } else if (target == kSymIf) {
+    meta.value = call(function_of("torch", "sym_ite"));
+  } else if (target == kSymMax || target == kSymMin) {
+    const SymInt *a = values[0].size(), *b = values[1].size();
+    if (a != nullptr && b != nullptr)
+      meta.value = target == kSymMax ? max(*a, *b) : min(*a, *b);
+    else
+      meta.value = call(Expression::variable(target == kSymMax ? "max" : "min"));
+  } else if (target == "operator.neg") {
+    meta.value = Expression::negative(values[0]);
+  } else if (const std::string_view symbol = python_symbol(target); !symbol.empty() && values.size() == 2) {
+    meta.value = Expression::binary(std::string(symbol), values[0], values[1]);
+  }
+  if (meta.value && can_be_written(*meta.value)) return meta;
+  if (is_bool) return plain_meta("bool");
+  return gives_real ? body.unknown_float() : body.unknown_integer();
+}
+
+// One of those functions, of numbers.  `is_result`: what it gives is what the node gives.
+Operand calculate(const LoweredCall& call, Body& body, const std::string& target, std::vector<Operand> args,
+                  bool is_result = false) {
+  if (auto known = folded(target, args)) return *known;
+  Meta meta = is_result ? *call.node.meta : Meta();
+  if (!meta.value || !can_be_written(*meta.value)) meta = meta_of_call(body, target, args);
+  if (meta.value && meta.kind() == ValueKind::kBool && meta.value->kind() == Expression::Kind::kConstant)
+    return meta.value->text() == "True";
+  return body.emit(call.node, target, std::move(args), {}, std::move(meta),
+                   is_result ? call.node.name : std::string());
+}
+
+Operand as_real(const LoweredCall& call, Body& body, const Operand& number) {
+  return is_real(body, number) ? number : calculate(call, body, kSymFloat, {number});
+}
+
+// 1 where the condition holds, else 0.
+Operand counted(const LoweredCall& call, Body& body, const Operand& condition) {
+  return calculate(call, body, kSymIf, {condition, std::int64_t{1}, std::int64_t{0}});
+}
+
+bool is_never_negative(const Body& body, const Expression& value) {
+  using Kind = Expression::Kind;
+  const auto are_all = [&](std::size_t from) {
+    return std::all_of(value.parts().begin() + static_cast<std::ptrdiff_t>(from), value.parts().end(),
+                       [&](const Expression& part) { return is_never_negative(body, part); });
+  };
+  switch (value.kind()) {
+    case Kind::kSize: {
+      const std::vector<std::string> names = value.size()->symbols();
+      return std::ranges::all_of(names, [&](const auto& name) { return body.is_size_of_input(name); }) &&
+             ShapeEnv().bounds(*value.size()).low.value_or(-1) >= 0;
+    }
+    case Kind::kFloat:
+      return !std::signbit(value.floating());
+    case Kind::kCall:  // float, math.trunc, math.sqrt, min, max
+      return value.parts()[0].text() != "torch.sym_ite" && are_all(1);
+    case Kind::kBinary:
+      return (value.name() == "+" || value.name() == "*" || value.name() == "/") && are_all(0);
+    default:
+      return false;
+  }
+}
+
+// Programs have no function that rounds but towards zero; floats divided by one are rounded down.
+Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
+  const auto value = body.meta_of(number).value;
+  if (value && is_never_negative(body, *value)) return calculate(call, body, kSymInt, {number}, is_result);
+  return calculate(call, body, kSymInt, {calculate(call, body, "operator.floordiv", {number, 1.0})},
+                   is_result);
+}
+
+// -floor(-x)
+Operand rounded_up(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
+  const Operand minus = calculate(call, body, "operator.neg", {number});
+  return calculate(call, body, "operator.neg", {rounded_down(call, body, minus)}, is_result);
+}
+
+// Whether all are known as numbers, or texts of errors and the like are among them.
+bool are_numbers(const Body& body, const std::vector<Operand>& args) {
+  return std::ranges::all_of(args, [&](const Operand& arg) {
+    const ValueKind kind = body.meta_of(arg).kind();
+    return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
+  });
+}
+
+// Arithmetic and comparisons stay as they are.
+Result arithmetic(const LoweredCall& call, Body& body) {
+  const std::string& target = *call.node.target;
+  if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
+    body.refuse(call.node, "what it computes with is known as no number");
+    return {};
+  }
+  const bool has_reals =
+      std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
+  if (has_reals && target == "operator.floordiv") {  // LibTorch rounds the quotient
+    const Operand quotient = calculate(call, body, "operator.truediv", call.args);
+    return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
+  }
+  if (has_reals && target == "operator.mod") {
+    body.refuse(call.node, "a program has no remainder of floats that LibTorch's is");
+    return {};
+  }
+  const Operand result = calculate(call, body, target, call.args, true);
+  if (const auto* id = result.get_if<ValueId>(); id != nullptr && !body.value(*id).meta.value) {
+    body.refuse(call.node, "what it gives is known as no expression of sizes");
+    return {};
+  }
+  return result;
+}
+
+// list += list changes the list itself, of an attribute that has it.
+Result extended(const LoweredCall& call, Body& body) {
+  const Operand list = call.argument(0), more = call.argument(1);
+  const auto* items = list.get_if<Operand::List>();
+  const auto* added = items_of(more);
+  if (items == nullptr || added == nullptr) return {};
+  Operand::List whole = *items;
+  whole.items.insert(whole.items.end(), added->begin(), added->end());
+  if (!body.change_attribute(call.node.args[0], whole)) return {};
+  return whole;
+}
+
+// A function that programs have under another name.
+template <const char* TorchTarget>
+Result renamed(const LoweredCall& call, Body& body) {
+  if (!are_numbers(body, call.args)) return {};
+  return calculate(call, body, TorchTarget, call.args, true);
+}
+
+// The largest or least of two numbers, or of a list.
+template <const char* TorchTarget>
+Result extremum(const LoweredCall& call, Body& body) {
+  const Operand first = call.argument(0);
+  const auto* items = items_of(first);
+  std::vector<Operand> numbers = call.args.size() == 1 && items != nullptr ? *items : call.args;
+  if (numbers.empty() || !are_numbers(body, numbers)) return {};
+  const bool has_reals =
+      std::ranges::any_of(numbers, [&](const Operand& each) { return is_real(body, each); });
+  if (has_reals) {
+    for (Operand& number : numbers) number = as_real(call, body, number);
+  }
+  Operand result = numbers[0];
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    result = calculate(call, body, TorchTarget, {result, numbers[i]}, i + 1 == numbers.size());
+  return result;
+}
+
+Result sum(const LoweredCall& call, Body& body) {
+  const Operand first = call.argument(0);
+  const auto* items = items_of(first);
+  if (call.args.size() != 1 || items == nullptr || !are_numbers(body, *items)) return {};
+  if (items->empty())
+    return call.node.meta->kind() == ValueKind::kFloat ? Operand(0.0) : Operand(std::int64_t{0});
+  std::vector<Operand> numbers = *items;
+  for (Operand& number : numbers) {
+    if (body.meta_of(number).kind() == ValueKind::kBool) number = counted(call, body, number);
+  }
+  Operand result = numbers[0];
+  for (std::size_t i = 1; i < numbers.size(); ++i)
+    result = calculate(call, body, "operator.add", {result, numbers[i]}, i + 1 == numbers.size());
+  return result;
+}
+
+Result absolute(const LoweredCall& call, Body& body) {
+  if (call.args.size() != 1 || !are_numbers(body, call.args)) return {};
+  const bool gives_real = call.node.meta->kind() == ValueKind::kFloat;
+  const Operand number = gives_real ? as_real(call, body, call.args[0]) : call.args[0];
+  return calculate(call, body, kSymMax, {number, calculate(call, body, "operator.neg", {number})}, true);
+}
+
+Result quotient_and_rest(const LoweredCall& call, Body& body) {
+  const bool are_integers = call.args.size() == 2 && std::ranges::all_of(call.args, [&](const Operand& arg) {
+                              return body.meta_of(arg).kind() == ValueKind::kInt;
+                            });
+  if (!are_integers) return {};
+  return Operand::Tuple{{calculate(call, body, "operator.floordiv", call.args),
+                         calculate(call, body, "operator.mod", call.args)}};
+}
+
+// TorchScript's power of integers is a float, too.
+Result power(const LoweredCall& call, Body& body) {
+  if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
+  return calculate(call, body, "operator.pow",
+                   {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
+}
+
+// What is rounded, when it is a / b of integers.
+std::optional<std::vector<Operand>> find_quotient(const Body& body, const Operand& number) {
+  const Operation* quotient = body.maker(number);
+  const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
+                           std::ranges::all_of(quotient->args, [&](const Operand& part) {
+                             return body.meta_of(part).kind() == ValueKind::kInt;
+                           });
+  return is_quotient ? std::optional(quotient->args) : std::nullopt;
+}
+
+Result floor(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return number;
+  if (const auto parts = find_quotient(body, number))
+    return calculate(call, body, "operator.floordiv", *parts, true);
+  return rounded_down(call, body, number, true);
+}
+
+Result ceil(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return number;
+  if (const auto parts = find_quotient(body, number)) {  // -(-a//b)
+    const Operand minus = calculate(call, body, "operator.neg", {(*parts)[0]});
+    const Operand rounded = calculate(call, body, "operator.floordiv", {minus, (*parts)[1]});
+    return calculate(call, body, "operator.neg", {rounded}, true);
+  }
+  return rounded_up(call, body, number, true);
+}
+
+// To the nearest integer, as a float; of two that are as near to the even one.
+Result rounded(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  if (!are_numbers(body, {number})) return {};
+  if (!is_real(body, number)) return as_real(call, body, number);
+  // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); nothing here is inexact.
+  const std::int64_t one = 1, two = 2;
+  const auto apply = [&](const char* target, Operand a, Operand b) {
+    return calculate(call, body, target, {std::move(a), std::move(b)});
+  };
+  const Operand twice = apply("operator.mul", number, 2.0);
+  const Operand up =
+      apply("operator.floordiv", apply("operator.add", rounded_down(call, body, twice), one), two);
+  const Operand down =
+      calculate(call, body, "operator.neg",
+                {apply("operator.floordiv", apply("operator.sub", one, rounded_up(call, body, twice)), two)});
+  const Operand odd = apply("operator.mod", down, two);
+  const Operand even =
+      apply("operator.add", down, apply("operator.mul", apply("operator.sub", up, down), odd));
+  return calculate(call, body, kSymFloat, {even}, true);
+}
+
+// int(x), float(x), bool(x): of a tensor its element, of a number another one.
+Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
+  Operand tensor = call.argument(0);
+  const Meta meta = body.meta_of(tensor);
+  if (const Operation* made = body.maker(tensor);
+      made != nullptr && made->target == "aten.scalar_tensor.default") {
+    if (body.meta_of(made->args[0]).kind() == wanted)
+      return made->args[0];  // torch.jit.trace made it of a size
+  }
+  const bool is_bool = meta.dtype == ScalarType::kBool;
+  const bool is_integer = meta.dtype && is_integral(*meta.dtype) && !is_bool;
+  const bool is_real = meta.dtype && is_floating(*meta.dtype);
+  if (wanted == ValueKind::kInt && (is_integer || is_real || is_bool)) {
+    Meta item = body.unknown_integer();
+    if (call.node.meta->value) item.value = call.node.meta->value;
+    if (!is_integer) {  // rounds towards zero
+      Meta whole = meta;
+      whole.dtype = ScalarType::kInt64;
+      tensor = body.emit(call.node, "aten._to_copy.default", {tensor}, {{"dtype", Operand::Dtype{"int64"}}},
+                         std::move(whole));
+    }
+    return body.emit(call.node, "aten.item.default", {tensor}, {}, std::move(item), call.node.name);
+  }
+  if (wanted == ValueKind::kFloat && is_real)
+    return body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_float(), call.node.name);
+  if (wanted == ValueKind::kFloat && is_integer) {
+    const Operand item = body.emit(call.node, "aten.item.default", {tensor}, {}, body.unknown_integer());
+    return calculate(call, body, kSymFloat, {item}, true);
+  }
+  if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
+    // A loop asks a tensor of no dimension, which must be none that it is given.
+    Meta truth;
+    truth.type = "Tensor";
+    truth.dtype = ScalarType::kBool;
+    truth.shape = meta.shape;
+    tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, truth, call.node.name);
+    if (meta.shape && meta.shape->empty()) return tensor;
+    truth.shape.emplace();
+    return body.emit(call.node, "aten.reshape.default", {tensor, Operand::List{}}, {}, truth, call.node.name);
+  }
+  if (wanted == ValueKind::kBool) {
+    Meta truth = meta;
+    truth.dtype = ScalarType::kBool;
+    if (!is_bool)
+      tensor = body.emit(call.node, "aten.ne.Scalar", {tensor, std::int64_t{0}}, {}, std::move(truth));
+    return body.emit(call.node, "aten.item.default", {tensor}, {},
+                     plain_meta("bool", Expression::comparison("==", *body.unknown_integer().value, 1)),
+                     call.node.name);
+  }
+  body.refuse(call.node, "its element has no form in a program as a number of another type");
+  return {};
+}
+
+// float(self.scale), where that quantizes: the number that the file has.
+Result stored_scale(const LoweredCall& call, Body& body) {
+  const bool quantizes = body.are_users(call.node, [](const std::string& target) {
+    return target.starts_with("aten.quantize_per_tensor.") || target.starts_with("quantized.");
+  });
+  if (!quantizes || call.node.args.empty() || call.node.users.empty()) return {};
+  const auto number = body.stored_number(call.node.args[0]);
+  if (!number) return {};
+  return map_references<ValueId>(*number, [](NodeId) { return Operand(); });
+}
+
+Result to_int(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
+  const Operand given = call.argument(0);
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kInt);
+  if (kind == ValueKind::kInt) return given;
+  if (kind == ValueKind::kBool)
+    return calculate(call, body, kSymIf, {given, std::int64_t{1}, std::int64_t{0}}, true);
+  return renamed<kSymInt>(call, body);
+}
+Result to_float(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
+  const Operand given = call.argument(0);
+  if (const auto* number = given.get_if<std::int64_t>()) return static_cast<double>(*number);
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kTensor) return item_of(call, body, ValueKind::kFloat);
+  if (kind == ValueKind::kFloat) return given;
+  if (kind == ValueKind::kBool) return calculate(call, body, kSymIf, {given, 1.0, 0.0}, true);
+  return renamed<kSymFloat>(call, body);
+}
+Result to_bool(const LoweredCall& call, Body& body) {
+  const Operand given = call.argument(0);
+  if (const auto* number = given.get_if<std::int64_t>()) return *number != 0;
+  const ValueKind kind = body.meta_of(given).kind();
+  if (kind == ValueKind::kBool) return given;
+  if (kind == ValueKind::kInt)
+    return body.emit(call.node, "operator.ne", {given, std::int64_t{0}}, {},
+                     plain_meta("bool", Expression::comparison("!=", *body.meta_of(given).value, 0)),
+                     call.node.name);
+  return item_of(call, body, ValueKind::kBool);
+}
+Result item(const LoweredCall& call, Body& body) {
+  if (auto number = stored_scale(call, body)) return number;
+  const Dtype dtype = body.meta_of(call.argument(0)).dtype;
+  if (dtype == ScalarType::kBool) return item_of(call, body, ValueKind::kBool);
+  return item_of(call, body, dtype && is_floating(*dtype) ? ValueKind::kFloat : ValueKind::kInt);
+}
+
+// --- tensors of numbers ---
+
+// A tensor of one number: what torch.jit.trace makes of sizes.
+Result tensor_of_number(const LoweredCall& call, Body& body) {
+  const Operand number = call.argument(0);
+  const ValueKind kind = body.meta_of(number).kind();
+  Meta meta = *call.node.meta;
+  const ScalarType dtype = kind == ValueKind::kInt    ? ScalarType::kInt64
+                           : kind == ValueKind::kBool ? ScalarType::kBool
+                                                      : ScalarType::kFloat64;
+  meta.type = "Tensor";
+  meta.shape.emplace();
+  meta.dtype = dtype;
+  return body.emit(call.node, "aten.scalar_tensor.default", {number},
+                   {{"dtype", Operand::Dtype{dtype_name(dtype)}}}, std::move(meta), call.node.name);
+}
+
+void add_elements(const Operand& data, std::vector<Operand>& elements) {
+  const auto* items = items_of(data);
+  if (items == nullptr) return elements.push_back(data);
+  for (const Operand& item : *items) add_elements(item, elements);
+}
+
+// TorchScript makes a float32 of a float before it makes what is wanted.
+Operand as_torchscript_has_it(const Operand& number) {
+  const auto* real = number.get_if<double>();
+  return real == nullptr ? number : Operand(static_cast<double>(static_cast<float>(*real)));
+}
+
+// A tensor of one element.
+Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& number, Meta meta,
+                          std::string_view name = {}) {
+  const Operand::Dtype dtype{dtype_name(*meta.dtype)};
+  NamedOperands kwargs{{"dtype", dtype}};
+  if (meta.device) kwargs.emplace_back("device", Operand::Device{meta.device->text()});
+  if (!number.is<ValueId>() || !is_real(body, number) || meta.dtype == ScalarType::kFloat32)
+    return body.emit(call.node, "aten.scalar_tensor.default", {as_torchscript_has_it(number)},
+                     std::move(kwargs), std::move(meta), name);
+  Meta single = meta;
+  single.dtype = ScalarType::kFloat32;
+  kwargs[0].second = Operand::Dtype{"float32"};
+  const Operand rounded =
+      body.emit(call.node, "aten.scalar_tensor.default", {number}, std::move(kwargs), std::move(single));
+  return body.emit(call.node, "aten._to_copy.default", {rounded}, {{"dtype", dtype}}, std::move(meta), name);
+}
+
+// torch.tensor(): a number is scalar_tensor, a list of plain numbers a constant of the model.
+Result tensor_of_data(const LoweredCall& call, Body& body) {
+  const Operand data = call.argument(0);
+  Meta meta = *call.node.meta;
+  if (!meta.dtype || !meta.shape) {
+    body.refuse(call.node, "the type of its elements is not known");
+    return {};
+  }
+  if (items_of(data) == nullptr) {
+    if (is_tensor(body, data))
+      return body.emit(call.node, "aten.clone.default", {data}, {}, std::move(meta), call.node.name);
+    return tensor_of_element(call, body, data, std::move(meta), call.node.name);
+  }
+  std::vector<Operand> elements;
+  add_elements(data, elements);
+  Constant constant;
+  constant.dtype = dtype_name(*meta.dtype);
+  constant.data.emplace();
+  for (const Expression& size : *meta.shape) constant.shape.push_back(size.number().value_or(-1));
+  bool is_plain = std::ranges::find(constant.shape, -1) == constant.shape.end();
+  for (const Operand& element : elements) {
+    is_plain = is_plain && (element.is<bool>() || element.is<std::int64_t>() || element.is<double>());
+    if (is_plain) constant.data->push_back(constant_argument(as_torchscript_has_it(element)));
+  }
+  if (!is_plain) {  // sizes among them
+    Operand::List parts;
+    Meta part = meta;
+    part.shape.emplace();
+    for (const Operand& element : elements)
+      parts.items.push_back(tensor_of_element(call, body, element, part));
+    if (meta.shape->size() == 1)
+      return body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, std::move(meta),
+                       call.node.name);
+    Operand::List sizes;
+    for (const std::int64_t size : constant.shape) sizes.items.emplace_back(size);
+    part.shape.emplace({Expression(static_cast<std::int64_t>(elements.size()))});
+    const Operand row = body.emit(call.node, "aten.stack.default", {std::move(parts)}, {}, part);
+    return body.emit(call.node, "aten.view.default", {row, std::move(sizes)}, {}, std::move(meta),
+                     call.node.name);
+  }
+  const auto lifted = body.lift(constant);
+  if (!lifted) {
+    body.refuse(call.node, "a tensor is made of numbers within control flow",
+                "make it a buffer of the model");
+    return {};
+  }
+  return body.emit(call.node, "aten.lift_fresh_copy.default", {*lifted}, {}, std::move(meta), call.node.name);
+}
+
+// --- containers ---
+
+Result get_item(const LoweredCall& call, Body& body) {
+  const Operand whole = call.argument(0);
+  const Operand key = call.argument(1);
+  if (const auto* items = items_of(whole)) {
+    const auto* index = key.get_if<std::int64_t>();
+    const auto count = static_cast<std::int64_t>(items->size());
+    if (index != nullptr && *index >= -count && *index < count)
+      return (*items)[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
+  }
+  if (const auto* dict = whole.get_if<Operand::Dict>()) {
+    for (const auto& [name, item] : dict->items) {
+      if (name == key) return item;
+    }
+  }
+  body.refuse(call.node, "which item it takes is not known");
+  return {};
+}
+
+Result is_in(const LoweredCall& call, Body& body) {
+  const Operand whole = call.argument(0), wanted = call.argument(1);
+  if (const auto* items = items_of(whole)) {
+    const bool is_plain = !wanted.is<ValueId>() && std::ranges::none_of(*items, [](const Operand& item) {
+      return item.is<ValueId>();
+    });
+    if (is_plain) return std::ranges::find(*items, wanted) != items->end();
+  }
+  if (const auto* dict = whole.get_if<Operand::Dict>())
+    return std::ranges::any_of(dict->items, [&](const auto& item) { return item.key == wanted; });
+  body.refuse(call.node, "whether it is among them is not known");
+  return {};
+}
+
+template <bool Same>
+Result is_identical(const LoweredCall& call, Body& body) {
+  const Operand left = call.argument(0), right = call.argument(1);
+  if (left.is<Operand::None>() || right.is<Operand::None>())
+    return (left.is<Operand::None>() && right.is<Operand::None>()) == Same;
+  body.refuse(call.node, "whether both are one object is not known");
+  return {};
+}
+
+Result same(const LoweredCall& call, Body&) { return call.argument(0); }
+
+// --- operators ---
+
+// The form without what only chooses a kernel, which torch can decompose.
+Result convolution(const LoweredCall& call, Body& body) {
+  std::vector<Operand> args = call.args;
+  constexpr std::size_t kArguments = 9;  // of aten.convolution
+  if (args.size() < kArguments) return {};
+  args.resize(kArguments);
+  return body.emit(call.node, "aten.convolution.default", std::move(args), {}, *call.node.meta,
+                   call.node.name);
+}
+
+struct Row {
+  std::string_view space, names;
+  Rewrite rewrite = nullptr;
+};
+
+constexpr Row kRows[] = {
+    {"aten.size", "int", size_int},
+    {"aten.size", "default", all_sizes},
+    {"", "builtins.len aten.len.Tensor aten.len.t", length},
+    {"aten", "numel.default", sym_question<kSymNumel>},
+    {"aten", "stride.int", sym_question<kSymStride>},
+    {"aten", "storage_offset.default", sym_question<kSymOffset>},
+    {"builtins", "getattr", attribute},
+    {"operator", "add sub mul floordiv mod truediv pow neg eq ne lt le gt ge and_ or_ lshift rshift",
+     arithmetic},
+    {"operator", "iadd", extended},
+    {"", "operator.not_ torch.sym_not", renamed<kSymNot>},
+    {"torch", "sym_ite", renamed<kSymIf>},
+    {"", "math.sqrt torch.sym_sqrt", renamed<kSymSqrt>},
+    {"", "math.trunc torch.sym_int", renamed<kSymInt>},
+    {"math", "floor", floor},
+    {"math", "ceil", ceil},
+    {"math", "pow", power},
+    {"aten.round", "int float", rounded},
+    {"", "builtins.max torch.sym_max", extremum<kSymMax>},
+    {"", "builtins.min torch.sym_min", extremum<kSymMin>},
+    {"", "builtins.abs math.fabs", absolute},
+    {"builtins", "sum", sum},
+    {"builtins", "divmod", quotient_and_rest},
+    {"builtins", "int", to_int},
+    {"", "builtins.float torch.sym_float", to_float},
+    {"builtins", "bool", to_bool},
+    {"aten", "item.default", item},
+    {"prim.NumToTensor", "Scalar bool", tensor_of_number},
+    {"torch", "tensor as_tensor", tensor_of_data},
+    {"operator", "getitem", get_item},
+    {"operator", "contains", is_in},
+    {"operator", "is_", is_identical<true>},
+    {"operator", "is_not", is_identical<false>},
+    {"builtins", "list tuple", same},
+    {"aten._convolution", "default deprecated", convolution},
+};
+
+}  // namespace
+
+Rewrite find_rewrite(std::string_view target) {
+  static const NameTable<Row> rows(kRows);
+  const Row* row = rows.find(target);
+  return row == nullptr ? nullptr : row->rewrite;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,18 @@
+// Pytree specifications as text (torch.utils._pytree.treespec_dumps).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exported/program/tree_spec.h"
+#include "trace/modules/program_graph.h"
+
+namespace fxtrace {
+
+std::string tree_text(const TreeSpec& spec);
+
+// Returns the structure of nested values, and appends its leaves.  None and everything else that is no list,
+// tuple or dict are leaves.
+TreeSpec tree_of(const Operand& value, std::vector<Operand>& leaves);
+
+}  // namespace fxtrace

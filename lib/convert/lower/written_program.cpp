@@ -1,0 +1,42 @@
+#include "convert/lower/written_program.h"
+
+#include <algorithm>
+
+#include "operators/operators.h"
+#include "support/saturated.h"
+
+namespace fxtrace {
+
+std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::int64_t row = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    strides[i] = row;
+    multiply_saturated(row, std::max<std::int64_t>(shape[i], 1));
+  }
+  return strides;
+}
+
+std::int64_t WrittenTensor::count() const {
+  std::int64_t result = 1;
+  for (const std::int64_t size : shape) multiply_saturated(result, size);
+  return result;
+}
+
+std::int64_t WrittenTensor::span() const {
+  std::int64_t result = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    std::int64_t reach = stride[i];
+    multiply_saturated(reach, shape[i] - 1);
+    add_saturated(result, reach);
+  }
+  return result;
+}
+
+std::optional<Schema> WrittenProgram::schema_of(const Target& target) const {
+  if (const auto own = schemas.find(target.text()); own != schemas.end()) return own->second;
+  const Operator* known = target.find_operator();
+  return known == nullptr ? std::nullopt : std::optional(known->schema());
+}
+
+}  // namespace fxtrace

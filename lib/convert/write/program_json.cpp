@@ -1,0 +1,546 @@
+#include "convert/write/program_json.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "convert/lower/tree_text.h"
+#include "exported/program/graph_reader.h"
+#include "operators/operators.h"
+#include "support/json_emitter.h"
+#include "symbolic/srepr.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::int64_t kStrided = 7;                   // Layout
+constexpr std::int64_t kPositional = 1, kKeyword = 2;  // ArgumentKind
+
+// As torch.export writes a program, with the names of schema.py.  What has no form there was refused before
+// (lowering.h).
+class ProgramWriter {
+ public:
+  ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {
+    for (const auto& [name, symbol] : program.symbols) {
+      if (symbol.hint) hints_.emplace(name, *symbol.hint);
+    }
+    std::unordered_set<std::string_view> trained;
+    for (const WrittenTensor& weight : program.weights) {
+      if (weight.requires_grad) trained.insert(weight.name);
+    }
+    for (std::size_t i = 0; i < program.graph.inputs.size(); ++i) {
+      const auto& target = program.signature.inputs[i].target;
+      if (target && trained.contains(*target)) trained_.insert(program.graph.inputs[i].value.index);
+    }
+  }
+
+  void program() {
+    json_.key("graph_module").object([&] {
+      json_.key("graph").object([&] { graph(program_.graph); });
+      json_.key("signature").object([&] { signature(); });
+      json_.key("module_call_graph").list(std::array{0}, [&](int) { root_call(); });
+      json_.key("metadata").object([] {});
+      json_.key("treespec_namedtuple_fields").object([] {});
+    });
+    // The newest meaning of each operator that torch 2.9 to 2.15 agree on (_get_max_operator_version()).
+    json_.key("opset_version").object([&] { json_.field("aten", 10); });
+    json_.key("range_constraints").object([&] {
+      for (const auto& [name, symbol] : program_.symbols) {
+        json_.key(symbol.name).object([&] {
+          json_.field("min_val", symbol.range.low);
+          json_.field("max_val", symbol.range.high);
+        });
+      }
+    });
+    json_.key("schema_version").object([&] {
+      json_.field("major", kProgramSchemaMajor);
+      json_.field("minor", kProgramSchemaMinor);
+    });
+    json_.field("verifiers", std::array{program_.is_functional ? "ATEN" : "TRAINING"});
+    json_.field("torch_version", "<unknown>");
+    json_.field("guards_code", program_.guards);
+  }
+
+  void tensor_places(const std::vector<WrittenTensor>& tensors,
+                     const std::function<std::string(const WrittenTensor&)>& path_of) {
+    json_.key("config").object([&] {
+      for (const WrittenTensor& tensor : tensors) {
+        json_.key(tensor.name).object([&] {
+          json_.field("path_name", path_of(tensor));
+          json_.field("is_param", tensor.is_parameter);
+          json_.field("use_pickle", false);
+          json_.key("tensor_meta").object([&] {
+            json_.field("dtype", dtype_number(tensor.dtype));
+            sizes("sizes", {tensor.shape.begin(), tensor.shape.end()});
+            json_.field("requires_grad", tensor.requires_grad);
+            device(tensor.device);
+            sizes("strides", {tensor.stride.begin(), tensor.stride.end()});
+            json_.key("storage_offset").object([&] { json_.field("as_int", tensor.storage_offset); });
+            json_.field("layout", kStrided);
+          });
+        });
+      }
+    });
+  }
+
+ private:
+  std::string symbol_text(const std::string& name) const {
+    const auto found = program_.symbols.find(name);
+    const std::string& symbol = found == program_.symbols.end() ? name : found->second.name;
+    return srepr_symbol(symbol, symbol.starts_with('s'));
+  }
+
+  // --- values ---
+
+  void expression(const Expression& value, std::string_view kind_of_hint) {
+    json_.key("as_expr").object([&] {
+      json_.field("expr_str",
+                  srepr(value, [&](const std::string& name) { return symbol_text(name); }).value_or(""));
+      json_.key("hint");
+      const auto hint = kind_of_hint == "as_int" ? hint_of(value) : std::nullopt;
+      hint ? json_.object([&] { json_.field(kind_of_hint, *hint); }) : json_.null();
+    });
+  }
+
+  std::optional<std::int64_t> hint_of(const Expression& value) const {
+    return value.size() == nullptr ? std::nullopt : value.size()->evaluate(hints_);
+  }
+
+  void size(const Expression& value) {
+    json_.object([&] {
+      if (const auto number = value.number())
+        json_.field("as_int", *number);
+      else
+        expression(value, "as_int");
+    });
+  }
+  void sizes(const char* name, const std::vector<Expression>& values) {
+    json_.key(name).list(values, [&](const Expression& value) { size(value); });
+  }
+
+  void device(const std::string& name) {
+    json_.key("device").object([&] {
+      const std::size_t colon = name.find(':');
+      json_.field("type", name.empty() ? "cpu" : name.substr(0, colon));
+      json_.key("index");
+      colon == std::string::npos ? json_.null() : json_.raw(name.substr(colon + 1));
+    });
+  }
+
+  void tensor(const ProgramValue& value, bool requires_grad) {
+    json_.field("dtype", dtype_number(dtype_name(*value.meta.dtype)));
+    sizes("sizes", *value.meta.shape);
+    json_.field("requires_grad", requires_grad);
+    device(value.meta.device_or_cpu().text());
+    sizes("strides", value.strides);
+    json_.key("storage_offset").object([&] { json_.field("as_int", 0); });
+    json_.field("layout", kStrided);
+  }
+
+  void values(const ProgramGraph& graph) {
+    const auto table = [&](const char* name, ValueKind kind, auto&& write) {
+      json_.key(name).object([&] {
+        for (std::uint32_t i = 0; i < graph.values.size(); ++i) {
+          const ProgramValue& value = graph.values[i];
+          if (value.meta.kind() != kind || value.name.empty()) continue;
+          json_.key(value.name).object([&] { write(value, ValueId{i}); });
+        }
+      });
+    };
+    table("tensor_values", ValueKind::kTensor, [&](const ProgramValue& value, ValueId id) {
+      tensor(value, &graph == &program_.graph && trained_.contains(id.index));
+    });
+    table("sym_int_values", ValueKind::kInt,
+          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_int"); });
+    table("sym_bool_values", ValueKind::kBool,
+          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_bool"); });
+    json_.field("is_single_tensor_return", graph.single_output);
+    json_.key("custom_obj_values").object([] {});
+    table("sym_float_values", ValueKind::kFloat,
+          [&](const ProgramValue& value, ValueId) { expression(*value.meta.value, "as_float"); });
+  }
+
+  // --- arguments ---
+
+  void real(double value) {
+    if (std::isnan(value)) return json_.string("NaN");
+    if (std::isinf(value)) return json_.string(value > 0 ? "Infinity" : "-Infinity");
+    json_.real(value);
+  }
+
+  // The name by which schema.py has a value of this kind: "as_tensor".
+  static const char* form_of(ValueKind kind, bool is_list) {
+    switch (kind) {
+      case ValueKind::kInt:
+        return is_list ? "as_sym_ints" : "as_sym_int";
+      case ValueKind::kFloat:
+        return is_list ? "as_sym_floats" : "as_sym_float";
+      case ValueKind::kBool:
+        return is_list ? "as_sym_bools" : "as_sym_bool";
+      default:
+        return is_list ? "as_tensors" : "as_tensor";
+    }
+  }
+
+  void value(const ProgramValue& value) {
+    json_.object(
+        [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
+  }
+
+  // `type` is null where no schema tells it.
+  void argument(const Operand& argument, const SchemaType* type, const ProgramGraph& graph,
+                const Operation* operation) {
+    const std::string_view wanted = type == nullptr ? std::string_view() : type->required().name;
+    json_.object([&] {
+      std::visit(
+          [&](const auto& given) {
+            using T = std::decay_t<decltype(given)>;
+            if constexpr (std::is_same_v<T, ValueId>) {
+              const ProgramValue& named = graph.values[given.index];
+              json_.key(form_of(named.meta.kind(), false));
+              value(named);
+            } else if constexpr (std::is_same_v<T, bool>) {
+              json_.field("as_bool", given);
+            } else if constexpr (std::is_same_v<T, std::int64_t>) {
+              if (wanted == "float")
+                json_.field("as_float", static_cast<double>(given));
+              else
+                json_.field("as_int", given);
+            } else if constexpr (std::is_same_v<T, double>) {
+              json_.key("as_float");
+              real(given);
+            } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+              json_.key("as_complex").object([&] {
+                json_.key("real");
+                real(given.real());
+                json_.key("imag");
+                real(given.imag());
+              });
+            } else if constexpr (std::is_same_v<T, std::string>) {
+              json_.field("as_string", given);
+            } else if constexpr (std::is_same_v<T, Operand::Dtype>) {
+              json_.field("as_scalar_type", dtype_number(given.name));
+            } else if constexpr (std::is_same_v<T, Operand::Device>) {
+              json_.key("as_device");
+              json_.object([&] { device_fields(given.name); });
+            } else if constexpr (std::is_same_v<T, Operand::Layout>) {
+              json_.field("as_layout", layout_number(given.name));
+            } else if constexpr (std::is_same_v<T, Operand::MemoryFormat>) {
+              json_.field("as_memory_format", memory_format_number(given.name));
+            } else if constexpr (std::is_same_v<T, Operand::GraphRef>) {
+              json_.key("as_graph").object([&] { subgraph(given.name, *operation); });
+            } else if constexpr (std::is_same_v<T, Operand::Function>) {
+              json_.field("as_operator", full_target(Target(given.name)));
+            } else if constexpr (std::is_same_v<T, Operand::List> || std::is_same_v<T, Operand::Tuple>) {
+              const bool is_operands =
+                  operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
+              list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
+            } else {
+              json_.field("as_none", true);  // no operator takes anything else
+            }
+          },
+          argument.value);
+    });
+  }
+
+  void device_fields(const std::string& name) {
+    const std::size_t colon = name.find(':');
+    json_.field("type", name.substr(0, colon));
+    json_.key("index");
+    colon == std::string::npos ? json_.null() : json_.raw(name.substr(colon + 1));
+  }
+
+  void list(const std::vector<Operand>& items, const SchemaType* type, const ProgramGraph& graph,
+            bool is_operands) {
+    const SchemaType* element = type != nullptr && type->is_list() ? &type->parts.front() : nullptr;
+    const std::string_view wanted = element == nullptr ? std::string_view() : element->required().name;
+    const auto kind_of = [&](const Operand& item) {
+      const auto* id = item.get_if<ValueId>();
+      return id == nullptr ? ValueKind::kOther : graph.values[id->index].meta.kind();
+    };
+    const auto is_any = [&](auto&& holds) { return std::ranges::any_of(items, holds); };
+    const bool has_values = is_any([](const Operand& item) { return item.is<ValueId>(); });
+    if (element != nullptr && element->is_optional() && wanted == "Tensor") {
+      return json_.key("as_optional_tensors").list(items, [&](const Operand& item) {
+        json_.object([&] {
+          if (const auto* id = item.get_if<ValueId>()) {
+            json_.key("as_tensor");
+            value(graph.values[id->index]);
+          } else {
+            json_.field("as_none", true);
+          }
+        });
+      });
+    }
+    if (has_values) {
+      const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
+      // Operands of control flow are one list of tensors and integers, which goes as one of tensors.
+      const bool has_tensors =
+          is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
+      const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
+      return json_.key(form_of(kind, true)).list(items, [&](const Operand& item) {
+        if (const auto* id = item.get_if<ValueId>()) {
+          return json_.object([&] {
+            json_.field(kind == ValueKind::kTensor ? "name" : "as_name", graph.values[id->index].name);
+          });
+        }
+        json_.object([&] {
+          if (const auto* number = item.get_if<std::int64_t>()) json_.field("as_int", *number);
+          if (const auto* number = item.get_if<double>()) {
+            json_.key("as_float");
+            real(*number);
+          }
+          if (const auto* flag = item.get_if<bool>()) json_.field("as_bool", *flag);
+        });
+      });
+    }
+    if (wanted == "Tensor" || is_operands) return json_.key("as_tensors").list(items, [](const Operand&) {});
+    if (wanted == "str" || is_any([](const Operand& item) { return item.is<std::string>(); }))
+      return json_.key("as_strings").list(items, [&](const Operand& item) {
+        json_.string(*item.get_if<std::string>());
+      });
+    if (wanted == "bool" || is_any([](const Operand& item) { return item.is<bool>(); }))
+      return json_.key("as_bools").list(items, [&](const Operand& item) {
+        json_.boolean(*item.get_if<bool>());
+      });
+    if (wanted == "float" || is_any([](const Operand& item) { return item.is<double>(); }))
+      return json_.key("as_floats").list(items, [&](const Operand& item) {
+        const auto* whole = item.get_if<std::int64_t>();
+        real(whole != nullptr ? static_cast<double>(*whole) : *item.get_if<double>());
+      });
+    json_.key("as_ints").list(items,
+                              [&](const Operand& item) { json_.integer(*item.get_if<std::int64_t>()); });
+  }
+
+  void subgraph(const std::string& name, const Operation& operation) {
+    const auto found = std::ranges::find(operation.subgraphs, name, &ProgramSubgraph::name);
+    json_.field("name", name);
+    json_.key("graph").object([&] { graph(found->graph); });
+  }
+
+  // --- operations ---
+
+  static std::string full_target(const Target& target) {
+    if (target.parts().kind == TargetKind::kPython)
+      return (target.parts().space == "operator" ? "_" : "") + target.text();
+    return "torch.ops." + target.text();
+  }
+
+  void operation(const Operation& operation, const ProgramGraph& graph) {
+    const std::optional<Schema> schema = program_.schema_of(operation.target);
+    const bool is_higher_order = operation.target.parts().kind == TargetKind::kHigherOrder;
+    json_.field("target", full_target(operation.target));
+    json_.key("inputs");
+    json_.open('[');
+    const auto input = [&](const std::string& name, const Operand& given, const SchemaType* type,
+                           std::int64_t kind) {
+      json_.item();
+      json_.object([&] {
+        json_.field("name", name);
+        json_.key("arg");
+        argument(given, type, graph, &operation);
+        json_.field("kind", kind);
+      });
+    };
+    for (std::size_t i = 0; i < operation.args.size(); ++i) {
+      const SchemaArgument* formal = schema && i < schema->arguments.size() ? &schema->arguments[i] : nullptr;
+      const std::string name = is_higher_order ? "" : formal != nullptr ? formal->name : i == 0 ? "a" : "b";
+      input(name, operation.args[i], formal == nullptr ? nullptr : &formal->type, kPositional);
+    }
+    for (const auto& [name, given] : operation.kwargs) {
+      const SchemaArgument* formal = nullptr;
+      if (schema) {
+        const auto found = std::ranges::find(schema->arguments, name, &SchemaArgument::name);
+        if (found != schema->arguments.end()) formal = &*found;
+      }
+      input(name, given, formal == nullptr ? nullptr : &formal->type, kKeyword);
+    }
+    json_.close(']');
+    json_.key("outputs");
+    outputs(operation, graph);
+    json_.key("metadata").object([&] {
+      if (!operation.stack_trace.empty()) json_.field("stack_trace", operation.stack_trace);
+      json_.field("nn_module_stack", program_.stacks[operation.call]);
+    });
+    json_.key("is_hop_single_tensor_return");
+    const bool is_single = operation.outputs.size() == 1 && operation.outputs.front().path.empty();
+    is_higher_order ? json_.boolean(is_single) : json_.null();
+    json_.field("name", operation.name);
+  }
+
+  // The outputs with their positions: those that begin with the same one are in a list there.
+  void outputs(const Operation& operation, const ProgramGraph& graph) {
+    json_.open('[');
+    const auto& all = operation.outputs;
+    const bool is_one_list = operation.result_is_list;
+    const auto write_list = [&](std::size_t begin, std::size_t end) {
+      json_.item();
+      json_.object([&] {
+        json_.key(form_of(graph.values[all[begin].value.index].meta.kind(), true));
+        json_.open('[');
+        for (std::size_t i = begin; i < end; ++i) {
+          json_.item();
+          value(graph.values[all[i].value.index]);
+        }
+        json_.close(']');
+      });
+    };
+    if (is_one_list && !all.empty()) {
+      write_list(0, all.size());
+    } else {
+      for (std::size_t i = 0; i < all.size();) {
+        std::size_t end = i + 1;
+        if (!all[i].value.valid()) {
+          json_.item();
+          argument(Operand::None{}, nullptr, graph, nullptr);
+        } else if (all[i].path.size() > 1) {
+          while (end < all.size() && all[end].path.front() == all[i].path.front()) ++end;
+          write_list(i, end);
+        } else {
+          json_.item();
+          argument(all[i].value, nullptr, graph, nullptr);
+        }
+        i = end;
+      }
+    }
+    json_.close(']');
+  }
+
+  void graph(const ProgramGraph& graph) {
+    json_.key("inputs").list(graph.inputs, [&](const ProgramGraph::Input& input) {
+      if (input.constant)
+        constant(*input.constant, graph);
+      else
+        argument(input.value, nullptr, graph, nullptr);
+    });
+    json_.key("outputs").list(graph.outputs,
+                              [&](const Operand& output) { argument(output, nullptr, graph, nullptr); });
+    json_.key("nodes").list(graph.operations,
+                            [&](const Operation& each) { json_.object([&] { operation(each, graph); }); });
+    values(graph);
+  }
+
+  void constant(const Argument& given, const ProgramGraph& graph) {
+    argument(map_references<ValueId>(given, [](NodeId) { return Operand(); }), nullptr, graph, nullptr);
+  }
+
+  // --- signature ---
+
+  void signature() {
+    const ProgramGraph& graph = program_.graph;
+    json_.key("input_specs");
+    json_.open('[');
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      json_.item();
+      json_.object([&] { input_spec(program_.signature.inputs[i], graph.inputs[i]); });
+    }
+    json_.close(']');
+    json_.key("output_specs");
+    json_.open('[');
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      json_.item();
+      json_.object([&] { output_spec(program_.signature.outputs[i], graph.outputs[i]); });
+    }
+    json_.close(']');
+  }
+
+  void output_spec(const GraphSignature::Entry& entry, const Operand& output) {
+    const auto mutation = [&](const char* role, const char* name) {
+      json_.key(role).object([&] {
+        json_.key("arg");
+        value(program_.graph.values[output.get_if<ValueId>()->index]);
+        json_.field(name, *entry.target);
+      });
+    };
+    switch (entry.role) {
+      case SignatureRole::kParameterMutation:
+        return mutation("parameter_mutation", "parameter_name");
+      case SignatureRole::kBufferMutation:
+        return mutation("buffer_mutation", "buffer_name");
+      case SignatureRole::kUserInputMutation:
+        return mutation("user_input_mutation", "user_input_name");
+      default:
+        json_.key("user_output").object([&] {
+          json_.key("arg");
+          argument(output, nullptr, program_.graph, nullptr);
+        });
+    }
+  }
+
+  void input_spec(const GraphSignature::Entry& entry, const ProgramGraph::Input& input) {
+    const auto lifted = [&](const char* role, const char* name) {
+      json_.key(role).object([&] {
+        json_.key("arg").object([&] { json_.field("name", entry.name); });
+        json_.field(name, *entry.target);
+        if (entry.role == SignatureRole::kBuffer) json_.field("persistent", entry.persistent.value_or(true));
+      });
+    };
+    switch (entry.role) {
+      case SignatureRole::kParameter:
+        return lifted("parameter", "parameter_name");
+      case SignatureRole::kBuffer:
+        return lifted("buffer", "buffer_name");
+      case SignatureRole::kConstantTensor:
+        return lifted("tensor_constant", "tensor_constant_name");
+      default:
+        break;
+    }
+    if (input.constant) {
+      json_.key("constant_input").object([&] {
+        json_.field("name", entry.name);
+        json_.key("value");
+        constant(*input.constant, program_.graph);
+      });
+      return;
+    }
+    json_.key("user_input").object([&] {
+      json_.key("arg");
+      argument(input.value, nullptr, program_.graph, nullptr);
+    });
+  }
+
+  void root_call() {
+    json_.object([&] {
+      json_.field("fqn", "");
+      json_.key("signature").object([&] {
+        // As torch.export writes the root's: names would have to follow the graph through every pass.
+        json_.key("inputs").list(std::array<int, 0>{}, [](int) {});
+        json_.key("outputs").list(std::array<int, 0>{}, [](int) {});
+        json_.field("in_spec", tree_text(program_.in_spec));
+        json_.field("out_spec", tree_text(program_.out_spec));
+        json_.field("forward_arg_names", program_.arguments);
+      });
+    });
+  }
+
+  const WrittenProgram& program_;
+  JsonEmitter& json_;
+  std::map<std::string, std::int64_t> hints_;
+  std::unordered_set<std::uint32_t> trained_;  // values of the program's graph that need a gradient
+};
+
+}  // namespace
+
+void write_program_json(const WrittenProgram& program, std::ostream& out) {
+  JsonEmitter json(out);
+  json.object([&] { ProgramWriter(program, json).program(); });
+  json.flush();
+}
+
+void write_tensor_places(const std::vector<WrittenTensor>& tensors,
+                         const std::function<std::string(const WrittenTensor&)>& path_of, std::ostream& out) {
+  JsonEmitter json(out);
+  static const WrittenProgram none;
+  json.object([&] { ProgramWriter(none, json).tensor_places(tensors, path_of); });
+  json.flush();
+}
+
+}  // namespace fxtrace

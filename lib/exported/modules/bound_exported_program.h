@@ -1,0 +1,45 @@
+// An exported program bound to the options of one trace, which narrow its graph and its dimensions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "costs/custom_costs.h"
+#include "exported/modules/call_graph.h"
+#include "exported/program/exported_program.h"
+#include "exported/program/program_dimensions.h"
+#include "trace/modules/program_graph.h"
+#include "trace/options/options.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace {
+
+class BoundExportedProgram : public BoundProgram {
+ public:
+  BoundExportedProgram(const ExportedProgram& program, const TraceOptions& options);
+
+  std::vector<MethodInfo> methods(ModuleId module) const override;
+  std::vector<Attributes> attributes() const override;
+  std::vector<Diagnostic> warnings() const override;
+  void run(ModuleId root, const std::string& method, bool root_is_leaf, GraphTracer& tracer) override;
+
+  // --- for module_graph.h ---
+  const ExportedProgram& program() const { return program_; }
+  const TraceOptions& options() const { return options_; }
+  const CustomCosts& custom_costs() const { return custom_costs_; }
+  const ProgramGraph& graph() const { return narrowed_ ? *narrowed_ : program_.graph(); }
+  const ProgramDimensions& dimensions() const { return dimensions_; }
+  const CallIndex& calls() const;
+
+ private:
+  const ExportedProgram& program_;
+  const TraceOptions options_;  // over the program's own inputs
+  const CustomCosts custom_costs_{options_.custom_costs};
+  ProgramDimensions dimensions_;
+  std::optional<ProgramGraph> narrowed_;      // absent: use the program's own
+  mutable std::unique_ptr<CallIndex> calls_;  // made on first use
+};
+
+}  // namespace fxtrace

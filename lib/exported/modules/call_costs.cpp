@@ -1,0 +1,128 @@
+#include "exported/modules/call_costs.h"
+
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "costs/known_arguments.h"
+
+namespace fxtrace {
+
+// One such call.
+class OperationSum {
+ public:
+  explicit OperationSum(OperationCosts& all)
+      : all_(all), graph_(all.graph_), uses_(all.uses_), log_(dimensions_) {}
+
+  Cost run(const std::vector<std::uint32_t>& operations) {
+    for (const std::uint32_t index : operations) add(graph_.operations[index]);
+    return log_.cost();
+  }
+
+ private:
+  AbstractValue& known(ValueId value) {
+    AbstractValue& known = all_.known_[value.index];
+    if (!all_.is_known_[value.index]) {
+      known = known_value(graph_.values[value.index].meta);
+      all_.is_known_[value.index] = true;
+    }
+    return known;
+  }
+
+  void add(const Operation& operation) {
+    const TargetParts target = operation.target.parts();
+    const Operator* op = operation.target.find_operator();
+    if (const CustomCosts::Rule* rule = all_.custom_.find_rule(operation.target.text()))
+      return add_custom(operation, *rule, op == nullptr ? nullptr : &entry_of(*op));
+    if (op != nullptr) return add_operator(operation, entry_of(*op));
+    if (target.kind == TargetKind::kHigherOrder) return add_runs(operation, target);
+    if (!is_plain_python(target)) log_.add_unknown(operation.target.text());
+  }
+
+  void add_operator(const Operation& operation, const OperatorEntry& op) {
+    const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
+    const KnownArguments<Operation, ValueId, decltype(value_of)> args(op, operation, value_of);
+    std::vector<AbstractValue> results(op.schema.results.size(), AbstractValue{NoneValue{}});
+    const std::size_t most = 2 * operation.outputs.size() + 16;
+    for (const auto& [value, path] : operation.outputs) {
+      if (!path.empty() && uses_[value.index] == 0) continue;  // gone at once
+      if (AbstractValue* place = place_of(results, path, most)) *place = known(value);
+    }
+    log_.call(op, args, results);
+    for (const auto& [value, path] : operation.outputs) {
+      if (AbstractValue* place = place_of(results, path, most)) known(value) = *place;
+    }
+  }
+
+  void add_custom(const Operation& operation, const CustomCosts::Rule& rule, const OperatorEntry* op) {
+    const auto known_of = [this](const Operand& operand) {
+      return known_value(operand, [this](ValueId value) -> const AbstractValue& { return known(value); });
+    };
+    std::vector<const AbstractValue*> args;
+    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    std::vector<AbstractValue> results;
+    for (const auto& output : operation.outputs) results.push_back(known(output.value));
+    log_.call(custom_cost(rule, op, operation, known_of, results), args, results);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      known(operation.outputs[i].value) = std::move(results[i]);
+  }
+
+  // Of the result, or of its part.
+  static AbstractValue* place_of(std::vector<AbstractValue>& results, const std::vector<std::int64_t>& path,
+                                 std::size_t most) {
+    if (results.empty()) return nullptr;
+    if (path.empty()) return results.data();
+    if (path.size() > 1 || path[0] < 0) return nullptr;
+    const auto index = static_cast<std::size_t>(path[0]);
+    if (results.size() > 1) return index < results.size() ? &results[index] : nullptr;
+    if (index >= most) return nullptr;  // a file may claim any
+    if (results[0].sequence() == nullptr) results[0] = {AbstractValue::Sequence{}};
+    auto& items = std::get<AbstractValue::Sequence>(results[0].value);
+    if (items.size() <= index) items.resize(index + 1);
+    return &items[index];
+  }
+
+  void add_runs(const Operation& operation, const TargetParts& target) {
+    std::vector<Cost> inside;
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      std::vector<std::uint32_t> all(subgraph.graph.operations.size());
+      std::iota(all.begin(), all.end(), 0U);
+      const std::vector<std::uint32_t> uses = count_uses(subgraph.graph);
+      inside.push_back(OperationCosts(subgraph.graph, uses, all_.custom_).cost_of(all));
+    }
+    std::optional<SymInt> times;
+    if (const auto argument = find_repeating_argument(target);
+        argument && *argument < operation.args.size()) {
+      for_each_reference(operation.args[*argument], [&](ValueId value) {
+        const TensorInfo* info = known(value).tensor();
+        if (!times && info != nullptr && !info->sizes.empty()) times = info->sizes.front();
+      });
+    }
+    std::vector<const AbstractValue*> args;
+    for_each_input(operation, [&](ValueId value) { args.push_back(&known(value)); });
+    std::vector<AbstractValue> results;
+    for (const auto& output : operation.outputs) results.push_back(known(output.value));
+    log_.call(cost_of_runs(operation.target.text(), inside, times), args, results);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      known(operation.outputs[i].value) = std::move(results[i]);
+  }
+
+  OperationCosts& all_;
+  const ProgramGraph& graph_;
+  const std::vector<std::uint32_t>& uses_;
+  ShapeEnv dimensions_;
+  CostLog log_;
+};
+
+OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
+                               const CustomCosts& custom)
+    : graph_(graph), uses_(uses), custom_(custom) {}
+
+Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
+  // Where there are no leaves nobody asks.
+  known_.resize(graph_.values.size());
+  is_known_.resize(graph_.values.size());
+  return OperationSum(*this).run(operations);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,60 @@
+// Graphs of single module calls, cut out of the graph of a program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/modules/local_sizes.h"
+#include "exported/program/hierarchy.h"
+#include "trace/modules/program_graph.h"
+
+namespace fxtrace {
+
+struct CallGraph {
+  ProgramGraph graph;  // its inputs enter the call, its outputs leave it
+  std::vector<ValueId>
+      origin;  // by value of `graph`: the value of the program's graph that it is, or that it
+               // is a changed version of; invalid when the call runs in an operator's subgraph
+};
+
+// An index of operations by module call.  Made once for a program, so that cutting out a call takes time
+// linear in the size of the call.
+class CallIndex {
+ public:
+  // Both must outlive the index.
+  CallIndex(const ProgramGraph& graph, const Hierarchy& hierarchy);
+
+  // Returns the first call of the module; nothing when the program never calls it.
+  std::optional<CallId> first_call(ModuleId module) const;
+
+  // Returns the call as a graph of its own.  Values of the program's graph whose origin satisfies is_own() do
+  // not become inputs: the module accesses them itself.
+  CallGraph cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const;
+
+ private:
+  struct Graph {
+    const ProgramGraph* graph;
+    std::vector<std::uint32_t> uses;  // by value
+    std::vector<ValueId> origin;      // by value
+    LocalSizes sizes;
+  };
+  struct Place {
+    std::size_t graph;
+    std::uint32_t operation;
+  };
+  void add(const ProgramGraph& graph);
+
+  const Hierarchy& hierarchy_;
+  std::vector<Graph> graphs_;                              // the program's, then subgraphs
+  std::vector<std::vector<Place>> operations_;             // by call: those not in inner calls
+  std::vector<std::vector<CallId>> children_;              // by call
+  std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module
+};
+
+// Returns, by call, the values that it makes and that are used outside it, in order of definition.
+std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, const Hierarchy& hierarchy);
+
+}  // namespace fxtrace

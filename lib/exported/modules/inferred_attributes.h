@@ -1,0 +1,16 @@
+// Attributes of modules that the operations of an exported program tell.
+#pragma once
+
+#include <vector>
+
+#include "exported/program/hierarchy.h"
+#include "trace/modules/leaf_attributes.h"
+#include "trace/modules/program_graph.h"
+
+namespace fxtrace {
+
+// Returns, by module of `hierarchy`, what leaf_attributes.h finds.
+std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
+                                                    const std::vector<ParameterRecord>& parameters);
+
+}  // namespace fxtrace

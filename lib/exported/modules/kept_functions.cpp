@@ -1,0 +1,150 @@
+#include "exported/modules/kept_functions.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "exported/modules/local_sizes.h"
+#include "exported/program/stack_trace.h"
+#include "operators/operators.h"
+#include "opinfo/operator_entry.h"
+#include "symbolic/affine.h"
+
+namespace fxtrace {
+namespace {
+
+// Whether the operation changes a tensor that was made by another of the call's, and that is in nobody else's
+// memory.
+bool writes_own(const Operation& operation,
+                const std::unordered_map<std::uint32_t, const Operation*>& makers) {
+  bool is_own = false;
+  for_each_handed_on(operation, [&](ValueId, ValueId argument) {
+    const auto maker = makers.find(argument.index);
+    if (maker == makers.end()) return;
+    const Operator* op = maker->second->target.find_operator();
+    is_own = (op != nullptr && entry_of(*op).aliases.empty()) || writes_own(*maker->second, makers);
+  });
+  return is_own;
+}
+
+// Whether the number follows from sizes of these tensors.
+bool follows_from(const Meta& number, const std::vector<ValueId>& tensors, const ProgramGraph& graph) {
+  const SymInt* size = number.value ? number.value->size() : nullptr;
+  std::vector<SymInt> known;
+  for (const ValueId value : tensors) {
+    for (const Expression& dim : graph.values[value.index].meta.shape.value_or(std::vector<Expression>())) {
+      if (dim.size() != nullptr) known.push_back(*dim.size());
+    }
+  }
+  return size != nullptr && find_source(*size, known).has_value();
+}
+
+}  // namespace
+
+bool KeptFunctions::is_of_torch(CallId call) const {
+  return program_.modules()[program_.hierarchy().calls()[call].module.index].type.starts_with("torch.");
+}
+
+std::size_t KeptFunctions::forwards(CallId call) const {
+  std::size_t count = 1;  // the root's
+  for (; call != kRootCall; call = program_.hierarchy().calls()[call].parent)
+    count += is_of_torch(call) ? 0 : 1;
+  return count;
+}
+
+std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
+  std::vector<StackFrame> stack = frames(operation.stack_trace);
+  // An operator with a body stands where that does.
+  for (const ProgramSubgraph& body : operation.subgraphs) {
+    for (std::size_t i = 0; stack.empty() && i < body.graph.operations.size(); ++i)
+      stack = stack_of(body.graph.operations[i]);
+  }
+  has_seen_strict_ = has_seen_strict_ ||
+                     std::ranges::any_of(stack, [](const StackFrame& frame) { return frame.column >= 0; });
+  // What stands around the model, and what torch has made of the program later, says nothing.
+  std::erase_if(stack, [](const StackFrame& frame) {
+    return frame.file.starts_with("<eval_with_key>") ||
+           frame.file.ends_with("torch/_dynamo/functional_export.py") ||
+           frame.file.ends_with("torch/fx/passes/runtime_assert.py");
+  });
+  has_seen_function_ = has_seen_function_ || std::ranges::any_of(stack, [](const StackFrame& frame) {
+                         return frame.function != "forward";
+                       });
+  return stack;
+}
+
+std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
+                                                const std::vector<std::uint32_t>& uses,
+                                                const std::function<CallId(const Operation&)>& leaf_of,
+                                                const std::function<bool(ValueId)>& is_own) {
+  using enum RecordedFunctions::StepKind;
+  const auto& operations = graph.operations;
+  std::vector<RecordedFunctions::Place> places(operations.size());
+  std::vector<RecordedFunctions::Step> steps(operations.size());
+  std::unordered_map<std::uint32_t, std::size_t> makers;  // by value: the operation
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& operation = operations[i];
+    RecordedFunctions::Step& step = steps[i];
+    step.target = operation.target.text();
+    step.module_call = operation.call;
+    const std::vector<StackFrame> stack = stack_of(operation);
+    if (operation.has_stack && !stack.empty()) {
+      places[i] = functions_.place_in_export(stack);
+      step.place = &places[i];
+    }
+    const CallId leaf = operation.has_stack ? leaf_of(operation) : kRootCall;
+    if (leaf != kRootCall) {
+      step.kind = kModule;
+      // What a leaf calls is its own business.
+      if (places[i].forwards > forwards(program_.hierarchy().calls()[leaf].parent))
+        places[i].function.clear();
+      places[i].is_of_module = true;
+    } else if (!operation.subgraphs.empty()) {
+      step.kind = kRegion;
+    } else if (effect_of(operation) == Effect::kSymbolic) {
+      step.kind = kNumber;
+    } else {
+      places[i].is_of_module = places[i].is_of_module || is_of_torch(operation.call);
+    }
+    for_each_input(operation, [&](ValueId value) {
+      if (const auto maker = makers.find(value.index); maker != makers.end())
+        step.uses.push_back(maker->second);
+    });
+    for (const auto& output : operation.outputs) makers.emplace(output.value.index, i);
+    if (step.kind != kOperation || effect_of(operation) != Effect::kWrites) continue;
+    std::unordered_map<std::uint32_t, const Operation*> of_call;
+    for_each_input(operation, [&](ValueId value) {
+      for (auto maker = makers.find(value.index); maker != makers.end();) {
+        if (places[maker->second].key != places[i].key ||
+            !of_call.emplace(value.index, &operations[maker->second]).second)
+          break;
+        for_each_handed_on(operations[maker->second], [&](ValueId, ValueId argument) { value = argument; });
+        maker = makers.find(value.index);
+      }
+    });
+    if (!writes_own(operation, of_call)) step.kind = kWrite;
+  }
+
+  std::vector<KeptCall> calls;
+  for (const RecordedFunctions::Call& found : functions_.find_calls(steps, followed_)) {
+    KeptCall call{found.place->function, found.place->caller, {}, {}};
+    call.operations.assign(found.steps.begin(), found.steps.end());
+    call.boundary = boundary_of(graph, call.operations, uses, is_own);
+    const auto meta = [&](ValueId value) -> const Meta& { return graph.values[value.index].meta; };
+    const auto gives_number = [&](ValueId value) { return is_size(meta(value)); };
+    if (std::ranges::any_of(call.boundary.leaving, gives_number)) {
+      followed_.add(*found.place, {"a number that it computes is used outside of it"});
+      continue;
+    }
+    if (call.boundary.leaving.empty()) continue;  // nobody uses it
+    const std::vector<ValueId> entering = call.boundary.entering;
+    std::erase_if(call.boundary.entering, [&](ValueId value) {
+      return is_size(meta(value)) && follows_from(meta(value), entering, graph);
+    });
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,103 @@
+// Data flow through the operations of a leaf.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exported/modules/leaf_call.h"
+#include "support/text/qualified_name.h"
+#include "trace/modules/program_graph.h"
+
+namespace fxtrace {
+
+template <std::size_t N>
+bool is_among(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+using Values = std::vector<ValueId>;
+inline Values used_by(const Operation& operation) {
+  Values used;
+  for_each_input(operation, [&](ValueId value) { used.push_back(value); });
+  return used;
+}
+
+class Flow {
+ public:
+  Flow(const LeafOperations& leaf, const LeafNames& names) : leaf_(leaf), names_(names) {
+    for (const auto index : leaf.operations) {
+      const Operation& operation = leaf.graph.operations[index];
+      for (const auto& output : operation.outputs) makers_.emplace(output.value.index, &operation);
+    }
+  }
+
+  template <class F>
+  void for_each_operation(F&& f) const {
+    for (const auto index : leaf_.operations) f(leaf_.graph.operations[index]);
+  }
+  const Operation* find_operation(std::string_view name) const {
+    for (const auto index : leaf_.operations) {
+      if (leaf_.graph.operations[index].target.aten_name() == name) return &leaf_.graph.operations[index];
+    }
+    return nullptr;
+  }
+  const Operation* maker(ValueId value) const {
+    const auto found = makers_.find(value.index);
+    return found == makers_.end() ? nullptr : found->second;
+  }
+  bool enters(ValueId value) const {
+    const auto& entering = leaf_.boundary.entering;
+    return std::find(entering.begin(), entering.end(), value) != entering.end();
+  }
+  bool is_tensor(ValueId value) const { return meta(value).kind() == ValueKind::kTensor; }
+  const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
+  // Returns the last part of the qualified name of a tensor of the model; empty for other values.
+  std::string_view own(ValueId value) const {
+    return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
+                                                     : std::string_view();
+  }
+  std::string_view call(const Operation& operation) const { return names_.call(operation); }
+
+  // Follows a value back through operations on a single tensor (views, casts), to a value that enters,
+  // belongs to the model, is made of several tensors, or whose operation satisfies stop().
+  template <class Stop>
+  ValueId source(ValueId value, Stop&& stop) const {
+    while (const Operation* made_by = maker(value)) {
+      if (stop(*made_by)) break;
+      std::optional<ValueId> only;
+      bool several = false;
+      for (const ValueId used : used_by(*made_by)) {
+        if (!is_tensor(used)) continue;
+        several = several || (only && *only != used);
+        only = used;
+      }
+      if (!only || several) break;
+      value = *only;
+    }
+    return value;
+  }
+  ValueId source(ValueId value) const {
+    return source(value, [](const Operation&) { return false; });
+  }
+
+ private:
+  const LeafOperations& leaf_;
+  const LeafNames& names_;
+  std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
+};
+
+// Returns the entering value from which an operator's argument is made; nothing when it is made inside.
+inline std::optional<ValueId> given_value(const Flow& flow, const Operand& argument) {
+  const auto* value = argument.get_if<ValueId>();
+  if (value == nullptr) return std::nullopt;
+  const ValueId source = flow.source(*value);
+  return flow.enters(source) ? std::optional(source) : std::nullopt;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,231 @@
+#include "exported/modules/local_sizes.h"
+
+#include <algorithm>
+#include <ranges>
+#include <unordered_set>
+
+#include "symbolic/affine.h"
+
+namespace fxtrace {
+namespace {
+
+// A size of a model is made of a few steps; a file may have more, and then the value itself enters.
+constexpr int kMaxSteps = 64;
+
+}  // namespace
+
+LocalSizes::LocalSizes(const ProgramGraph& graph, const ProgramGraph& said) : graph_(graph), said_(said) {
+  for (std::uint32_t i = 0; i < graph.operations.size(); ++i) {
+    const Operation& operation = graph.operations[i];
+    if (operation.outputs.size() != 1 || !operation.outputs[0].path.empty()) continue;
+    const ValueId value = operation.outputs[0].value;
+    if (is_size(value) && effect_of(operation) == Effect::kSymbolic) makers_.emplace(value.index, i);
+  }
+}
+
+bool is_size(const Meta& meta) {
+  const ValueKind kind = meta.kind();
+  return kind == ValueKind::kInt || kind == ValueKind::kBool || kind == ValueKind::kFloat;
+}
+
+bool LocalSizes::is_size(ValueId value) const { return fxtrace::is_size(graph_.values[value.index].meta); }
+
+const Operation* LocalSizes::find_maker(ValueId value) const {
+  const auto found = makers_.find(value.index);
+  return found == makers_.end() ? nullptr : &graph_.operations[found->second];
+}
+
+const Operation* LocalSizes::find_arithmetic(ValueId value) const {
+  const Operation* maker = find_maker(value);
+  return maker != nullptr && is_arithmetic(*maker) ? maker : nullptr;
+}
+
+bool LocalSizes::is_arithmetic(const Operation& operation) const {
+  if (operation.outputs.size() != 1 || find_maker(operation.outputs[0].value) != &operation) return false;
+  bool only_sizes = true;
+  for_each_input(operation, [&](ValueId used) { only_sizes = only_sizes && is_size(used); });
+  return only_sizes;
+}
+
+const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
+  static const Dims none;
+  if (!dims_) {
+    dims_.emplace();
+    for (std::uint32_t i = 0; i < said_.values.size(); ++i) {
+      const auto& shape = said_.values[i].meta.shape;
+      if (!shape) continue;
+      for (std::size_t dim = 0; dim < shape->size(); ++dim) {
+        if (!(*shape)[dim].number()) (*dims_)[(*shape)[dim].text()].emplace_back(ValueId{i}, dim);
+      }
+    }
+  }
+  const auto& value = said_.values[size.index].meta.value;
+  const auto found = value ? dims_->find(value->text()) : dims_->end();
+  return found == dims_->end() ? none : found->second;
+}
+
+// What the shapes of some tensors tell.
+class LocalSizes::Side {
+ public:
+  // Without `evaluates` only sizes that are one of the dimensions.
+  Side(const LocalSizes& sizes, const std::vector<ValueId>& tensors, bool evaluates)
+      : sizes_(sizes), evaluates_(evaluates) {
+    std::unordered_set<std::string> seen;
+    for (const ValueId tensor : tensors) {
+      const auto& shape = sizes.said_.values[tensor.index].meta.shape;
+      if (!shape) continue;
+      for (const Expression& dim : *shape) {
+        if (!dim.number() && dim.size() != nullptr && seen.insert(dim.text()).second)
+          dims_.push_back(*dim.size());
+      }
+    }
+  }
+
+  // Whether the value can be had at once.
+  bool tells(ValueId value) const {
+    const auto& meta = sizes_.said_.values[value.index].meta.value;
+    const SymInt* size = meta ? meta->size() : nullptr;
+    return size != nullptr &&
+           (evaluates_ ? find_source(*size, dims_).has_value()
+                       : size->is_number() || std::ranges::find(dims_, *size) != dims_.end());
+  }
+
+  // Whether the value can be computed, given what has() says.
+  template <class Has>
+  bool computes(ValueId value, Has&& has) {
+    steps_ = 0;
+    return follow(value, has);
+  }
+
+ private:
+  template <class Has>
+  bool follow(ValueId value, Has&& has) {
+    if (has(value) || tells(value)) return true;
+    const Operation* maker = sizes_.find_arithmetic(value);
+    if (maker == nullptr || ++steps_ > kMaxSteps) return false;
+    bool all = true;
+    for_each_input(*maker, [&](ValueId used) { all = all && follow(used, has); });
+    return all;
+  }
+
+  const LocalSizes& sizes_;
+  bool evaluates_;
+  std::vector<SymInt> dims_;
+  int steps_ = 0;
+};
+
+// Returns the operations without those for which goes() holds, and without arithmetic that only these need.
+std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>& operations,
+                                               const std::function<bool(const Operation&)>& goes) const {
+  std::vector<std::uint32_t> left;
+  std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
+  for (const std::uint32_t index : std::ranges::reverse_view(operations)) {
+    const Operation& operation = graph_.operations[index];
+    const bool is_unneeded = std::ranges::any_of(operation.outputs, [&](const auto& output) {
+      return is_arithmetic(operation) && was_needed.contains(output.value.index) &&
+             !needed.contains(output.value.index);
+    });
+    const bool leaves = is_unneeded || goes(operation);
+    for_each_input(operation, [&](ValueId used) { (leaves ? was_needed : needed).insert(used.index); });
+    if (!leaves) left.push_back(index);
+  }
+  std::ranges::reverse(left);
+  return left;
+}
+
+Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
+                            const IsCallers& is_callers) const {
+  // The exporter puts checks of any sizes where it happens to be.
+  Boundary boundary = boundary_of(operations);
+  std::unordered_set<std::uint32_t> others;  // sizes that are made of what the caller knows
+  for (const ValueId value : boundary.entering) {
+    if (is_size(value)) others.insert(value.index);
+  }
+  const auto is_others = [&](const Operation& operation) {
+    bool found = false;
+    for_each_input(operation, [&](ValueId used) { found = found || others.contains(used.index); });
+    return found;
+  };
+  if (!others.empty()) {
+    for (const std::uint32_t index : operations) {
+      const Operation& operation = graph_.operations[index];
+      if (is_arithmetic(operation) && is_others(operation)) others.insert(operation.outputs[0].value.index);
+    }
+    auto own = without(operations, [&](const Operation& operation) {
+      return operation.outputs.empty() && effect_of(operation) == Effect::kSymbolic && is_others(operation);
+    });
+    if (!own.empty() && own.size() < operations.size()) {
+      operations = std::move(own);
+      boundary = boundary_of(operations);
+    }
+  }
+
+  const std::vector<std::uint32_t> all = operations;
+  settle(boundary, operations, is_callers);
+  const auto sizes_in = [&](const Boundary& of) {
+    return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });
+  };
+  if (sizes_in(boundary) == 0) return boundary;
+  // A size of what enters may have been computed from what the caller knows.
+  const Side inside(*this, boundary.entering, true);
+  auto fewer = without(all, [&](const Operation& operation) {
+    return is_arithmetic(operation) && inside.tells(operation.outputs[0].value);
+  });
+  if (fewer.empty() || fewer.size() == all.size()) return boundary;
+  Boundary other = boundary_of(fewer);
+  settle(other, fewer, is_callers);
+  if (sizes_in(other) >= sizes_in(boundary)) return boundary;
+  operations = std::move(fewer);
+  return other;
+}
+
+void LocalSizes::settle(Boundary& boundary, std::vector<std::uint32_t>& operations,
+                        const IsCallers& is_callers) const {
+  const auto size = [&](ValueId value) { return is_size(value); };
+  const bool any =
+      std::ranges::any_of(boundary.entering, size) || std::ranges::any_of(boundary.leaving, size);
+  if (!any) return;
+  std::unordered_set<std::uint32_t> made;
+  for (const std::uint32_t index : operations) {
+    for (const auto& output : graph_.operations[index].outputs) made.insert(output.value.index);
+  }
+
+  Side inside(*this, boundary.entering, true);
+  const auto is_made = [&](ValueId value) { return made.contains(value.index); };
+  std::vector<ValueId> entering;
+  std::unordered_set<std::uint32_t> seen;
+  int steps = 0;
+  std::vector<ValueId> pending(boundary.entering.rbegin(), boundary.entering.rend());
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    if (is_made(value) || !seen.insert(value.index).second) continue;
+    if (!is_size(value)) {
+      entering.push_back(value);
+      continue;
+    }
+    if (inside.tells(value)) continue;
+    const Operation* maker = find_arithmetic(value);
+    const bool anew =
+        maker != nullptr && ++steps < kMaxSteps && (inside.computes(value, is_made) || !is_callers(*maker));
+    if (!anew) {
+      entering.push_back(value);
+      continue;
+    }
+    operations.push_back(makers_.at(value.index));
+    std::vector<ValueId> used;
+    for_each_input(*maker, [&](ValueId input) { used.push_back(input); });
+    pending.insert(pending.end(), used.rbegin(), used.rend());
+  }
+  boundary.entering = std::move(entering);
+  std::ranges::sort(operations);
+
+  std::vector<ValueId> tensors = boundary.entering;
+  tensors.insert(tensors.end(), boundary.leaving.begin(), boundary.leaving.end());
+  Side outside(*this, tensors, false);
+  const auto is_elsewhere = [&](ValueId value) { return !made.contains(value.index); };
+  std::erase_if(boundary.leaving,
+                [&](ValueId value) { return is_size(value) && outside.computes(value, is_elsewhere); });
+}
+
+}  // namespace fxtrace

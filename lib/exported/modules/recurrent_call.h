@@ -1,0 +1,15 @@
+// Reconstructs calls of recurrent torch.nn modules from one operator, or from its decomposition.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "exported/modules/leaf_flow.h"
+
+namespace fxtrace {
+
+// `module` is the name of a torch.nn class.  Returns nothing for other classes, and when the operations are
+// not those of such a module.
+std::optional<LeafCall> recurrent_call(const LeafOperations& leaf, const Flow& flow, std::string_view module);
+
+}  // namespace fxtrace

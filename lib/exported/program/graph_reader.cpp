@@ -1,0 +1,615 @@
+#include "exported/program/graph_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "exported/program/sympy_text.h"
+
+namespace fxtrace {
+namespace {
+
+std::string quoted(std::string_view name) { return "'" + std::string(name.substr(0, 100)) + "'"; }
+
+struct Numbered {
+  std::int64_t number;
+  const char* name;
+};
+
+template <std::size_t N>
+std::string name_of(const std::array<Numbered, N>& table, const JsonValue& number, const char* what) {
+  for (const Numbered& item : table) {
+    if (item.number == number.integer()) return item.name;
+  }
+  number.fail("there is no " + std::string(what) + " " + std::to_string(number.integer()));
+}
+
+template <std::size_t N>
+std::int64_t number_of(const std::array<Numbered, N>& table, std::string_view name) {
+  for (const Numbered& item : table) {
+    if (item.name == name) return item.number;
+  }
+  return 0;
+}
+
+constexpr std::array<Numbered, 21> kDtypes{{{1, "uint8"},
+                                            {2, "int8"},
+                                            {3, "int16"},
+                                            {4, "int32"},
+                                            {5, "int64"},
+                                            {6, "float16"},
+                                            {7, "float32"},
+                                            {8, "float64"},
+                                            {9, "complex32"},
+                                            {10, "complex64"},
+                                            {11, "complex128"},
+                                            {12, "bool"},
+                                            {13, "bfloat16"},
+                                            {28, "uint16"},
+                                            {29, "float8_e4m3fn"},
+                                            {30, "float8_e5m2"},
+                                            {31, "float8_e4m3fnuz"},
+                                            {32, "float8_e5m2fnuz"},
+                                            {33, "float8_e8m0fnu"},
+                                            {34, "uint32"},
+                                            {35, "uint64"}}};
+
+constexpr std::array<Numbered, 7> kLayouts{{{1, "sparse_coo"},
+                                            {2, "sparse_csr"},
+                                            {3, "sparse_csc"},
+                                            {4, "sparse_bsr"},
+                                            {5, "sparse_bsc"},
+                                            {6, "_mkldnn"},
+                                            {7, "strided"}}};
+
+constexpr std::array<Numbered, 4> kMemoryFormats{
+    {{1, "contiguous_format"}, {2, "channels_last"}, {3, "channels_last_3d"}, {4, "preserve_format"}}};
+
+std::string device_name(const JsonValue& device) {
+  std::string name(device.at("type").string());
+  if (const auto index = device.find("index")) name += ":" + std::to_string(index->integer());
+  return name;
+}
+
+// "torch.ops.aten.add.Tensor" -> "aten.add.Tensor".
+std::string target_name(std::string_view target) {
+  constexpr std::string_view kOperators = "torch.ops.";
+  if (target.starts_with(kOperators)) return std::string(target.substr(kOperators.size()));
+  if (target.starts_with("_operator.")) return std::string(target.substr(1));
+  return std::string(target);
+}
+
+// Deeper than any program: subgraphs in subgraphs, and dicts in dicts.
+constexpr int kMaxSubgraphs = 100;
+constexpr int kMaxArguments = 100;
+
+bool is_python_keyword(std::string_view name) {
+  return name == "from" || name == "lambda" || name == "in" || name == "is" || name == "global";
+}
+
+// Reads one graph.
+//
+// Functional programs order effects by tokens: with_effects(token, operator, ...) calls the operator, and
+// gives a new token before its results.  Here the order of operations says the same, so tokens are left out,
+// as torch's ExportedProgram.module() leaves them out.
+class Reading {
+ public:
+  explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
+
+  // `tokens`: names of inputs that are tokens.  Of subgraphs their use tells.
+  ProgramGraph run(const JsonValue& graph, const TokenNames& tokens) {
+    reserve(graph);
+    for (const JsonValue input : graph.at("inputs").items()) read_input(input, tokens);
+    for (const JsonValue node : graph.at("nodes").items()) read_node(node);
+    for (const JsonValue output : graph.at("outputs").items()) {
+      graph_.outputs.push_back(read_argument(output, nullptr));
+    }
+    if (!tokens_.empty()) drop_tokens(graph);
+    if (const auto single = graph.find("is_single_tensor_return")) {
+      graph_.single_output = single->boolean() && graph_.outputs.size() == 1;
+    }
+    place_regions();
+    read_metas(graph);
+    return std::move(graph_);
+  }
+
+ private:
+  // Operations and values are large, and moved where their number is not known.
+  void reserve(const JsonValue& graph) {
+    constexpr std::size_t kMost = std::size_t{1} << 18;  // a file may say anything
+    std::size_t inputs = 0, nodes = 0;
+    for (const JsonValue input : graph.at("inputs").items()) inputs += input.is_object() ? 1 : 0;
+    for (const JsonValue node : graph.at("nodes").items()) nodes += node.is_object() ? 1 : 0;
+    graph_.operations.reserve(std::min(nodes, kMost));
+    graph_.values.reserve(std::min(inputs + nodes, kMost));  // one for most nodes
+    by_name_.reserve(std::min(inputs + nodes, kMost));
+  }
+
+  ValueId define(std::string_view name, const JsonValue& place) {
+    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+    if (!name.empty() && !by_name_.emplace(name, value).second)
+      place.fail(quoted(name) + " is defined twice");
+    graph_.values.push_back({std::string(name), {}, {}});
+    return value;
+  }
+
+  ValueId use(std::string_view name, const JsonValue& place) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) place.fail(quoted(name) + " is used before it is defined");
+    return found->second;
+  }
+
+  void read_input(const JsonValue& input, const TokenNames& tokens) {
+    const auto name = value_name(input);
+    if (name.empty()) {
+      graph_.inputs.push_back({define({}, input), constant_argument(read_constant(input))});
+    } else {
+      graph_.inputs.push_back({define(name, input), std::nullopt});
+      if (tokens.contains(name)) tokens_.insert(graph_.inputs.back().value);
+    }
+  }
+
+  // --- tokens ---
+
+  bool is_token(const Operand& operand) const {
+    const auto* value = operand.get_if<ValueId>();
+    return value != nullptr && tokens_.contains(*value);
+  }
+
+  // Removes inputs and outputs that are tokens.
+  void drop_tokens(const JsonValue& graph) {
+    std::erase_if(graph_.inputs, [&](const auto& input) { return tokens_.contains(input.value); });
+    std::erase_if(graph_.outputs, [&](const Operand& output) { return is_token(output); });
+    const auto check = [&](ValueId value) {
+      if (tokens_.contains(value))
+        graph.fail(quoted(graph_.values[value.index].name) + " is a token of effects, and used as a value");
+    };
+    for (const Operation& operation : graph_.operations) for_each_input(operation, check);
+    for (const Operand& output : graph_.outputs) for_each_reference(output, check);
+  }
+
+  // with_effects(token, operator, ...): `results` are the token and those of the operator, which may be None.
+  void call_directly(const JsonValue& node, std::size_t results, Operation& operation) {
+    auto& args = operation.args;
+    const auto* token = args.empty() ? nullptr : args[0].get_if<ValueId>();
+    const auto* called = args.size() < 2 ? nullptr : args[1].get_if<argument::Function>();
+    if (token == nullptr || called == nullptr || called->name.empty())
+      node.fail("with_effects is given no token or no operator");
+    tokens_.insert(*token);
+    operation.has_effect = true;
+    operation.target = called->name;
+    if (operation.name.empty() && !operation.outputs.empty())
+      operation.name = graph_.values[operation.outputs.front().value.index].name;
+    args.erase(args.begin(), args.begin() + 2);
+    drop_first_result(operation);
+    if (results > 2) return;
+    for (auto& output : operation.outputs) {
+      if (!output.path.empty()) output.path.erase(output.path.begin());
+    }
+  }
+
+  void drop_first_result(Operation& operation) {
+    std::erase_if(operation.outputs, [&](const Operation::Output& output) {
+      if (output.path.empty() || output.path.front() != 0) return false;
+      tokens_.insert(output.value);
+      return true;
+    });
+    for (auto& output : operation.outputs) {
+      if (!output.path.empty()) --output.path.front();
+    }
+  }
+
+  // A subgraph whose first input and output were a token, behind which invoke_subgraph has its operands.
+  void call_without_token(Operation& operation) {
+    const auto token =
+        std::ranges::find_if(operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
+    if (token == operation.args.end()) return;
+    tokens_.insert(*token->get_if<ValueId>());
+    operation.args.erase(token);
+    drop_first_result(operation);
+  }
+
+  // An integer, number or boolean, or the value that holds one.
+  Operand symbolic(const JsonValue& argument) const {
+    const auto [kind, value] = argument.alternative();
+    if (kind == "as_name") return use(value.string(), value);
+    if (kind == "as_int") return value.integer();
+    if (kind == "as_float") return value.number();
+    if (kind == "as_bool") return value.boolean();
+    argument.fail("a symbolic argument cannot be " + quoted(kind));
+  }
+
+  template <class F>
+  Operand list(const JsonValue& items, F&& read) {
+    Operand::List result;
+    for (const JsonValue item : items.items()) result.items.push_back(read(item));
+    return result;
+  }
+
+  // `operation` gets the subgraphs; a graph's outputs have none.
+  Operand read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
+    if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
+    const auto [kind, value] = argument.alternative();
+    const auto tensor = [&](const JsonValue& item) -> Operand { return use(item.at("name").string(), item); };
+    if (kind == "as_tensor" || kind == "as_token") return tensor(value);
+    if (kind == "as_tensors") return list(value, tensor);
+    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(value);
+    if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools") {
+      return list(value, [&](const JsonValue& item) { return symbolic(item); });
+    }
+    const auto optional_tensor = [&](const JsonValue& item) -> Operand {
+      const auto [item_kind, inner] = item.alternative();
+      if (item_kind == "as_none") return Operand::None{};
+      return tensor(inner);
+    };
+    if (kind == "as_optional_tensor") return optional_tensor(value);
+    if (kind == "as_optional_tensors") return list(value, optional_tensor);
+    if (kind == "as_nested_tensors") {
+      return list(value, [&](const JsonValue& inner) { return list(inner, tensor); });
+    }
+    if (kind == "as_custom_obj") return custom_object(value);
+    if (kind == "as_graph" && operation != nullptr) return subgraph(value, *operation);
+    if (kind == "as_string_to_argument") {
+      Operand::Dict dict;
+      for (const JsonValue field : value.fields())
+        dict.items.push_back({std::string(field.key()), read_argument(field, operation, depth + 1)});
+      return dict;
+    }
+    return read_constant(argument);
+  }
+
+  Operand custom_object(const JsonValue& object) {
+    const std::string_view name = object.at("name").string();
+    const auto found = by_name_.find(name);
+    if (found != by_name_.end()) return found->second;
+    const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
+    by_name_.emplace(name, value);
+    graph_.values.push_back({std::string(name), {}, {}});
+    // No table of the graph tells the type of an object that stands among the arguments only.
+    if (const auto type = object.find("class_fqn"))
+      graph_.values.back().meta.type = std::string(type->string());
+    graph_.objects.emplace_back(name, value);
+    return value;
+  }
+
+  Operand subgraph(const JsonValue& value, Operation& operation) {
+    if (depth_ == kMaxSubgraphs) {
+      value.fail("subgraphs of operators are nested more than " + std::to_string(kMaxSubgraphs) + " deep");
+    }
+    Reading reading(hierarchy_, depth_ + 1);
+    ProgramSubgraph subgraph{std::string(value.at("name").string()), reading.run(value.at("graph"), {})};
+    if (!reading.tokens_.empty()) {
+      if (operation.target != "higher_order.invoke_subgraph")
+        value.fail("the subgraph takes a token of effects, and " + quoted(operation.target.text()) +
+                   " gives none");
+      operation.has_effect = true;
+    }
+    Operand argument = Operand::GraphRef{subgraph.name};
+    operation.subgraphs.push_back(std::move(subgraph));
+    return argument;
+  }
+
+  void read_node(const JsonValue& node) {
+    Operation operation;
+    const JsonValue target = node.at("target");
+    operation.target = target_name(target.string());
+    if (operation.target.text().empty()) target.fail("the node calls nothing");
+    if (const auto name = node.find("name")) operation.name = name->string();
+    if (const auto metadata = node.find("metadata")) {
+      if (const auto stack = metadata->find("nn_module_stack")) {
+        if (const auto call = hierarchy_.call_of(stack->string())) {
+          operation.call = *call;
+          operation.has_stack = true;
+        }
+      }
+      if (const auto trace = metadata->find("stack_trace")) operation.stack_trace = trace->string();
+    }
+    for (const JsonValue input : node.at("inputs").items()) read_operand(input, operation);
+    const std::size_t results = read_outputs(node, operation);
+    if (operation.target == "higher_order.with_effects") {
+      call_directly(node, results, operation);
+    } else if (operation.has_effect) {
+      call_without_token(operation);
+    }
+    if (!operation.subgraphs.empty() && operation.target.parts().kind != TargetKind::kHigherOrder) {
+      target.fail(quoted(operation.target.text()) + " takes a graph and is no higher-order operator");
+    }
+    if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
+      operation.name = graph_.values[operation.outputs[0].value.index].name;
+    }
+    graph_.operations.push_back(std::move(operation));
+  }
+
+  void read_operand(const JsonValue& input, Operation& operation) {
+    Operand argument = read_argument(input.at("arg"), &operation);
+    const auto name_field = input.find("name");
+    const std::string_view name = name_field ? name_field->string() : std::string_view();
+    const auto kind = input.find("kind");
+    // Versions before 2.6 do not say how the argument was passed; after the first, by name is always right.
+    const bool by_position =
+        name.empty() || is_python_keyword(name) ||
+        (kind ? kind->integer() != kKeyword : operation.args.empty() || operation.target.aten_name().empty());
+    if (by_position) {
+      operation.args.push_back(std::move(argument));
+    } else {
+      const bool is_double =
+          std::ranges::any_of(operation.kwargs, [&](const auto& known) { return known.first == name; });
+      if (is_double) name_field->fail("the node has this argument already");
+      operation.kwargs.emplace_back(name, std::move(argument));
+    }
+  }
+
+  // Returns how many results the file lists.  See deserialize_outputs() of torch's deserializer.
+  std::size_t read_outputs(const JsonValue& node, Operation& operation) {
+    const JsonValue outputs = node.at("outputs");
+    std::size_t count = 0;
+    for (const JsonValue output : outputs.items()) {
+      static_cast<void>(output);
+      ++count;
+    }
+    bool is_tuple = count > 1;
+    if (count == 1 && operation.target.parts().kind == TargetKind::kHigherOrder) {
+      if (const auto single = node.find("is_hop_single_tensor_return")) is_tuple = !single->boolean();
+    }
+    std::int64_t index = 0;
+    for (const JsonValue output : outputs.items()) {
+      std::vector<std::int64_t> path;
+      const auto [kind, value] = output.alternative();
+      // One output that is a list of tensors is the result itself.
+      if (is_tuple && !(count == 1 && value.is_array())) path.push_back(index);
+      read_output(output, path, operation);
+      ++index;
+    }
+    return count;
+  }
+
+  void read_output(const JsonValue& output, std::vector<std::int64_t>& path, Operation& operation) {
+    const auto [kind, value] = output.alternative();
+    if (kind == "as_tensor" || kind == "as_custom_obj") {
+      add_output(value.at("name").string(), path, value, operation);
+    } else if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
+      const auto [inner_kind, inner] = value.alternative();
+      if (inner_kind == "as_name") add_output(inner.string(), path, inner, operation);
+    } else if (value.is_array()) {
+      std::int64_t index = 0;
+      for (const JsonValue item : value.items()) {
+        path.push_back(index++);
+        if (kind == "as_tensors") {
+          add_output(item.at("name").string(), path, item, operation);
+        } else if (kind == "as_optional_tensors") {
+          const auto [item_kind, inner] = item.alternative();
+          if (item_kind == "as_tensor") add_output(inner.at("name").string(), path, inner, operation);
+        } else if (item.is_object()) {
+          const auto [item_kind, inner] = item.alternative();
+          if (item_kind == "as_name") add_output(inner.string(), path, inner, operation);
+        }
+        path.pop_back();
+      }
+    }
+  }
+
+  void add_output(std::string_view name, const std::vector<std::int64_t>& path, const JsonValue& place,
+                  Operation& operation) {
+    operation.outputs.push_back({define(name, place), path});
+  }
+
+  // The innermost call that runs everything in the subgraphs; nothing when no call is told of.
+  std::optional<CallId> call_of_subgraphs(const Operation& operation) const {
+    std::optional<CallId> common;
+    const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
+      for (const Operation& inner : graph.operations) {
+        if (inner.has_stack) common = common ? hierarchy_.common_call(*common, inner.call) : inner.call;
+        if (!inner.has_stack) {
+          for (const ProgramSubgraph& subgraph : inner.subgraphs) self(subgraph.graph, self);
+        }
+      }
+    };
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) look(subgraph.graph, look);
+    return common;
+  }
+
+  // Operators that torch.export wraps around others (no_grad, autocast) may have no stack of their own, and
+  // in strict mode they have the root's: where a call goes on before or behind the region, the region is in
+  // it.
+  void place_regions() {
+    auto& operations = graph_.operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      Operation& operation = operations[i];
+      if (operation.subgraphs.empty() || (operation.has_stack && !is_region(operation))) continue;
+      const auto inside = call_of_subgraphs(operation);
+      if (!inside) continue;
+      if (!operation.has_stack) {
+        operation.call = *inside;
+        operation.has_stack = true;
+        continue;
+      }
+      if (hierarchy_.common_call(*inside, operation.call) != operation.call) continue;
+      const auto look = [&](const Operation& beside) {
+        if (!beside.has_stack) return;
+        const CallId shared = hierarchy_.common_call(*inside, beside.call);
+        if (hierarchy_.common_call(shared, operation.call) == operation.call) operation.call = shared;
+      };
+      if (i > 0) look(operations[i - 1]);
+      if (i + 1 < operations.size()) look(operations[i + 1]);
+    }
+  }
+
+  // An integer, number or boolean of the program by its text; nearly all sizes repeat a few.
+  const Expression& expression(const JsonValue& value) {
+    const std::string_view text = value.at("expr_str").string();
+    const auto [found, is_new] = expressions_.try_emplace(text);
+    if (is_new) found->second = expression_of_sympy(text);
+    return found->second;
+  }
+
+  Meta::Dim read_size(const JsonValue& size) {
+    const auto [kind, value] = size.alternative();
+    Expression result = kind == "as_int" ? Expression(value.integer()) : expression(value);
+    if (result.number().value_or(0) < 0) value.fail("a size is negative");
+    return result;
+  }
+
+  Meta read_tensor_meta(const JsonValue& meta) {
+    Meta result;
+    result.type = "Tensor";
+    result.set_dtype(dtype_name(meta.at("dtype")));
+    if (const auto device = meta.find("device")) {
+      const std::string name = device_name(*device);
+      if (!name.starts_with("cpu")) result.device = Device::named(name);
+    }
+    result.shape.emplace();
+    for (const JsonValue size : meta.at("sizes").items()) result.shape->push_back(read_size(size));
+    return result;
+  }
+
+  void read_metas(const JsonValue& graph) {
+    const auto each = [&](const char* table, auto&& read) {
+      const auto values = graph.find(table);
+      if (!values) return;
+      for (const JsonValue field : values->fields()) {
+        const auto found = by_name_.find(field.key());
+        if (found != by_name_.end()) graph_.values[found->second.index].meta = read(field);
+      }
+    };
+    each("tensor_values", [&](const JsonValue& value) { return read_tensor_meta(value); });
+    find_given_back(graph);
+    const auto symbolic_meta = [this](const char* type) {
+      return [this, type](const JsonValue& value) {
+        Meta meta;
+        meta.type = type;
+        const auto [kind, inner] = value.alternative();
+        if (kind == "as_expr") meta.value = expression(inner);
+        if (kind == "as_int") meta.value = inner.integer();
+        if (kind == "as_bool") meta.value = Expression::boolean(inner.boolean());
+        return meta;
+      };
+    };
+    each("sym_int_values", symbolic_meta("int"));
+    each("sym_float_values", symbolic_meta("float"));
+    each("sym_bool_values", symbolic_meta("bool"));
+    each("custom_obj_values", [](const JsonValue& value) {
+      Meta meta;
+      meta.type = std::string(value.at("class_fqn").string());
+      return meta;
+    });
+  }
+
+  // Operations that may give their argument itself back do so when nothing about the tensor changes.
+  void find_given_back(const JsonValue& graph) {
+    const auto tensors = graph.find("tensor_values");
+    if (!tensors) return;
+    struct Candidate {
+      std::size_t operation;
+      ValueId argument, result;
+    };
+    std::vector<Candidate> candidates;
+    std::unordered_map<std::string_view, std::optional<JsonValue>> metas;
+    for (std::size_t i = 0; i < graph_.operations.size(); ++i) {
+      for (const auto& [result, argument] : may_give_back(graph_.operations[i])) {
+        candidates.push_back({i, argument, result});
+        metas.emplace(graph_.values[argument.index].name, std::nullopt);
+        metas.emplace(graph_.values[result.index].name, std::nullopt);
+      }
+    }
+    if (candidates.empty()) return;
+    for (const JsonValue field : tensors->fields()) {
+      const auto wanted = metas.find(field.key());
+      if (wanted != metas.end()) wanted->second = field;
+    }
+    for (const auto& [operation, argument, result] : candidates) {
+      const auto& before = metas.at(graph_.values[argument.index].name);
+      const auto& after = metas.at(graph_.values[result.index].name);
+      if (before && after && is_same_tensor(*before, *after)) {
+        graph_.operations[operation].given_back.emplace_back(result, argument);
+      }
+    }
+  }
+
+  static bool is_same_tensor(const JsonValue& a, const JsonValue& b) {
+    constexpr std::array<const char*, 6> kFields{"dtype",          "sizes",  "strides",
+                                                 "storage_offset", "layout", "device"};
+    return std::all_of(kFields.begin(), kFields.end(),
+                       [&](const char* field) { return a.at(field).equals(b.at(field)); });
+  }
+
+  static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
+
+  Hierarchy& hierarchy_;
+  int depth_;  // of subgraphs around this graph
+  ProgramGraph graph_;
+  std::unordered_map<std::string_view, ValueId> by_name_;
+  std::set<ValueId> tokens_;
+  std::unordered_map<std::string_view, Expression> expressions_;  // by the texts that the JSON has
+};
+
+}  // namespace
+
+std::string dtype_name(const JsonValue& number) { return name_of(kDtypes, number, "dtype"); }
+
+std::int64_t dtype_number(std::string_view name) { return number_of(kDtypes, name); }
+std::int64_t layout_number(std::string_view name) { return number_of(kLayouts, name); }
+std::int64_t memory_format_number(std::string_view name) { return number_of(kMemoryFormats, name); }
+
+std::string_view value_name(const JsonValue& argument) {
+  const auto [kind, value] = argument.alternative();
+  if (kind == "as_tensor" || kind == "as_custom_obj" || kind == "as_token") return value.at("name").string();
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
+    const auto [inner_kind, inner] = value.alternative();
+    if (inner_kind == "as_name") return inner.string();
+  }
+  return {};
+}
+
+Operand read_constant(const JsonValue& argument) {
+  const auto [kind, value] = argument.alternative();
+  const auto list = [](const JsonValue& items, auto&& read) -> Operand {
+    Operand::List result;
+    for (const JsonValue item : items.items()) result.items.push_back(read(item));
+    return result;
+  };
+  const auto integer = [](const JsonValue& item) -> Operand { return item.integer(); };
+  const auto number = [](const JsonValue& item) -> Operand { return item.number(); };
+  const auto boolean = [](const JsonValue& item) -> Operand { return item.boolean(); };
+  const auto string = [](const JsonValue& item) -> Operand { return std::string(item.string()); };
+  if (kind == "as_none") return Operand::None{};
+  if (kind == "as_int") return integer(value);
+  if (kind == "as_ints") return list(value, integer);
+  if (kind == "as_float") return number(value);
+  if (kind == "as_floats") return list(value, number);
+  if (kind == "as_bool") return boolean(value);
+  if (kind == "as_bools") return list(value, boolean);
+  if (kind == "as_string") return string(value);
+  if (kind == "as_strings") return list(value, string);
+  if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return read_constant(value);
+  if (kind == "as_scalar_type") return Operand::Dtype{dtype_name(value)};
+  if (kind == "as_layout") return Operand::Layout{name_of(kLayouts, value, "layout")};
+  if (kind == "as_memory_format") {
+    return Operand::MemoryFormat{name_of(kMemoryFormats, value, "memory format")};
+  }
+  if (kind == "as_device") return Operand::Device{device_name(value)};
+  if (kind == "as_complex") {
+    return std::complex<double>(value.at("real").number(), value.at("imag").number());
+  }
+  if (kind == "as_operator") return Operand::Function{target_name(value.string())};
+  if (kind == "as_int_lists") {
+    return list(value, [&](const JsonValue& inner) -> Operand {
+      Operand::Tuple tuple;
+      for (const JsonValue item : inner.items()) tuple.items.push_back(item.integer());
+      return tuple;
+    });
+  }
+  if (kind == "as_float_lists") {
+    return list(value, [&](const JsonValue& inner) { return list(inner, number); });
+  }
+  argument.fail("unknown kind of argument " + quoted(kind) + "; the file may come from a newer PyTorch");
+}
+
+ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens) {
+  return Reading(hierarchy).run(graph, tokens);
+}
+
+}  // namespace fxtrace

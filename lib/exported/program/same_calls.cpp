@@ -1,0 +1,100 @@
+#include "exported/program/same_calls.h"
+
+#include <algorithm>
+
+namespace fxtrace {
+namespace {
+
+// Sizes are computed where they are needed first, and later calls read them.
+bool makes_tensor(const ProgramGraph& graph, const Operation& operation) {
+  return std::ranges::any_of(operation.outputs, [&](const Operation::Output& output) {
+    return graph.values[output.value.index].meta.kind() == ValueKind::kTensor;
+  });
+}
+
+std::vector<const Operand*> parts_of(const Operation& operation) {
+  std::vector<const Operand*> parts;
+  for_each_argument(operation, [&](const Operand& argument) {
+    for_each_value(argument, [&](const Operand& part) { parts.push_back(&part); });
+  });
+  return parts;
+}
+
+bool is_size(const ProgramGraph& graph, const Operand& part) {
+  const auto* value = part.get_if<ValueId>();
+  return part.is<std::int64_t>() ||
+         (value != nullptr && graph.values[value->index].meta.kind() != ValueKind::kTensor);
+}
+
+}  // namespace
+
+CallComparison::CallComparison(const ProgramGraph& graph, const Hierarchy& hierarchy)
+    : operations_(hierarchy.calls().size()), children_(hierarchy.calls().size()) {
+  const auto& calls = hierarchy.calls();
+  for (CallId call = 1; call < calls.size(); ++call) {
+    const CallId parent = calls[call].parent;
+    std::string_view name = calls[call].path;
+    if (name.starts_with(calls[parent].path)) name.remove_prefix(calls[parent].path.size());
+    children_[parent][name].push_back(call);
+  }
+  add(graph);
+}
+
+void CallComparison::add(const ProgramGraph& graph) {
+  for (const Operation& operation : graph.operations) {
+    if (operation.has_stack && makes_tensor(graph, operation))
+      operations_[operation.call].push_back({&graph, &operation});
+    for (const ProgramSubgraph& body : operation.subgraphs) add(body.graph);
+  }
+}
+
+bool CallComparison::may_be_one_module(CallId a, CallId b) const {
+  const auto& of_a = children_[a];
+  const auto& of_b = children_[b];
+  const auto same_children = [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.size() == y.second.size();
+  };
+  bool other_sizes = false;
+  if (std::ranges::equal(of_a, of_b, same_children) &&
+      !std::ranges::equal(operations_[a], operations_[b],
+                          [&](const Place& x, const Place& y) { return does_the_same(x, y, other_sizes); }))
+    return false;
+  return std::ranges::all_of(of_a, [&](const auto& child) {
+    const auto other = of_b.find(child.first);
+    if (other == of_b.end()) return true;
+    for (std::size_t i = 0; i < std::min(child.second.size(), other->second.size()); ++i) {
+      if (!may_be_one_module(child.second[i], other->second[i])) return false;
+    }
+    return true;
+  });
+}
+
+bool CallComparison::does_the_same(const Place& a, const Place& b, bool& other_sizes) {
+  if (a.operation->target.text() != b.operation->target.text()) return false;
+  const auto of_a = parts_of(*a.operation);
+  const auto of_b = parts_of(*b.operation);
+  bool any_tensor = false;
+  bool same_sizes = true;
+  const auto same = [&](const Operand* x, const Operand* y) {
+    if (is_size(*a.graph, *x) || is_size(*b.graph, *y)) {
+      if (!is_size(*a.graph, *x) || !is_size(*b.graph, *y)) return false;
+      same_sizes = same_sizes && (*x == *y || !x->is<std::int64_t>() || !y->is<std::int64_t>());
+      return true;
+    }
+    const auto* value = x->get_if<ValueId>();
+    const auto* other = y->get_if<ValueId>();
+    if (value != nullptr && other != nullptr) {
+      any_tensor = true;
+      other_sizes =
+          other_sizes || a.graph->values[value->index].meta.shape != b.graph->values[other->index].meta.shape;
+      return true;
+    }
+    if (x->value.index() != y->value.index()) return false;
+    return items_of(*x) != nullptr || x->is<Operand::Dict>() || x->is<Operand::Slice>() ||
+           x->is<Operand::GraphRef>() || *x == *y;
+  };
+  if (!std::ranges::equal(of_a, of_b, same)) return false;
+  return same_sizes || !any_tensor || other_sizes;
+}
+
+}  // namespace fxtrace

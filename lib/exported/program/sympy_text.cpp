@@ -1,0 +1,146 @@
+#include "exported/program/sympy_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/text/identifier.h"
+
+namespace fxtrace {
+namespace {
+
+using Kind = Expression::Kind;
+
+// Each may make the expression deeper by one.
+constexpr std::ptrdiff_t kMaxCommas = 2000;
+
+struct Spelling {
+  std::string_view sympy, python;
+};
+constexpr std::array<Spelling, 12> kOperators{{{"CleanDiv", "//"},
+                                               {"FloatPow", "**"},
+                                               {"FloatTrueDiv", "/"},
+                                               {"FloorDiv", "//"},
+                                               {"IntTrueDiv", "/"},
+                                               {"LShift", "<<"},
+                                               {"Mod", "%"},
+                                               {"Pow", "**"},
+                                               {"PowByNatural", "**"},
+                                               {"PythonMod", "%"},
+                                               {"RShift", ">>"},
+                                               {"Rational", "/"}}};
+constexpr std::array<Spelling, 6> kComparisons{{{"Equality", "=="},
+                                                {"GreaterThan", ">="},
+                                                {"LessThan", "<="},
+                                                {"StrictGreaterThan", ">"},
+                                                {"StrictLessThan", "<"},
+                                                {"Unequality", "!="}}};
+constexpr std::array<Spelling, 11> kFunctions{{{"Abs", "abs"},
+                                               {"CeilToInt", "math.ceil"},
+                                               {"FloorToInt", "math.floor"},
+                                               {"Max", "max"},
+                                               {"Min", "min"},
+                                               {"RoundToInt", "round"},
+                                               {"ToFloat", "float"},
+                                               {"TruncToFloat", "math.trunc"},
+                                               {"TruncToInt", "math.trunc"},
+                                               {"ceiling", "math.ceil"},
+                                               {"floor", "math.floor"}}};
+
+template <std::size_t Count>
+std::string spelled(const std::array<Spelling, Count>& table, std::string_view name) {
+  const auto* found = std::ranges::find(table, name, &Spelling::sympy);
+  return found == table.end() ? "" : std::string(found->python);
+}
+
+// With the other sign, written in front of the first factor.
+Expression opposite(const Expression& value) {
+  if (value.kind() == Kind::kNegative) return value.parts()[0];
+  if (value.kind() == Kind::kBinary && (value.name() == "*" || value.name() == "/"))
+    return Expression::binary(value.name(), opposite(value.parts()[0]), value.parts()[1]);
+  return Expression::negative(value);
+}
+
+Expression sum(const std::vector<Expression>& terms) {
+  Expression result = terms.front();
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    const Expression& term = terms[i];
+    const bool subtracts = term.text().starts_with('-');
+    result = Expression::binary(subtracts ? "-" : "+", std::move(result), subtracts ? opposite(term) : term);
+  }
+  return result;
+}
+
+Expression product(const std::vector<Expression>& factors) {
+  const bool is_negative = factors.size() > 1 && factors.front().number() == -1;
+  Expression result = is_negative ? opposite(factors[1]) : factors[0];
+  for (std::size_t i = is_negative ? 2 : 1; i < factors.size(); ++i)
+    result = Expression::binary("*", std::move(result), factors[i]);
+  return result;
+}
+
+// sympy's names of what is no symbol.
+Expression constant(const Expression& tree) {
+  const auto name = tree.size() == nullptr ? std::nullopt : tree.size()->symbol_name();
+  if (name == "true" || name == "false") return Expression::boolean(name == "true");
+  if (name == "oo") return Expression::floating(std::numeric_limits<double>::infinity());
+  if (name == "nan") return Expression::floating(std::numeric_limits<double>::quiet_NaN());
+  return tree;
+}
+
+// Of the tree that srepr() has as an expression of Python.
+Expression converted(const Expression& tree) {
+  if (tree.kind() == Kind::kText) return Expression::parse(tree.name());  // a symbol, or a float's digits
+  if (tree.kind() != Kind::kCall) return constant(tree);
+  const std::string name = tree.parts().front().text();
+  std::vector<Expression> arguments;
+  for (std::size_t i = 1; i < tree.parts().size(); ++i) {
+    const Expression& part = tree.parts()[i];
+    if (part.kind() != Kind::kKeyword) arguments.push_back(converted(part));  // an assumption, or a precision
+  }
+  const std::size_t count = arguments.size();
+  const bool is_float = name == "Float" && count == 2;  // digits and precision
+  if (is_float ||
+      (count == 1 && (name == "Integer" || name == "Float" || name == "Symbol" || name == "Dummy")))
+    return arguments[0];
+  if (name == "Add" && count > 0) return sum(arguments);
+  if (name == "Mul" && count > 0) return product(arguments);
+  if (name == "Pow" && count == 2 && arguments[1].number() == -1)
+    return Expression::binary("/", 1, arguments[0]);
+  if (name == "And" && count > 0) return Expression::all(std::move(arguments));
+  if (name == "Or" && count > 0) return Expression::any(std::move(arguments));
+  if (name == "Not" && count == 1) return Expression::negation(arguments[0]);
+  if (const std::string symbol = spelled(kOperators, name); !symbol.empty() && count == 2)
+    return Expression::binary(symbol, arguments[0], arguments[1]);
+  if (const std::string symbol = spelled(kComparisons, name); !symbol.empty() && count == 2)
+    return Expression::comparison(symbol, arguments[0], arguments[1]);
+  const std::string function = spelled(kFunctions, name);
+  return Expression::call(function.empty() ? tree.parts().front() : Expression::parse(function),
+                          std::move(arguments));
+}
+
+}  // namespace
+
+Expression expression_of_sympy(std::string_view text) {
+  // Nearly all are one symbol: that saves making a tree of its assumptions.
+  constexpr std::string_view kSymbol = "Symbol('";
+  if (text.starts_with(kSymbol) && text.find(')') == text.size() - 1) {
+    const std::string_view name =
+        text.substr(kSymbol.size(), text.find('\'', kSymbol.size()) - kSymbol.size());
+    if (is_identifier(name)) return Expression::parse(name);
+  }
+  Expression value = Expression::parse(text);
+  const bool is_srepr =
+      (text.find("Symbol(") != std::string_view::npos || text.find("Integer(") != std::string_view::npos ||
+       text.find("Float(") != std::string_view::npos) &&
+      std::ranges::count(text, ',') <= kMaxCommas;
+  if (is_srepr) value = converted(value);
+  // What was put together may be simpler: max(1, s0), s0**2.
+  return value.size() == nullptr && is_srepr ? Expression::parse(value.text()) : value;
+}
+
+}  // namespace fxtrace

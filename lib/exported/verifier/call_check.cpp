@@ -1,0 +1,398 @@
+#include "exported/verifier/call_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "costs/known_arguments.h"
+#include "operators/operators.h"
+#include "opinfo/infer.h"
+#include "opinfo/operator_entry.h"
+#include "support/text/utf8.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kMaxShownName = 100;
+
+std::string shown_name(std::string_view name) { return "'" + cut(std::string(name), kMaxShownName) + "'"; }
+
+// "int[]?", as schemas write it.
+std::string type_text(const SchemaType& type) {
+  if (type.is_optional() && !type.parts.empty()) return type_text(type.parts[0]) + "?";
+  if (type.is_list() && !type.parts.empty()) return type_text(type.parts[0]) + "[]";
+  return type.name;
+}
+
+std::string number_text(std::size_t count, const char* one, const char* several) {
+  return std::to_string(count) + " " + (count == 1 ? one : several);
+}
+
+// Whether a result that the JSON writes in this form may be of that type; None is what nobody uses.
+bool may_be_result(std::string_view form, const SchemaType& given) {
+  const SchemaType& type = given.required();
+  if (form == "as_none" || type.is_variable() || type.name == "Any") return true;
+  const std::string_view element = type.is_list() && !type.parts.empty()
+                                       ? std::string_view(type.parts[0].required().name)
+                                       : std::string_view(type.name);
+  const auto any_of = [&](std::initializer_list<std::string_view> forms) {
+    return std::ranges::find(forms, form) != forms.end();
+  };
+  if (type.is_list()) {
+    if (element == "Tensor") return any_of({"as_tensors", "as_optional_tensors", "as_nested_tensors"});
+    if (element == "int" || element == "SymInt") return any_of({"as_sym_ints", "as_ints"});
+    return true;
+  }
+  if (element == "Tensor") return any_of({"as_tensor", "as_optional_tensor"});
+  if (element == "int" || element == "SymInt") return any_of({"as_sym_int", "as_int"});
+  if (element == "float") return any_of({"as_sym_float", "as_float"});
+  if (element == "bool") return any_of({"as_sym_bool", "as_bool"});
+  if (element == "Scalar" || element == "number")
+    return any_of({"as_sym_int", "as_sym_float", "as_sym_bool", "as_int", "as_float", "as_bool"});
+  return true;
+}
+
+// How many numbers a function of Python takes; nothing for others.
+std::optional<std::size_t> arguments_of(std::string_view target) {
+  constexpr std::string_view kOne[] = {"operator.neg",  "operator.pos",  "operator.not_",  "operator.invert",
+                                       "math.ceil",     "math.floor",    "math.trunc",     "math.sqrt",
+                                       "torch.sym_not", "torch.sym_int", "torch.sym_float"};
+  constexpr std::string_view kTwo[] = {
+      "operator.add",     "operator.sub",    "operator.mul",  "operator.floordiv", "operator.mod",
+      "operator.truediv", "operator.pow",    "operator.eq",   "operator.ne",       "operator.lt",
+      "operator.le",      "operator.gt",     "operator.ge",   "operator.and_",     "operator.or_",
+      "operator.lshift",  "operator.rshift", "torch.sym_max", "torch.sym_min"};
+  if (std::ranges::find(kOne, target) != std::end(kOne)) return 1;
+  if (std::ranges::find(kTwo, target) != std::end(kTwo)) return 2;
+  return target == "torch.sym_ite" ? std::optional<std::size_t>(3) : std::nullopt;
+}
+
+const ProgramGraph* body_at(const Operation& operation, std::size_t argument) {
+  const auto* name =
+      argument < operation.args.size() ? operation.args[argument].get_if<argument::GraphRef>() : nullptr;
+  if (name == nullptr) return nullptr;
+  const auto found = std::ranges::find(operation.subgraphs, name->name, &ProgramSubgraph::name);
+  return found == operation.subgraphs.end() ? nullptr : &found->graph;
+}
+
+}  // namespace
+
+CallCheck::CallCheck(const ProgramGraph& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque)
+    : graph_(graph), dimensions_(dimensions) {
+  known_.reserve(graph.values.size());
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    known_.push_back(opaque[i] ? AbstractValue{} : known_value(graph.values[i].meta));
+}
+
+void CallCheck::check(const Operation& operation, const JsonValue& node, bool is_cast, const Tell& tell) {
+  if (operation.target.parts().kind == TargetKind::kHigherOrder) return bodies(operation, tell);
+  const Operator* op = operation.target.find_operator();
+  if (op == nullptr) return function(operation, tell);
+  const Schema& schema = entry_of(*op).schema;
+  // A call that is ordered by a token has that among its arguments and results.
+  const bool fits_arguments = arguments(operation, schema, node, tell);
+  const bool fits_results = operation.has_effect || results(schema, node, tell);
+  if (fits_arguments && fits_results) shapes(operation, is_cast, tell);
+}
+
+// --- arguments ---
+
+std::string CallCheck::kind_of(const Operand& value) const {
+  if (const auto* id = value.get_if<ValueId>()) {
+    switch (graph_.values[id->index].meta.kind()) {
+      case ValueKind::kTensor:
+        return "a tensor";
+      case ValueKind::kInt:
+        return "an integer";
+      case ValueKind::kFloat:
+        return "a float";
+      case ValueKind::kBool:
+        return "a bool";
+      default:
+        return "an object";
+    }
+  }
+  if (value.is<argument::None>()) return "None";
+  if (value.is<bool>()) return "a bool";
+  if (value.is<std::int64_t>()) return "an integer";
+  if (value.is<double>()) return "a float";
+  if (value.is<std::complex<double>>()) return "a complex number";
+  if (value.is<std::string>()) return "a text";
+  if (value.is<argument::Dtype>()) return "a dtype";
+  if (value.is<argument::Device>()) return "a device";
+  if (value.is<argument::Layout>()) return "a layout";
+  if (value.is<argument::MemoryFormat>()) return "a memory format";
+  if (const auto* items = items_of(value)) {
+    for (const Operand& item : *items) {
+      if (const std::string first = kind_of(item); first != kind_of(items->front()))
+        return "a list of several kinds";
+    }
+    return items->empty() ? "an empty list" : "a list with " + kind_of(items->front()) + " in it";
+  }
+  return "of another kind";
+}
+
+bool CallCheck::fits(const Operand& value, const SchemaType& type) const {
+  if (type.is_variable()) return true;
+  if (type.is_optional()) return value.is<argument::None>() || fits(value, type.parts.at(0));
+  if (!type.is_list()) return fits_name(value, type.name);
+  const SchemaType& element = type.parts.at(0);
+  const auto* items = items_of(value);
+  return items != nullptr &&
+         std::ranges::all_of(*items, [&](const Operand& item) { return fits(item, element); });
+}
+
+bool CallCheck::fits(const Operand& value, const SchemaArgument& formal) const {
+  if (fits(value, formal.type)) return true;
+  return formal.length && items_of(value) == nullptr && fits(value, formal.type.required().parts.at(0));
+}
+
+bool CallCheck::fits_name(const Operand& value, std::string_view type) const {
+  std::optional<ValueKind> kind;  // of a number or tensor
+  if (const auto* id = value.get_if<ValueId>()) {
+    const Meta& meta = graph_.values[id->index].meta;
+    if (!meta.type) return true;  // told elsewhere
+    kind = meta.kind();
+  } else if (value.is<bool>()) {
+    kind = ValueKind::kBool;
+  } else if (value.is<std::int64_t>()) {
+    kind = ValueKind::kInt;
+  } else if (value.is<double>()) {
+    kind = ValueKind::kFloat;
+  }
+  const bool is_real = kind == ValueKind::kInt || kind == ValueKind::kFloat;
+  const bool is_number = is_real || kind == ValueKind::kBool || value.is<std::complex<double>>();
+  if (type == "Tensor") return kind == ValueKind::kTensor || is_number;  // torch makes tensors of numbers
+  if (type == "Scalar" || type == "number" || type == "complex") return is_number;
+  if (type == "int" || type == "SymInt") return kind == ValueKind::kInt;
+  if (type == "float") return is_real;
+  if (type == "bool" || type == "SymBool") return kind == ValueKind::kBool;
+  if (type == "str") return value.is<std::string>();
+  if (type == "ScalarType") return value.is<argument::Dtype>();
+  if (type == "Device") return value.is<argument::Device>();
+  if (type == "Layout") return value.is<argument::Layout>();
+  if (type == "MemoryFormat") return value.is<argument::MemoryFormat>();
+  return !value.is<argument::None>() || type == "NoneType" || type == "Any";
+}
+
+bool CallCheck::arguments(const Operation& operation, const Schema& schema, const JsonValue& node,
+                          const Tell& tell) const {
+  bool fits_all = true;
+  const auto wrong = [&](const std::string& message) {
+    fits_all = false;
+    tell(ProgramFaultKind::kCall, message);
+  };
+  const auto& formals = schema.arguments;
+  std::vector<bool> given(formals.size());
+  const auto take = [&](std::size_t at, const Operand& value) {
+    if (given[at]) return wrong("the argument " + shown_name(formals[at].name) + " is given twice");
+    given[at] = true;
+    if (!fits(value, formals[at]))
+      wrong("the argument " + shown_name(formals[at].name) + " is " + kind_of(value) +
+            ", and the operator takes " + type_text(formals[at].type));
+  };
+  for (std::size_t i = 0; i < operation.args.size(); ++i) {
+    if (i < formals.size() && !formals[i].keyword_only) {
+      take(i, operation.args[i]);
+    } else if (!schema.is_variadic) {
+      const auto most = static_cast<std::size_t>(std::ranges::count(
+          formals, false, [](const SchemaArgument& formal) { return formal.keyword_only; }));
+      wrong(number_text(operation.args.size(), "argument is", "arguments are") +
+            " given by position, and the operator takes " + std::to_string(most));
+      break;
+    }
+  }
+  for (const auto& [name, value] : operation.kwargs) {
+    const auto formal = std::ranges::find(formals, name, &SchemaArgument::name);
+    if (formal != formals.end())
+      take(static_cast<std::size_t>(formal - formals.begin()), value);
+    else
+      wrong("the operator has no argument " + shown_name(name));
+  }
+  for (std::size_t i = 0; i < formals.size(); ++i) {
+    if (!given[i] && !formals[i].default_value)
+      wrong("the argument " + shown_name(formals[i].name) + " is missing");
+  }
+  if (operation.has_effect) return fits_all;
+  // What is given by position has a name, too, by which some versions of torch pass it.
+  std::size_t position = 0;
+  for (const JsonValue input : node.at("inputs").items()) {
+    if (position == operation.args.size() || position == formals.size()) break;
+    const std::size_t at = position++;
+    const auto name = input.find("name");
+    if (name && !name->string().empty() && name->string() != formals[at].name)
+      wrong("the argument in the place of " + shown_name(formals[at].name) + " is called " +
+            shown_name(name->string()));
+  }
+  return fits_all;
+}
+
+// --- results ---
+
+bool CallCheck::results(const Schema& schema, const JsonValue& node, const Tell& tell) const {
+  if (schema.has_variadic_results) return true;
+  std::vector<std::string_view> forms;
+  for (const JsonValue output : node.at("outputs").items()) forms.push_back(output.alternative().key);
+  if (schema.results.empty()) std::erase(forms, "as_none");
+  if (forms.size() != schema.results.size()) {
+    tell(ProgramFaultKind::kCall, "it has " + number_text(forms.size(), "result", "results") +
+                                      ", and the operator gives " + std::to_string(schema.results.size()));
+    return false;
+  }
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    if (may_be_result(forms[i], schema.results[i])) continue;
+    tell(ProgramFaultKind::kCall, "its result is written " + shown_name(forms[i]) +
+                                      ", and the operator gives " + type_text(schema.results[i]));
+    return false;
+  }
+  return true;
+}
+
+const AbstractValue& CallCheck::known(ValueId value) { return known_[value.index]; }
+
+void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tell) {
+  const OperatorEntry& op = entry_of(*operation.target.find_operator());
+  const auto value_of = [this](ValueId value) -> const AbstractValue& { return known(value); };
+  const KnownArguments<Operation, ValueId, decltype(value_of)> values(op, operation, value_of);
+  const Inferred inferred = infer_shapes(RuleArguments(op, values, dimensions_));
+  if (!inferred.error.empty() && is_cast) return;
+  if (!inferred.error.empty())
+    return tell(ProgramFaultKind::kCall, "torch refuses this call: " + inferred.error);
+  for (const auto& [value, path] : operation.outputs) {
+    const AbstractValue* result = inferred.results.empty() ? nullptr : inferred.results.data();
+    if (result == nullptr || known(value).is_unknown()) continue;
+    std::size_t next = 0;
+    if (inferred.results.size() > 1) {
+      if (path.empty() || static_cast<std::size_t>(path[0]) >= inferred.results.size()) continue;
+      result = &inferred.results[static_cast<std::size_t>(path[next++])];
+    }
+    bool is_there = true;
+    for (; next < path.size() && result->sequence() != nullptr; ++next) {
+      const auto& items = *result->sequence();
+      const auto at = static_cast<std::size_t>(path[next]);
+      if (at >= items.size()) {
+        tell(ProgramFaultKind::kCall,
+             "it has a result number " + std::to_string(at) + ", and gives " + std::to_string(items.size()));
+        is_there = false;
+        break;
+      }
+      result = &items[at];
+    }
+    if (is_there && next == path.size()) compare(*result, graph_.values[value.index], is_cast, tell);
+  }
+}
+
+void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value, bool is_cast,
+                        const Tell& tell) const {
+  const auto wrong = [&](const std::string& said, const std::string& is) {
+    tell(ProgramFaultKind::kMeta,
+         "the program says that " + shown_name(value.name) + " " + said + ", and it " + is);
+  };
+  const auto differ = [&](const SymInt& a, const SymInt& b) {
+    return dimensions_.decide(Relation::kEqual, a, b) == false;
+  };
+  const Meta& meta = value.meta;
+  if (const SymInt* number = inferred.integer()) {
+    const SymInt* said = meta.value ? meta.value->size() : nullptr;
+    if (said != nullptr && differ(*number, *said)) wrong("is " + said->text(), "is " + number->text());
+    return;
+  }
+  const TensorInfo* tensor = inferred.tensor();
+  if (tensor == nullptr) return;
+  if (meta.kind() != ValueKind::kTensor) return wrong("is no tensor", "is one");
+  if (!is_cast && tensor->dtype && meta.has_dtype() && tensor->dtype != meta.dtype)
+    return wrong("has the dtype " + *meta.dtype_text(), "has " + dtype_name(*tensor->dtype));
+  if (!meta.shape) return;
+  if (tensor->sizes.size() != meta.shape->size()) {
+    return wrong("has " + number_text(meta.shape->size(), "dimension", "dimensions"),
+                 "has " + std::to_string(tensor->sizes.size()));
+  }
+  for (std::size_t i = 0; i < tensor->sizes.size(); ++i) {
+    const SymInt* said = (*meta.shape)[i].size();
+    if (said != nullptr && differ(tensor->sizes[i], *said))
+      return wrong("has the size " + said->text() + " in dimension " + std::to_string(i),
+                   "has " + tensor->sizes[i].text());
+  }
+}
+
+// --- functions of numbers ---
+
+void CallCheck::function(const Operation& operation, const Tell& tell) const {
+  const std::size_t count = operation.args.size() + operation.kwargs.size();
+  const auto wanted = arguments_of(operation.target.text());
+  if (wanted && count != *wanted)
+    return tell(ProgramFaultKind::kCall, "it has " + number_text(count, "argument", "arguments") +
+                                             ", and the function takes " + std::to_string(*wanted));
+  for (const Operand& value : operation.args) {
+    if (wanted && !fits_name(value, "Scalar"))
+      return tell(ProgramFaultKind::kCall,
+                  "an argument is " + kind_of(value) + ", and the function takes numbers");
+  }
+}
+
+// --- bodies of control flow ---
+
+// Whether what one graph has may be what another says of it.
+bool CallCheck::may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
+                       const Operand& said) {
+  const auto* id = value.get_if<ValueId>();
+  const auto* other_id = said.get_if<ValueId>();
+  if (id == nullptr || other_id == nullptr) return true;
+  const Meta& one = graph.values[id->index].meta;
+  const Meta& two = other.values[other_id->index].meta;
+  if (!one.type || !two.type) return true;
+  return one.kind() == two.kind() && one.dtype == two.dtype &&
+         (!one.shape || !two.shape || one.shape->size() == two.shape->size());
+}
+
+void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
+  const std::string_view name = operation.target.parts().name;
+  const bool is_cond = name == "cond", is_loop = name == "while_loop";
+  if (!is_cond && !is_loop) return;
+  constexpr std::size_t kFirst = 2, kSecond = 3;  // lists of operands
+  std::vector<Operand> operands, results;
+  std::size_t carried = 0;
+  for (const std::size_t at : {kFirst, kSecond}) {
+    const auto* items = at < operation.args.size() ? items_of(operation.args[at]) : nullptr;
+    if (items == nullptr && (at == kSecond) == is_cond) return;  // in another form
+    if (items == nullptr) continue;
+    if (at == kFirst) carried = items->size();
+    operands.insert(operands.end(), items->begin(), items->end());
+  }
+  for (const Operation::Output& output : operation.outputs) {
+    if (output.path.size() > 1) return;
+    results.emplace_back(output.value);
+  }
+  const auto hold = [&](const ProgramGraph& inner, const std::vector<Operand>& values,
+                        const std::vector<Operand>& outer, const std::string& what) {
+    if (values.size() != outer.size())
+      return tell(ProgramFaultKind::kCall, what + " are " + std::to_string(values.size()) + ", and " +
+                                               std::to_string(outer.size()) + " outside");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!may_be(inner, values[i], graph_, outer[i]))
+        tell(ProgramFaultKind::kMeta,
+             what + " are of another kind, type or rank in the place " + std::to_string(i) + " than outside");
+    }
+  };
+  for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+    const ProgramGraph* body = body_at(operation, at);
+    if (body == nullptr) continue;
+    const std::string shown = shown_name(operation.args[at].get_if<argument::GraphRef>()->name);
+    std::vector<Operand> inputs;
+    for (const ProgramGraph::Input& input : body->inputs) inputs.emplace_back(input.value);
+    hold(*body, inputs, operands, "inputs of " + shown);
+    if (is_loop && at == 0) {
+      if (body->outputs.size() != 1)
+        tell(ProgramFaultKind::kCall, "the condition " + shown + " is not one value");
+      continue;
+    }
+    hold(*body, body->outputs, results, "results of " + shown);
+    if (is_loop && body->outputs.size() != carried)
+      tell(ProgramFaultKind::kCall, "results of " + shown + " are not as many as the loop carries");
+  }
+}
+
+}  // namespace fxtrace

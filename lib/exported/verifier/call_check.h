@@ -1,0 +1,52 @@
+// Holds the calls of an exported program to the schemas of their operators, and what the program says of the
+// results to the shape rules.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "graph/analysis/program_fault.h"
+#include "operators/schema.h"
+#include "shapes/abstract_value.h"
+#include "support/json_document.h"
+#include "symbolic/shape_env.h"
+#include "trace/modules/program_graph.h"
+
+namespace fxtrace {
+
+class CallCheck {
+ public:
+  using Tell = std::function<void(ProgramFaultKind kind, const std::string& message)>;
+
+  // `dimensions`: what the program says of its sizes.  `opaque`: by value, those of which rules know nothing,
+  // as of sparse tensors.  All must outlive this.
+  CallCheck(const ProgramGraph& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque);
+
+  // Checks a call.  `node`: the JSON of the operation.  `is_cast`: autocast chooses dtypes, of which nothing
+  // is known.
+  void check(const Operation& operation, const JsonValue& node, bool is_cast, const Tell& tell);
+
+ private:
+  bool arguments(const Operation& operation, const Schema& schema, const JsonValue& node,
+                 const Tell& tell) const;
+  bool results(const Schema& schema, const JsonValue& node, const Tell& tell) const;
+  void shapes(const Operation& operation, bool is_cast, const Tell& tell);
+  void function(const Operation& operation, const Tell& tell) const;
+  void bodies(const Operation& operation, const Tell& tell) const;
+  static bool may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
+                     const Operand& said);
+  bool fits(const Operand& value, const SchemaType& type) const;
+  bool fits(const Operand& value, const SchemaArgument& formal) const;
+  bool fits_name(const Operand& value, std::string_view type) const;
+  std::string kind_of(const Operand& value) const;
+  const AbstractValue& known(ValueId value);
+  void compare(const AbstractValue& inferred, const ProgramValue& value, bool is_cast,
+               const Tell& tell) const;
+
+  const ProgramGraph& graph_;
+  ShapeEnv& dimensions_;
+  std::vector<AbstractValue> known_;  // by value
+};
+
+}  // namespace fxtrace

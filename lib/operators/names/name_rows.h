@@ -1,0 +1,37 @@
+// Tables of names: one row for all names of which the same is known.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "support/text/words.h"
+
+namespace fxtrace {
+
+// Rows have members `space`, which may be empty, and `names`: "torch.nn" and "Linear Bilinear" are two
+// qualified names.  The rows have to outlive the table.
+template <class Row>
+class NameTable {
+ public:
+  explicit NameTable(const auto& rows) {
+    for (const Row& row : rows) {
+      for_each_word(row.names, [&](std::string_view name) {
+        std::string whole(row.space);
+        if (!whole.empty()) whole += '.';
+        rows_.emplace(whole.append(name), &row);
+      });
+    }
+  }
+
+  // Null when no row has the name.
+  const Row* find(std::string_view qualified_name) const {
+    const auto found = rows_.find(std::string(qualified_name));
+    return found == rows_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::unordered_map<std::string, const Row*> rows_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,84 @@
+#include "operators/names/operator_reach.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "operators/names/callable_operators.h"
+#include "operators/operators.h"
+#include "support/text/words.h"
+
+namespace fxtrace {
+namespace {
+
+struct Reach {
+  std::string_view names, reach;
+};
+// A name with "::" at its end is all of a namespace.
+constexpr auto kReaches = std::to_array<Reach>({
+    {"aten::save aten::from_file", "files"},
+    // They take sizes, strides, indices or addresses as given.
+    {"inductor:: inductor_prims:: mkldnn::data_ptr "
+     "profiler::_call_end_callbacks_on_jit_fut profiler::_record_function_exit static_runtime::",
+     "raw memory"},
+    {"c10d:: _c10d_functional:: _c10d_functional_autograd:: _dtensor:: dist:: rpc:: symm_mem::",
+     "other processes"},
+    {"aten::_get_cpu_capability prim::AddStatValue prim::BailOut prim::BailoutTemplate prim::IgnoredPythonOp "
+     "prim::StaticRuntimeCopyOuts debugprims:: streams::",
+     "the process"},
+});
+
+bool has_name(std::string_view names, std::string_view name) {
+  bool found = false;
+  for_each_word(names, [&](std::string_view one) {
+    found = found || one == name || (one.ends_with("::") && name.starts_with(one));
+  });
+  return found;
+}
+
+// Of torch's own namespaces only what is on the list of operators that compute; what the language itself is
+// made of, the order of effects, notes for the profiler and what a tensor subclass holds take no memory by an
+// argument.
+bool is_bounded(std::string_view name) {
+  constexpr std::string_view kInert =
+      "aten::_make_dep_token export::access_subclass_inner_tensor prims::_make_token prims::_sink_tokens "
+      "profiler::_record_function_enter profiler::_record_function_enter_new";
+  const std::size_t colons = std::min(name.find("::"), name.size());
+  const std::string_view space = name.substr(0, colons);
+  return space == "prim" || !is_torch_operator_space(space) || has_word(kInert, name) ||
+         is_callable_operator(space, name.substr(std::min(colons + 2, name.size())));
+}
+
+}  // namespace
+
+std::string_view operator_reach(std::string_view name) {
+  const std::string_view base = name.substr(0, name.find('.'));
+  // The form that takes an object of a class holds no address.
+  if (name == "profiler::_record_function_exit._RecordFunction" ||
+      name == "profiler::_call_end_callbacks_on_jit_fut._RecordFunction")
+    return {};
+  for (const Reach& row : kReaches) {
+    if (has_name(row.names, base)) return row.reach;
+  }
+  // What a compiler of torch puts in place of others takes its arguments as they come.
+  if (base.starts_with("prim::") && base != "prim::Print") {
+    const auto rows = overloads(base);
+    if (std::ranges::any_of(rows, [](const Operator& row) { return row.signature.starts_with("(...)"); }))
+      return "raw memory";
+  }
+  return is_bounded(base) ? std::string_view() : "memory that its arguments may not bound";
+}
+
+std::string_view higher_order_reach(std::string_view name) {
+  static const std::unordered_set<std::string_view> known = words_of(
+      "_export_tracepoint associative_scan auto_functionalized auto_functionalized_v2 "
+      "autograd_function_apply call_torchbind cond custom_function_call flex_attention "
+      "flex_attention_backward flex_gemm foreach_map graphsafe_run_with_rng_state hints_wrapper invoke_quant "
+      "invoke_quant_packed invoke_subgraph map map_impl out_dtype run_and_save_rng_state run_with_rng_state "
+      "scan strict_mode switch tag_activation_checkpoint while_loop while_loop_stack_output with_effects wrap "
+      "wrap_activation_checkpoint wrap_with_autocast wrap_with_set_grad_enabled");
+  if (known.contains(name)) return {};
+  return name == "print" || name == "inline_asm_elementwise" ? "the process" : "code that is not in the file";
+}
+
+}  // namespace fxtrace

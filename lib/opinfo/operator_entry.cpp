@@ -1,0 +1,112 @@
+#include "opinfo/operator_entry.h"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "support/text/number_in.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr OperatorFacts kNoFacts;
+
+// Whether it has an argument that is written behind "*,".
+bool writes_out(const Operator& op) {
+  const std::string_view arguments = op.signature.substr(0, op.signature.rfind(" -> "));
+  const std::size_t named = arguments.find("*, ");
+  return named != std::string_view::npos && arguments.find('!', named) != std::string_view::npos;
+}
+
+OperatorEntry make_entry(const Operator& op) {
+  OperatorEntry entry;
+  entry.row = &op;
+  entry.name = op.base_name();
+  entry.target = op.target();
+  entry.schema = op.schema();
+  entry.traits = table_traits(op);
+  entry.aliases = find_aliases(op, entry.schema);
+  entry.twin = functional_twin(op);
+  for (const SchemaArgument& argument : entry.schema.arguments)
+    entry.defaults.push_back(default_value(argument.default_value.value_or("")));
+  const OperatorFacts& of_name = facts_of(entry.name);
+  const OperatorFacts& all = writes_out(op) ? kNoFacts : of_name;
+  const OperatorFacts* found = facts_of_overload(op);
+  const OperatorFacts& own = found != nullptr ? *found : kNoFacts;
+  entry.shape = of_name.shape;
+  entry.macs = find_cost_rule(op);
+  entry.value = own.value != nullptr ? own.value : all.value;
+  entry.batch = own.batch.empty() ? all.batch : own.batch;
+  if (entry.batch.empty() && (entry.traits & traits::kPointwise) != 0) entry.batch = kBroadcast;
+  entry.sizes = own.sizes.empty() ? all.sizes : own.sizes;
+  entry.identity = own.identity.empty() ? all.identity : own.identity;
+  entry.inverse = own.inverse.empty() ? all.inverse : own.inverse;
+  return entry;
+}
+
+// The entries of a table, by position.  Threads may make the same one; the first stays.
+template <class Table>
+const OperatorEntry& entry_in(Table& entries, std::size_t position, const Operator& op) {
+  std::atomic<const OperatorEntry*>& place = entries[position];
+  if (const OperatorEntry* known = place.load(std::memory_order_acquire)) return *known;
+  auto made = std::make_unique<const OperatorEntry>(make_entry(op));
+  const OperatorEntry* expected = nullptr;
+  if (!place.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) return *expected;
+  return *made.release();
+}
+
+}  // namespace
+
+AbstractValue default_value(std::string_view text) {
+  if (text.empty()) return {};
+  if (text == "None") return {NoneValue{}};
+  if (text == "True" || text == "False") return {text == "True"};
+  if (text.size() > 1 && text.front() == '"') return {std::string(text.substr(1, text.size() - 2))};
+  if (text.front() == '[') {
+    AbstractValue::Sequence items;
+    std::size_t from = 1;
+    while (from < text.size() && text[from] != ']') {
+      const std::size_t to = text.find_first_of(",]", from);
+      items.push_back(default_value(text.substr(from, to - from)));
+      from = text.find_first_not_of(", ", to);
+    }
+    return {std::move(items)};
+  }
+  if (const auto integer = number_in<std::int64_t>(text)) return {SymInt(*integer)};
+  if (const auto number = number_in<double>(text)) return {*number};
+  return {};
+}
+
+const OperatorEntry& entry_of(const Operator& op) {
+  static std::vector<std::atomic<const OperatorEntry*>> registered(registered_operators().size()),
+      extensions(extension_operators().size());
+  const std::span<const Operator> rows = registered_operators();
+  const bool is_registered =
+      std::greater_equal<>{}(&op, rows.data()) && std::less<>{}(&op, rows.data() + rows.size());
+  if (is_registered) return entry_in(registered, static_cast<std::size_t>(&op - rows.data()), op);
+  return entry_in(extensions, static_cast<std::size_t>(&op - extension_operators().data()), op);
+}
+
+OperatorEntry declared_entry(std::string name, Schema schema) {
+  OperatorEntry entry;
+  entry.name = std::move(name);
+  entry.defaults.resize(schema.arguments.size());
+  entry.schema = std::move(schema);
+  return entry;
+}
+
+Traits table_traits(const Operator& op) { return op.registered | facts_of(op.base_name()).traits; }
+Traits traits_of(const Operator* op) { return op != nullptr ? entry_of(*op).traits : 0; }
+
+bool may_write(const Operator* op) {
+  const Traits all = traits_of(op);
+  return (all & traits::kKnown) == 0 || (all & traits::kHiddenWrite) != 0 ||
+         op->signature.find('!') != std::string_view::npos;  // stands nowhere but in an alias that is written
+}
+
+bool is_pure(const Operator* op) {
+  return !may_write(op) && (traits_of(op) & (traits::kSideEffect | traits::kRandom | traits::kAsserts)) == 0;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,136 @@
+// Facts about operators beyond what torch registers (operators/operators.h).  Each operator has a row in the
+// file of its family, from which all decisions about it are made; without a row, its schema and torch's tags
+// decide.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "opinfo/aliases.h"
+#include "opinfo/batching.h"
+#include "opinfo/identities.h"
+#include "opinfo/rules/cost_rules.h"
+#include "opinfo/rules/shape_rules.h"
+#include "opinfo/traits.h"
+#include "opinfo/values/value_rules.h"
+#include "support/text/words.h"
+
+namespace fxtrace {
+
+// A check for arguments that kernels refuse and the shape rule does not.  Throws Raises.
+using Check = void (*)(const RuleArguments& args);
+
+// The aspect of a tensor that the answer to a query depends on.
+enum class Facet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kGradient, kNothing };
+
+// What an operator's parameters tell about its first input, for guesses about a module whose forward begins
+// with the operator.
+struct Example {
+  enum class Form : std::uint8_t {
+    kNone,
+    kImages,    // [N, C, sizes...]; from the weight, the number of groups, and whether the convolution is
+                // transposed
+    kIndices,   // int64[N, T]
+    kLast,      // [N, C] or [N, T, C]: the weight is [any, C]
+    kRows,      // likewise: the weight is [C, any] or [C]
+    kChannels,  // [N, C, H, W] or [N, C]: the weight is [C]
+  } form = Form::kNone;
+  std::uint8_t weight = 0, groups = 0, transposed = 0;  // indices of arguments; 0: none
+};
+
+struct OperatorFacts {
+  // ---- For all overloads, and also for add_ in the row of add (except for traits) ----
+  Traits traits = 0;
+  std::string_view synonym_of = {};  // "abs" for absolute, as in torch's NormalizeOps
+  // Another synonym, for comparisons: "adjoint" for mH; "conv" stands for conv1d and others, which say by
+  // their names what this operator says by its arguments.
+  std::string_view compared_as = {};
+  ShapeRule shape = nullptr;      // sizes and dtypes of the results
+  ShapeRule of_sparse = nullptr;  // the same for calls with a sparse tensor
+  Check check = nullptr;
+  std::array<std::string_view, 2> same_dtype = {};  // arguments that must have the same dtype
+  CostRule macs = nullptr;                          // see find_cost_rule() for operators without one
+  // A result that may be an argument although the schema has no alias annotation: indices of result and
+  // argument.
+  std::optional<std::pair<std::size_t, std::size_t>> hidden_alias = {};
+  // ---- For one overload, if the row names one; else for all that do not write to `out` ----
+  ValueRule value = nullptr;  // what it gives for arguments that are known
+  BatchingRule batch = {};
+  std::string_view sizes = {};  // the argument that lists the sizes of the result
+  IdentityRule identity = {};
+  ViewInverse inverse = {};
+  // ---- About inputs ----
+  Facet asks = Facet::kSizes;  // of a query
+  Example example = {};
+  // ---- Python's function, if it has another name (python_spelling.h) ----
+  std::string_view on_values = {};  // when no argument is a tensor
+  std::string_view python = {};     // for all arguments
+};
+
+// A row.  `names` are separated by spaces: "conv2d" means all overloads of aten::conv2d, "to.dtype" one
+// overload, "all." the overload without a name, "torchvision::nms" an operator of another library.  Each name
+// is in one row only.
+struct OperatorRow {
+  std::string_view names;
+  OperatorFacts facts;
+};
+using OperatorRows = std::span<const OperatorRow>;
+
+using ExampleForm = Example::Form;
+
+// What many rows have.
+inline constexpr BatchingRule kLeading{.rule = &BatchRules::leading, .may_write = true},
+    kBroadcast{.rule = &BatchRules::broadcast, .may_write = true}, kReduce{.rule = &BatchRules::reduce},
+    kLoss{.rule = &BatchRules::loss};
+inline constexpr ViewInverse kReshapeAs{"aten.reshape_as.default", InverseForm::kChangedBase};
+inline constexpr ViewInverse kSliceScatter{"aten.slice_scatter.default", InverseForm::kPart};
+
+OperatorRows attention_rows();
+OperatorRows boxes_rows();
+OperatorRows convolution_rows();
+OperatorRows creation_rows();
+OperatorRows matrix_decompositions_rows();
+OperatorRows distances_rows();
+OperatorRows einsum_rows();
+OperatorRows elementwise_rows();
+OperatorRows embedding_rows();
+OperatorRows fourier_rows();
+OperatorRows images_rows();
+OperatorRows indexing_rows();
+OperatorRows concatenation_rows();
+OperatorRows losses_rows();
+OperatorRows normalization_rows();
+OperatorRows other_libraries_rows();
+OperatorRows slicing_rows();
+OperatorRows pooling_rows();
+OperatorRows matrix_products_rows();
+OperatorRows quantized_rows();
+OperatorRows queries_rows();
+OperatorRows recurrent_rows();
+OperatorRows reductions_rows();
+OperatorRows sparse_rows();
+OperatorRows values_rows();
+OperatorRows views_rows();
+
+// Returns all families, in this order.
+std::span<const OperatorRows> all_rows();
+
+template <class Visit>
+void for_each_row(const Visit& visit) {
+  for (const OperatorRows family : all_rows()) {
+    for (const OperatorRow& row : family) {
+      for_each_word(row.names, [&](std::string_view name) { visit(name, row.facts); });
+    }
+  }
+}
+
+// Returns the facts of "aten::add" for all overloads; empty facts when there is no row.
+const OperatorFacts& facts_of(std::string_view base_name);
+// Returns the facts in a row that names the overload; null when there is none.
+const OperatorFacts* facts_of_overload(const Operator& op);
+
+}  // namespace fxtrace

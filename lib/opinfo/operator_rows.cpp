@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "opinfo/operator_row.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = std::unordered_map<std::string_view, const OperatorFacts*>;
+
+// Names without "aten::" in front, as rows have them.
+Index make_index() {
+  Index index;
+  constexpr std::size_t kAbout = 2048;
+  index.reserve(kAbout);
+  for_each_row([&](std::string_view name, const OperatorFacts& facts) { index.emplace(name, &facts); });
+  return index;
+}
+
+const OperatorFacts* find_facts(std::string_view name) {
+  static const Index index = make_index();
+  constexpr std::string_view kAten = "aten::";
+  if (name.starts_with(kAten)) name.remove_prefix(kAten.size());
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
+}
+
+constexpr OperatorFacts kNothing;
+
+}  // namespace
+
+std::span<const OperatorRows> all_rows() {
+  static const std::array all{attention_rows(),
+                              boxes_rows(),
+                              convolution_rows(),
+                              creation_rows(),
+                              matrix_decompositions_rows(),
+                              distances_rows(),
+                              einsum_rows(),
+                              elementwise_rows(),
+                              embedding_rows(),
+                              fourier_rows(),
+                              images_rows(),
+                              indexing_rows(),
+                              concatenation_rows(),
+                              losses_rows(),
+                              normalization_rows(),
+                              other_libraries_rows(),
+                              slicing_rows(),
+                              pooling_rows(),
+                              matrix_products_rows(),
+                              quantized_rows(),
+                              queries_rows(),
+                              recurrent_rows(),
+                              reductions_rows(),
+                              sparse_rows(),
+                              values_rows(),
+                              views_rows()};
+  return all;
+}
+
+const OperatorFacts& facts_of(std::string_view base_name) {
+  const OperatorFacts* found = find_facts(base_name);
+  return found != nullptr ? *found : kNothing;
+}
+
+const OperatorFacts* facts_of_overload(const Operator& op) {
+  const std::string name(op.name);
+  return find_facts(op.overload().empty() ? name + "." : name);
+}
+
+}  // namespace fxtrace

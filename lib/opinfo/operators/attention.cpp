@@ -1,0 +1,222 @@
+// Attention.  Costs: torch.utils.flop_counter, sdpa_flop_count(): queries by keys, and the weights that these
+// give by values; what a mask leaves out counts too.
+#include <algorithm>
+#include <array>
+
+#include "opinfo/aliases.h"
+#include "opinfo/operator_entry.h"
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
+#include "support/text/words.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- Attention ----
+
+// Queries (..., length, features), keys (..., other length, features), values (..., other length, more
+// features). Everything in front broadcasts; with grouped queries each head of keys and values serves several
+// of queries.
+Sizes attended(const RuleArguments& args, bool weights) {
+  const TensorInfo& query = args.tensor("query");
+  TensorInfo key = args.tensor("key"), value = args.tensor("value");
+  const bool grouped = args.is_given("enable_gqa") && args.flag("enable_gqa");
+  const std::size_t least = grouped ? 3 : 2;
+  Sizes sizes;
+  for (TensorInfo* part : {&key, &value}) {
+    if (query.sizes.size() < least || part->sizes.size() < least) throw CannotTell{};
+    if (grouped) part->sizes[part->sizes.size() - 3] = query.sizes[query.sizes.size() - 3];
+  }
+  require_same_dtype(query.dtype, key.dtype, "dtypes of queries and keys");
+  require_same_dtype(query.dtype, value.dtype, "dtypes of queries and values");
+  require(args.dimensions, Relation::kEqual, query.sizes.back(), key.sizes.back(),
+          "features of queries and keys differ");
+  require(args.dimensions, Relation::kEqual, key.sizes[key.sizes.size() - 2],
+          value.sizes[value.sizes.size() - 2], "lengths of keys and values differ");
+  const auto front = [](const TensorInfo& info) { return slice_of(info.sizes, 0, info.sizes.size() - 2); };
+  sizes = broadcast(front(query), front(key), args.dimensions);
+  if (!weights) sizes = broadcast(sizes, front(value), args.dimensions);
+  sizes.push_back(query.sizes[query.sizes.size() - 2]);
+  sizes.push_back(weights ? key.sizes[key.sizes.size() - 2] : value.sizes.back());
+  return sizes;
+}
+
+Results attention(const RuleArguments& args) {
+  return first_only(args, tensor_of(attended(args, false), args.tensor("query").dtype));
+}
+
+Results attention_math(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("query").dtype;
+  return make_many({tensor_of(attended(args, false), dtype), tensor_of(attended(args, true), dtype)});
+}
+
+Results native_multi_head_attention(const RuleArguments& args) {
+  const TensorInfo &query = args.tensor("query"), &key = args.tensor("key");
+  if (query.dim() != 3 || key.dim() != 3) throw CannotTell{};
+  if (!args.flag("need_weights")) return first_only(args, query);
+  Sizes weights = {query.sizes[0], query.sizes[1], key.sizes[1]};
+  if (!args.flag("average_attn_weights")) weights.insert(weights.begin() + 1, args.size("num_head"));
+  return make_many({query, tensor_of(std::move(weights), query.dtype)});
+}
+
+// ---- Multiply-accumulates ----
+
+// Where batch, heads, lengths and features stand.
+enum class Layout : std::uint8_t {
+  kHeadsFirst,   // (..., heads, length, features)
+  kLengthFirst,  // (batch, length, heads, features)
+};
+
+struct ArgumentNames {
+  std::string_view query = "query", key = "key", value = "value";
+};
+
+// A row for each query, of each head; then the keys, and features of keys and values.
+struct Extent {
+  SymInt queries, keys, key_features, value_features;
+};
+
+Extent extent_of(const RuleArguments& args, Layout layout, const ArgumentNames& names = {}) {
+  const TensorInfo &query = operand(args, names.query), &key = operand(args, names.key),
+                   &value = operand(args, names.value);
+  const std::size_t length = layout == Layout::kHeadsFirst ? 2 : 3;
+  if (layout == Layout::kLengthFirst && query.dim() != 4) throw CannotTell{};
+  return {product(without_last(query.sizes, 1)),
+          same_size(from_back(key.sizes, length), from_back(value.sizes, length)),
+          same_size(from_back(query.sizes, 1), from_back(key.sizes, 1)), from_back(value.sizes, 1)};
+}
+
+SymInt attention_forward(const Extent& extent) {
+  return extent.queries * extent.keys * (extent.key_features + extent.value_features);
+}
+
+// sdpa_backward_flop_count(): weights again, then the gradients of values and weights, queries and keys.
+SymInt attention_backward(const Extent& extent) {
+  return extent.queries * extent.keys * (3 * extent.key_features + 2 * extent.value_features);
+}
+
+// Several sequences in one tensor, or blocks of memory: data tell how long each is.
+void require_whole(const RuleArguments& args) {
+  for (const std::string_view name :
+       {"cum_seq_q", "cum_seq_k", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "seqlen_k", "block_table"}) {
+    if (args.is_given(name)) throw CannotTell{};
+  }
+}
+
+SymInt attention(const RuleArguments& args, const Results& results) {
+  Extent extent = extent_of(args, Layout::kHeadsFirst);
+  // In front, queries, keys and values broadcast.
+  if (!results.empty() && results[0].tensor() != nullptr)
+    extent.queries = product(without_last(first_result(results).sizes, 1));
+  return attention_forward(extent);
+}
+
+SymInt attention_backward(const RuleArguments& args, const Results&) {
+  return attention_backward(extent_of(args, Layout::kHeadsFirst));
+}
+
+SymInt cudnn_attention(const RuleArguments& args, const Results&) {
+  require_whole(args);
+  return attention_forward(extent_of(args, Layout::kHeadsFirst));
+}
+
+SymInt cudnn_attention_backward(const RuleArguments& args, const Results&) {
+  // The lengths are there in any case, as tensors without elements where there is one sequence.
+  for (const std::string_view name : {"cum_seq_q", "cum_seq_k"})
+    if (args.is_given(name) && !is_number(product(operand(args, name).sizes), 0)) throw CannotTell{};
+  return attention_backward(extent_of(args, Layout::kHeadsFirst));
+}
+
+// ATen/native/transformers/cuda/attention.cu.  (torch.utils.flop_counter takes heads and lengths the other
+// way round, as if it were the operator above.)
+SymInt length_first(const RuleArguments& args, const Results&) {
+  require_whole(args);
+  return attention_forward(extent_of(args, Layout::kLengthFirst));
+}
+
+SymInt triton_attention(const RuleArguments& args, const Results&) {
+  return attention_forward(extent_of(args, Layout::kHeadsFirst, {.query = "q", .key = "k", .value = "v"}));
+}
+
+// ---- Layers: (batch, length, features) ----
+
+// ATen/native/transformers/attention.cpp: projections of queries, keys, values and of the result.
+SymInt multi_head(const RuleArguments& args, const Results&) {
+  const TensorInfo &query = operand(args, "query"), &key = operand(args, "key"),
+                   &value = operand(args, "value");
+  if (query.dim() != 3 || key.dim() != 3 || value.dim() != 3) throw CannotTell{};
+  const SymInt width = count_of(args, "embed_dim");
+  const SymInt rows = query.sizes[0] * (2 * query.sizes[1] + key.sizes[1] + value.sizes[1]);
+  return rows * width * width + 2 * query.sizes[0] * query.sizes[1] * key.sizes[1] * width;
+}
+
+// ATen/native/transformers/transformer.cpp: the same, and two linear layers.
+SymInt encoder_layer(const RuleArguments& args, const Results&) {
+  const TensorInfo& input = operand(args, "src");
+  if (input.dim() != 3) throw CannotTell{};
+  const SymInt width = count_of(args, "embed_dim"), rows = input.sizes[0] * input.sizes[1];
+  const SymInt weights = 4 * width * width + product(operand(args, "ffn_weight_1").sizes) +
+                         product(operand(args, "ffn_weight_2").sizes);
+  return rows * weights + 2 * rows * input.sizes[1] * width;
+}
+
+constexpr OperatorRow kAttentionRows[] = {
+    {"_cudnn_attention_backward", {.macs = cudnn_attention_backward}},
+    {"_cudnn_attention_forward", {.macs = cudnn_attention}},
+    {"_efficient_attention_forward _flash_attention_forward "
+     "_flash_attention_forward_no_dropout_inplace",
+     {.macs = length_first}},
+    {"_fill_mem_eff_dropout_mask_ _fused_sdp_choice _transform_bias_rescale_qkv", {.traits = kNoMacs}},
+    {"_native_multi_head_attention", {.shape = native_multi_head_attention, .macs = multi_head}},
+    {"_scaled_dot_product_attention_math", {.shape = attention_math, .macs = attention}},
+    {"_scaled_dot_product_attention_math_for_mps", {.macs = attention}},
+    {"_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
+     "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
+     "_scaled_dot_product_fused_attention_overrideable",
+     {.shape = attention, .macs = attention}},
+    {"_scaled_dot_product_cudnn_attention_backward "
+     "_scaled_dot_product_efficient_attention_backward "
+     "_scaled_dot_product_flash_attention_backward "
+     "_scaled_dot_product_flash_attention_for_cpu_backward "
+     "_scaled_dot_product_fused_attention_overrideable_backward",
+     {.macs = attention_backward}},
+    {"_transformer_encoder_layer_fwd", {.shape = like_first, .macs = encoder_layer}},
+    {"_triton_multi_head_attention", {.macs = multi_head}},
+    {"_triton_scaled_dot_attention", {.macs = triton_attention}},
+    {"scaled_dot_product_attention",
+     {.shape = attention, .macs = attention, .batch = {.rule = &BatchRules::equal}}},
+};
+
+}  // namespace
+
+OperatorRows attention_rows() { return kAttentionRows; }
+
+std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
+                                                                        const Schema& schema) {
+  constexpr std::array<CostRule, 4> kForward{attention, cudnn_attention, length_first, triton_attention};
+  const bool is_attention = std::ranges::find(kForward, find_cost_rule(op)) != kForward.end();
+  if (!is_attention) return std::nullopt;
+  const auto place_of = [&](std::string_view name, std::string_view short_name) {
+    const auto found = std::ranges::find_if(schema.arguments, [&](const SchemaArgument& argument) {
+      return argument.name == name || argument.name == short_name;
+    });
+    return static_cast<std::size_t>(found - schema.arguments.begin());
+  };
+  const std::pair places(place_of("key", "k"), place_of("value", "v"));
+  if (std::max(places.first, places.second) >= schema.arguments.size()) return std::nullopt;
+  return places;
+}
+
+bool hands_on_elements(const Operator& op) {
+  const std::vector<Alias>& all = entry_of(op).aliases;
+  const bool is_view =
+      std::ranges::any_of(all, [](const Alias& alias) { return alias.result == 0 && alias.argument == 0; });
+  constexpr std::string_view kCopies =
+      "aten::clone aten::repeat aten::repeat_interleave aten::_to_copy aten::_unsafe_view aten::expand_copy";
+  return is_view || has_word(kCopies, op.base_name());
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,252 @@
+// Convolutions, columns of windows and back.  Costs: torch.utils.flop_counter, conv_flop_count(): each place
+// of the result takes each weight of its channel once; of a transposed one, each place of the input gives to
+// each weight of its channel.  Padding counts like the rest.
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- Convolution ----
+// Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
+
+Results convolve(const RuleArguments& args, bool transposed) {
+  const TensorInfo& input = first_tensor(args);
+  const TensorInfo& weight = args.tensor("weight");
+  if (weight.sizes.size() < 3) throw CannotTell{};
+  const std::size_t count = weight.sizes.size() - 2;
+  // With a batch or without.
+  const auto rank = static_cast<std::int64_t>(count);
+  require_rank(input, {rank + 1, rank + 2}, "the input of a convolution");
+  const std::size_t batch = input.sizes.size() - count - 1;
+  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  const SymInt groups = args.is_given("groups") ? args.size("groups") : SymInt(1);
+  const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
+  require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
+          "channels of the input are not what the weight takes");
+
+  if (args.is_tensor("bias")) {
+    const TensorInfo& bias = args.tensor("bias");
+    require_rank(bias, {1}, "the bias of a convolution");
+    require(args.dimensions, Relation::kEqual, bias.sizes[0],
+            transposed ? weight.sizes[1] * groups : weight.sizes[0], "bias and weight differ");
+    // Less precision than that of the input is converted.
+    const bool is_integer = bias.dtype == ScalarType::kInt64;
+    if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
+      require_same_dtype(input.dtype, bias.dtype, "dtypes of input and bias");
+  }
+
+  const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
+  const bool same = mode && args.text("padding") == "same";
+  const Sizes stride = each_dim(args, "stride", count, 1), dilation = each_dim(args, "dilation", count, 1);
+  const Sizes padding =
+      mode ? Sizes(count, 0) : each_dim(args, args.is_given("pad") ? "pad" : "padding", count, 0);
+  const Sizes extra = each_dim(args, "output_padding", count, 0);
+
+  Sizes sizes = slice_of(input.sizes, 0, batch);
+  sizes.push_back(transposed ? weight.sizes[1] * groups : weight.sizes[0]);
+  for (std::size_t i = 0; i < count; ++i) {
+    const SymInt& size = input.sizes[batch + 1 + i];
+    const SymInt& kernel = weight.sizes[2 + i];
+    if (transposed) {
+      sizes.push_back((size - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel - 1) + extra[i] + 1);
+    } else {
+      if (!same) {
+        require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
+                dilation[i] * (kernel - 1) + 1, "the kernel is larger than the padded input");
+      }
+      sizes.push_back(
+          same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
+    }
+  }
+  return make(std::move(sizes), input.dtype ? input.dtype : weight.dtype);
+}
+
+Results convolution(const RuleArguments& args) {
+  return convolve(args, args.is_given("transposed") && args.flag("transposed"));
+}
+
+Results transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
+
+// (time, batch, in) and (kernel, in, out).
+Results conv_tbc(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor("self"), &weight = args.tensor("weight");
+  if (input.dim() != 3 || weight.dim() != 3) throw CannotTell{};
+  Window window{weight.sizes[0]};
+  window.padding = args.size("pad");
+  return make({window_count(input.sizes[0], window, args.dimensions), input.sizes[1], weight.sizes[2]},
+              input.dtype);
+}
+
+// ---- Columns of windows and back ----
+
+Results im2col(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("self");
+  if (input.dim() != 3 && input.dim() != 4) throw CannotTell{};
+  const std::size_t channel = input.sizes.size() - 3;
+  const Sizes kernel = each_dim(args, "kernel_size", 2, 1), dilation = each_dim(args, "dilation", 2, 1),
+              padding = each_dim(args, "padding", 2, 0), stride = each_dim(args, "stride", 2, 1);
+  SymInt windows = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    windows = windows * window_count(input.sizes[channel + 1 + i],
+                                     {kernel[i], stride[i], padding[i], dilation[i]}, args.dimensions);
+  }
+  Sizes sizes = slice_of(input.sizes, 0, channel);
+  sizes.push_back(input.sizes[channel] * product(kernel));
+  sizes.push_back(std::move(windows));
+  return make(std::move(sizes), input.dtype);
+}
+
+Results col2im(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("self");
+  if (input.dim() != 2 && input.dim() != 3) throw CannotTell{};
+  const std::size_t channel = input.sizes.size() - 2;
+  Sizes sizes = slice_of(input.sizes, 0, channel);
+  sizes.push_back(quotient({input.sizes[channel]}, each_dim(args, "kernel_size", 2, 1), args.dimensions));
+  return make(concatenated(std::move(sizes), spread(args.sizes("output_size"), 2)), input.dtype);
+}
+
+Results deform_conv2d(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor("input"), &weight = args.tensor("weight");
+  if (input.dim() != 4 || weight.dim() != 4) throw CannotTell{};
+  const Window rows{weight.sizes[2], args.size("stride_h"), args.size("pad_h"), args.size("dilation_h")};
+  const Window columns{weight.sizes[3], args.size("stride_w"), args.size("pad_w"), args.size("dilation_w")};
+  return make({input.sizes[0], weight.sizes[0], window_count(input.sizes[2], rows, args.dimensions),
+               window_count(input.sizes[3], columns, args.dimensions)},
+              input.dtype);
+}
+
+// Only a batch may be empty.
+void check_unfold(const RuleArguments& args) {
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr) return;
+  require_rank(*self, {3, 4}, "the input");
+  for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
+    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
+}
+
+// ---- Multiply-accumulates ----
+
+SymInt convolution_forward(const SymInt& places, const RuleArguments& args) {
+  return places * weights_of_channel(operand(args, "weight"));
+}
+
+SymInt conv(const RuleArguments& args, const Results& results) {
+  return convolution_forward(product(first_result(results).sizes), args);
+}
+
+SymInt conv_transpose(const RuleArguments& args, const Results&) {
+  return convolution_forward(product(first_operand(args).sizes), args);
+}
+
+SymInt either(const RuleArguments& args, const Results& results) {
+  return args.flag("transposed") ? conv_transpose(args, results) : conv(args, results);
+}
+
+// The gradients of input and weight each take what the call itself takes.  (torch.utils.flop_counter counts
+// that of the weight as if there were no groups.)
+SymInt convolution_backward(const RuleArguments& args, const Results&) {
+  const AbstractValue::Sequence* mask = args.value("output_mask").sequence();
+  if (mask == nullptr || mask->size() != 3) throw CannotTell{};
+  SymInt gradients = 0;
+  for (const std::size_t i : {0U, 1U}) {
+    const bool* wanted = (*mask)[i].get_if<bool>();
+    if (wanted == nullptr) throw CannotTell{};
+    if (*wanted) gradients = gradients + 1;
+  }
+  return gradients *
+         convolution_forward(product(operand(args, args.flag("transposed") ? "input" : "grad_output").sizes),
+                             args);
+}
+
+// (time, batch, channels) by (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
+SymInt conv_tbc(const RuleArguments& args, const Results& results) {
+  const Sizes& weight = operand(args, "weight").sizes;
+  if (weight.size() != 3) throw CannotTell{};
+  return product(first_result(results).sizes) * weight[0] * weight[1];
+}
+
+// The weight may be kept with a dimension for groups in front.
+SymInt reordered(const RuleArguments& args, const SymInt& places, std::string_view input,
+                 std::string_view name) {
+  const TensorInfo& weight = operand(args, name);
+  const bool has_groups = weight.dim() == operand(args, input).dim() + 1;
+  if (weight.dim() < 3) throw CannotTell{};
+  return places * product(slice_of(weight.sizes, has_groups ? 2 : 1, weight.sizes.size()));
+}
+
+SymInt mkldnn_conv(const RuleArguments& args, const Results& results) {
+  const std::string_view input = args.is_given("input") ? "input" : "self";
+  return reordered(args, product(first_result(results).sizes), input, "weight");
+}
+
+SymInt pointwise_conv(const RuleArguments& args, const Results& results) {
+  return reordered(args, product(first_result(results).sizes), "X", "W");
+}
+
+SymInt quantized_pointwise_conv(const RuleArguments& args, const Results& results) {
+  return reordered(args, product(first_result(results).sizes), "qx", "qw");
+}
+
+SymInt pointwise_conv_transpose(const RuleArguments& args, const Results&) {
+  return reordered(args, product(operand(args, "X").sizes), "X", "W");
+}
+
+constexpr OperatorRow kConvolutionRows[] = {
+    {"_conv_depthwise2d _nnpack_spatial_convolution _slow_conv2d_forward "
+     "conv_depthwise3d cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
+     "slow_conv3d slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d thnn_conv2d",
+     {.shape = convolution, .macs = conv}},
+    {"_convolution",
+     {.traits = kKeepsRank,
+      .compared_as = "conv",
+      .shape = convolution,
+      .macs = either,
+      .example = {ExampleForm::kImages, 1, 8, 6}}},
+    {"_convolution_mode", {.compared_as = "conv", .shape = convolution, .macs = conv}},
+    {"_mps_convolution miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+     "miopen_depthwise_convolution",
+     {.macs = conv}},
+    {"_mps_convolution_transpose miopen_convolution_transpose", {.macs = conv_transpose}},
+    {"col2im", {.traits = kNoMacs, .shape = col2im}},
+    {"conv1d conv2d conv3d",
+     {.traits = kKeepsRank,
+      .shape = convolution,
+      .macs = conv,
+      .batch = {.rule = &BatchRules::convolution},
+      .example = {ExampleForm::kImages, 1, 6}}},
+    {"conv_tbc", {.shape = conv_tbc, .macs = conv_tbc}},
+    {"conv_transpose1d conv_transpose2d conv_transpose3d",
+     {.traits = kKeepsRank,
+      .shape = transposed_convolution,
+      .macs = conv_transpose,
+      .batch = {.rule = &BatchRules::transposed_convolution}}},
+    {"convolution",
+     {.compared_as = "conv",
+      .shape = convolution,
+      .macs = either,
+      .batch = {.rule = &BatchRules::convolution},
+      .example = {ExampleForm::kImages, 1, 8, 6}}},
+    {"convolution_backward convolution_backward_overrideable", {.macs = convolution_backward}},
+    {"convolution_overrideable", {.shape = convolution, .macs = either}},
+    {"cudnn_convolution_transpose slow_conv_transpose2d slow_conv_transpose3d",
+     {.shape = transposed_convolution, .macs = conv_transpose}},
+    {"im2col", {.traits = kNoMacs | kForFloats, .shape = im2col, .check = check_unfold}},
+    {"mkldnn::_convolution_pointwise mkldnn::_convolution_pointwise_", {.macs = pointwise_conv}},
+    {"mkldnn::_convolution_transpose_pointwise", {.macs = pointwise_conv_transpose}},
+    {"mkldnn_convolution", {.shape = convolution, .macs = mkldnn_conv}},
+    {"onednn::qconv1d_pointwise onednn::qconv2d_pointwise onednn::qconv3d_pointwise "
+     "onednn::qconv_pointwise",
+     {.macs = quantized_pointwise_conv}},
+    {"prim::mkldnn_convolution", {.macs = mkldnn_conv}},
+    {"torchvision::deform_conv2d", {.shape = deform_conv2d, .macs = conv}},
+};
+
+}  // namespace
+
+OperatorRows convolution_rows() { return kConvolutionRows; }
+
+}  // namespace fxtrace

@@ -1,0 +1,320 @@
+// Tensors made from sizes and numbers, and random ones.
+#include <algorithm>
+#include <cmath>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// zeros(size), rand(size)
+Results of_size(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results full(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", number_dtype(args, "fill_value")));
+}
+
+Results of_size_integers(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+// zeros_like(x)
+Results like(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor(first_argument(args));
+  return make(self.sizes, dtype_or(args, "dtype", self.dtype));
+}
+
+// x.new_zeros(size)
+Results of_size_like(const RuleArguments& args) {
+  return make(args.sizes("size"), dtype_or(args, "dtype", args.tensor("self").dtype));
+}
+
+Results randperm(const RuleArguments& args) {
+  return make({args.size("n")}, dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+SymInt arange_count(const RuleArguments& args, bool integers, Dtype dtype) {
+  if (!integers) {
+    double start = args.is_given("start") ? args.real("start") : 0;
+    double step = args.is_given("step") ? args.real("step") : 1;
+    double end = args.real("end");
+    // The numbers are rounded before they are counted.
+    if (!dtype || *dtype == ScalarType::kInt64) {
+      if (!dtype) throw CannotTell{};
+      for (double* number : {&start, &step, &end}) *number = std::trunc(*number);
+    }
+    const double count = std::ceil((end - start) / step);
+    constexpr double kLimit = 1e15;  // where floats still hold integers
+    if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
+    return static_cast<std::int64_t>(count);
+  }
+  const SymInt start = args.is_given("start") ? args.size("start") : SymInt(0);
+  const SymInt step = args.is_given("step") ? args.size("step") : SymInt(1);
+  const SymInt distance = args.size("end") - start;
+  if (decided(args.dimensions, Relation::kGreater, step, 0)) return ceildiv(distance, step);
+  return ceildiv(-distance, -step);
+}
+
+Results arange(const RuleArguments& args) {
+  bool integers = true;
+  Promotion promotion;
+  for (const std::string_view name : {"start", "end", "step"}) {
+    if (!args.is_given(name)) continue;
+    integers = integers && args.value(name).integer() != nullptr;
+    promotion.add_number(args, name);
+  }
+  Dtype dtype = promotion.result();
+  if (dtype && is_floating(*dtype)) dtype = kDefaultFloat;
+  dtype = dtype_or(args, "dtype", dtype);
+  try {
+    return make({arange_count(args, integers, dtype)}, dtype);
+  } catch (const CannotTell&) {
+    return make({args.dimensions.fresh()}, dtype);
+  }
+}
+
+// range(start, end, step): as arange, with the end.
+Results range(const RuleArguments& args) {
+  const Dtype dtype = dtype_or(args, "dtype", kDefaultFloat);
+  if (!dtype || *dtype == ScalarType::kInt64) throw CannotTell{};
+  const double step = args.is_given("step") ? args.real("step") : 1;
+  const double count = std::floor((args.real("end") - args.real("start")) / step) + 1;
+  constexpr double kLimit = 1e15;
+  if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
+  return make({static_cast<std::int64_t>(count)}, dtype);
+}
+
+Results linspace(const RuleArguments& args) {
+  for (const std::string_view name : {"start", "end"}) {
+    if (args.is_tensor(name)) require_rank(args.tensor(name), {0}, name);
+  }
+  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "number of steps");
+  return make({args.size("steps")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results eye(const RuleArguments& args) {
+  const SymInt rows = args.size("n");
+  return make({rows, args.is_given("m") ? args.size("m") : rows}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results window(const RuleArguments& args) {
+  return make({args.size("window_length")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+// ---- Tensors from nested lists of numbers ----
+
+// The lengths of `lists` levels.  Lists inside are as long as the first of them.
+void append_lengths(const AbstractValue& value, int lists, Sizes& sizes) {
+  if (lists == 0) return;
+  const AbstractValue::Sequence* items = value.sequence();
+  if (items == nullptr || (items->empty() && lists > 1)) throw CannotTell{};
+  sizes.emplace_back(static_cast<std::int64_t>(items->size()));
+  if (!items->empty()) append_lengths(items->front(), lists - 1, sizes);
+}
+
+Sizes lengths_of(const RuleArguments& args, std::string_view name) {
+  Sizes sizes;
+  append_lengths(args.value(name), args.type(name).lists, sizes);
+  return sizes;
+}
+
+Dtype leaf_dtype(const AbstractValue& value, ValueType::Kind kind) {
+  const AbstractValue::Sequence* items = value.sequence();
+  return items == nullptr || items->empty() ? number_dtype(value, kind) : leaf_dtype(items->front(), kind);
+}
+
+// torch.tensor(data), torch.as_tensor(data)
+Results tensor(const RuleArguments& args) {
+  const std::string_view name = first_argument(args);
+  if (args.is_tensor(name)) return like(args);
+  Sizes sizes = lengths_of(args, name);
+  return make(std::move(sizes), dtype_or(args, "dtype", leaf_dtype(args.value(name), args.type(name).kind)));
+}
+
+Results scalar_tensor(const RuleArguments& args) {
+  return make(Sizes(), dtype_or(args, "dtype", kDefaultFloat));
+}
+
+// prim::NumToTensor
+Results number_to_tensor(const RuleArguments& args) {
+  return make(Sizes(), number_dtype(args, first_argument(args)));
+}
+
+Results list_to_tensor(const RuleArguments& args) {
+  return make(lengths_of(args, "self"), ScalarType::kInt32);
+}
+
+Results shape_as_tensor(const RuleArguments& args) {
+  return make({args.tensor("self").dim()}, ScalarType::kInt64);
+}
+
+// normal(mean, std): either may be a tensor; normal(mean, std, size)
+Results normal(const RuleArguments& args) {
+  if (args.is_given("size")) return of_size(args);
+  return make(broadcast_all(args), args.tensor(args.is_tensor("mean") ? "mean" : "std").dtype);
+}
+
+Results triangle_indices(const RuleArguments& args) {
+  const std::int64_t rows = args.number("row"), columns = args.number("col"), offset = args.number("offset");
+  constexpr std::int64_t kLimit = 1'000'000;
+  if (rows < 0 || rows > kLimit || columns < 0 || columns > kLimit || offset > kLimit || offset < -kLimit)
+    throw CannotTell{};
+  std::int64_t lower = 0, strictly_lower = 0;  // elements of all rows up to the diagonal, with it and without
+  for (std::int64_t row = 0; row < rows; ++row) {
+    lower += std::clamp<std::int64_t>(row + offset + 1, 0, columns);
+    strictly_lower += std::clamp<std::int64_t>(row + offset, 0, columns);
+  }
+  const bool is_lower = args.name() == "aten::tril_indices";
+  return make({2, is_lower ? lower : rows * columns - strictly_lower},
+              dtype_or(args, "dtype", ScalarType::kInt64));
+}
+
+Results one_hot(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_same_dtype(self.dtype, ScalarType::kInt64, "dtypes of classes");
+  const std::optional<std::int64_t> classes = args.size("num_classes").number();
+  // -1: as many as the largest element asks for.
+  const bool from_data = classes && *classes < 0;
+  return make(concatenated(self.sizes, {from_data ? args.dimensions.fresh() : args.size("num_classes")}),
+              ScalarType::kInt64);
+}
+
+// Powers of each element, the first `N` or as many as there are elements.
+Results vandermonde(const RuleArguments& args) {
+  TensorInfo x = args.tensor("x");
+  if (args.name() == "aten::vander") require_rank(x, {1}, "what powers are taken of");
+  if (x.sizes.empty()) x.sizes.emplace_back(1);
+  const SymInt count = args.is_given("N") ? args.size("N") : x.sizes.back();
+  return make(concatenated(x.sizes, {count}), sum_dtype(x.dtype));
+}
+
+// `r` of the elements, in every way.
+Results combinations(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_rank(self, {1}, "what is combined");
+  const std::int64_t picked = args.number("r");
+  if (picked < 0) throw Raises{"a negative number of elements is combined"};
+  if (picked == 0) return make({0}, self.dtype);
+  std::int64_t count = number_of(self.sizes[0]);
+  constexpr std::int64_t kLimit = 1'000'000;
+  if (count > kLimit || picked > kLimit) throw CannotTell{};
+  if (args.flag("with_replacement") && count > 0) count += picked - 1;
+  SymInt ways = 1;
+  for (std::int64_t i = 0; i < std::min(picked, count - picked); ++i) {
+    ways = floordiv(ways * (count - i), i + 1);
+  }
+  return make({picked > count ? SymInt(0) : ways, picked}, self.dtype);
+}
+
+Results from_file(const RuleArguments& args) {
+  return make({args.size("size")}, dtype_or(args, "dtype", kDefaultFloat));
+}
+
+Results multinomial(const RuleArguments& args) {
+  Sizes sizes = args.tensor("self").sizes;
+  if (sizes.empty()) throw CannotTell{};
+  sizes.back() = args.size("num_samples");
+  return make(std::move(sizes), ScalarType::kInt64);
+}
+
+Results from_template(const RuleArguments& args) {
+  return make(args.tensor("the_template").sizes, args.tensor("self").dtype);
+}
+
+Results resize(const RuleArguments& args) { return make(args.sizes("size"), args.tensor("self").dtype); }
+
+void check_multinomial(const RuleArguments& args) {
+  const TensorInfo* self = find_tensor(args, "self");
+  if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
+  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
+          "more samples than there are categories");
+}
+
+constexpr OperatorRow kCreationRows[] = {
+    {"_dim_arange _dirichlet_grad _efficientzerotensor _fused_dropout "
+     "_new_zeros_with_same_feature_meta _no_grad_normal_ _no_grad_uniform_ _philox_key_fold_in "
+     "_philox_key_split _philox_normal _philox_uniform _sample_dirichlet _sobol_engine_draw "
+     "_sobol_engine_ff_ _sobol_engine_initialize_state_ _sobol_engine_scramble_ "
+     "_standard_gamma _standard_gamma_grad binomial empty_quantized",
+     {.traits = kNoMacs}},
+    {"_list_to_tensor", {.traits = kMakesTensor, .shape = list_to_tensor, .value = values::tensor_of_list}},
+    {"_shape_as_tensor", {.traits = kNoMacs, .shape = shape_as_tensor, .value = values::sizes_as_tensor}},
+    {"arange", {.traits = kMakesTensor | kMakesContiguous, .shape = arange, .value = values::arange}},
+    {"as_tensor",
+     {.traits = kMakesTensor | kMayBeArgument | kMayCopy,
+      .shape = tensor,
+      .value = values::tensor_of_list,
+      .python = "torch.as_tensor"}},
+    {"bartlett_window blackman_window hamming_window hann_window kaiser_window",
+     {.traits = kNoMacs, .shape = window}},
+    {"combinations", {.traits = kNoMacs, .shape = combinations}},
+    {"empty rand randn", {.traits = kNoMacs | kMakesContiguous, .shape = of_size, .sizes = "size"}},
+    {"empty_like rand_like randint_like randn_like", {.traits = kNoMacs, .shape = like}},
+    {"empty_permuted empty_strided", {.traits = kNoMacs, .shape = of_size}},
+    {"eye", {.traits = kMakesTensor | kMakesContiguous, .shape = eye, .value = values::eye}},
+    {"from_file", {.traits = kNoMacs, .shape = from_file}},
+    {"full",
+     {.traits = kMakesTensor | kMakesContiguous, .shape = full, .value = values::full, .sizes = "size"}},
+    {"full_like", {.traits = kNoMacs, .shape = like, .value = values::full, .batch = kLeading}},
+    {"ones_like", {.traits = kNoMacs, .shape = like, .value = values::ones, .batch = kLeading}},
+    {"zeros_like", {.traits = kNoMacs, .shape = like, .value = values::zeros, .batch = kLeading}},
+    {"linalg_vander vander", {.traits = kNoMacs, .shape = vandermonde}},
+    {"linspace", {.traits = kMakesTensor | kMakesContiguous, .shape = linspace, .value = values::linspace}},
+    {"logspace", {.traits = kNoMacs, .shape = linspace}},
+    {"multinomial", {.traits = kNoMacs, .shape = multinomial, .check = check_multinomial}},
+    {"new_empty", {.traits = kNoMacs | kMakesContiguous, .shape = of_size_like, .sizes = "size"}},
+    {"new_empty_strided", {.traits = kNoMacs, .shape = of_size_like}},
+    {"new_full",
+     {.traits = kNoMacs | kMakesContiguous,
+      .shape = of_size_like,
+      .value = values::full,
+      .batch = {.rule = &BatchRules::sizes},
+      .sizes = "size"}},
+    {"new_ones",
+     {.traits = kNoMacs | kMakesContiguous,
+      .shape = of_size_like,
+      .value = values::ones,
+      .batch = {.rule = &BatchRules::sizes},
+      .sizes = "size"}},
+    {"new_zeros",
+     {.traits = kNoMacs | kMakesContiguous,
+      .shape = of_size_like,
+      .value = values::zeros,
+      .batch = {.rule = &BatchRules::sizes},
+      .sizes = "size"}},
+    {"normal", {.traits = kNoMacs, .shape = normal}},
+    {"normal_functional", {.traits = kNoMacs | kKeepsDtype, .shape = same_as_first}},
+    {"one_hot",
+     {.traits = kNoMacs | kMakesContiguous, .shape = one_hot, .batch = {.rule = &BatchRules::one_hot}}},
+    {"ones",
+     {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::ones, .sizes = "size"}},
+    {"zeros",
+     {.traits = kMakesTensor | kMakesContiguous, .shape = of_size, .value = values::zeros, .sizes = "size"}},
+    {"poisson", {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
+    {"prim::NumToTensor",
+     {.traits = kMakesTensor, .shape = number_to_tensor, .value = values::number_as_tensor}},
+    {"randint", {.traits = kNoMacs | kMakesContiguous, .shape = of_size_integers}},
+    {"randperm", {.traits = kNoMacs | kMakesContiguous, .shape = randperm}},
+    {"range", {.traits = kNoMacs, .shape = range}},
+    {"resize", {.traits = kNoMacs, .shape = resize}},
+    {"resize_as", {.traits = kNoMacs, .shape = from_template}},
+    {"scalar_tensor",
+     {.traits = kMakesTensor | kMakesContiguous, .shape = scalar_tensor, .value = values::scalar}},
+    {"tensor",
+     {.traits = kMakesTensor | kMakesContiguous,
+      .shape = tensor,
+      .value = values::tensor_of_list,
+      .python = "torch.tensor"}},
+    {"tril_indices triu_indices", {.traits = kNoMacs, .shape = triangle_indices}},
+};
+
+}  // namespace
+
+OperatorRows creation_rows() { return kCreationRows; }
+
+}  // namespace fxtrace

@@ -1,0 +1,83 @@
+// Distances and similarities.
+#include <algorithm>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+Results distances(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("x1"), &b = args.tensor("x2");
+  for (const TensorInfo* points : {&a, &b}) {
+    require_least_rank(*points, 2, "points");
+    require_dtype(points->dtype, is_floating, "points");
+  }
+  require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "points have different sizes");
+  Sizes sizes = common_batch(a, b, 2, args.dimensions);
+  sizes.push_back(from_back(a.sizes, 2));
+  sizes.push_back(from_back(b.sizes, 2));
+  return make(std::move(sizes), promoted(args, {"x1", "x2"}));
+}
+
+// ---- Distances ----
+
+Results cosine_similarity(const RuleArguments& args) {
+  require_dtype(promoted(args, {"x1", "x2"}), is_floating, "a vector");
+  TensorInfo result = tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions),
+                                promoted(args, {"x1", "x2"}));
+  const std::int64_t dim = normalize_dim(args.number("dim"), result.dim());
+  if (!result.sizes.empty()) result.sizes.erase(result.sizes.begin() + dim);
+  return make(std::move(result));
+}
+
+Results pairwise_distance(const RuleArguments& args) {
+  Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
+  sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
+  return make(std::move(sizes), real_dtype(float_dtype(promoted(args, {"x1", "x2"}))));
+}
+
+// One for each pair of rows.
+Results pdist(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("self");
+  require_rank(input, {2}, "points");
+  require_dtype(input.dtype, is_floating, "points");
+  return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
+}
+
+// ---- Multiply-accumulates ----
+
+// ---- Distances ----
+
+// ATen/native/Distance.cpp: a product of rows with two features more.
+SymInt euclidean(const RuleArguments& args, const Results& results) {
+  return product(first_result(results).sizes) * (from_back(operand(args, "x1").sizes, 1) + 2);
+}
+
+// The same between many rows, or where the call asks for it; else elementwise.
+SymInt distances(const RuleArguments& args, const Results& results) {
+  constexpr std::int64_t kIfMany = 0, kAlways = 1, kMany = 25;
+  const std::int64_t mode = args.is_given("compute_mode") ? args.number("compute_mode") : kIfMany;
+  if (args.real("p") != 2 || (mode != kAlways && mode != kIfMany)) return 0;
+  const SymInt most = max(from_back(operand(args, "x1").sizes, 2), from_back(operand(args, "x2").sizes, 2));
+  const bool as_product = mode == kAlways || decided(args.dimensions, Relation::kGreater, most, kMany);
+  return as_product ? euclidean(args, results) : SymInt(0);
+}
+
+constexpr OperatorRow kDistancesRows[] = {
+    {"_cdist_forward", {.traits = kNoMacs, .shape = distances}},
+    {"_euclidean_dist", {.shape = distances, .macs = euclidean, .batch = {.rule = &BatchRules::equal}}},
+    {"_pdist_forward pdist", {.traits = kNoMacs, .shape = pdist}},
+    {"cdist", {.shape = distances, .macs = distances, .batch = {.rule = &BatchRules::equal}}},
+    {"cosine_similarity", {.traits = kNoMacs, .shape = cosine_similarity, .batch = kBroadcast}},
+    {"pairwise_distance", {.traits = kNoMacs, .shape = pairwise_distance, .batch = kBroadcast}},
+};
+
+}  // namespace
+
+OperatorRows distances_rows() { return kDistancesRows; }
+
+}  // namespace fxtrace

@@ -1,0 +1,617 @@
+// What computes each element from those at the same place: broadcast sizes, promoted types; copies and
+// conversions, activations, softmax.
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/checks.h"
+#include "opinfo/rules/shape_helpers.h"
+#include "opinfo/rules/sparse_rules.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+Dtype first_dtype(const RuleArguments& args) { return args.tensor(first_argument(args)).dtype; }
+
+// Tensors and numbers that decide the type; factors like alpha do not.
+Dtype operand_dtype(const RuleArguments& args) {
+  return promoted(args, {"self", "input", "other", "exponent", "end", "weight", "tensor1", "tensor2", "min",
+                         "max", "x", "y", "n"});
+}
+
+// sin: integers become floats.
+Results unary_float(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor(first_argument(args));
+  return make(info.sizes, float_dtype(info.dtype));
+}
+
+// copy(self, src), fill(self, value)
+Results filled(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  if (args.is_tensor("src")) require_expandable(args.dimensions, args.tensor("src").sizes, self.sizes);
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  return make(self);
+}
+
+// polygamma(n, x)
+Results polygamma(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "which derivative");
+  return make(info.sizes, float_dtype(info.dtype));
+}
+
+// abs: complex numbers become real.
+Results unary_real(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor(first_argument(args));
+  return make(info.sizes, real_dtype(info.dtype));
+}
+
+Results angle(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  return make(info.sizes, real_dtype(float_dtype(info.dtype)));
+}
+
+Results predicate(const RuleArguments& args) { return make(broadcast_all(args), ScalarType::kBool); }
+
+Results binary(const RuleArguments& args) { return make(broadcast_all(args), operand_dtype(args)); }
+
+Results binary_float(const RuleArguments& args) {
+  return make(broadcast_all(args), float_dtype(operand_dtype(args)));
+}
+
+// masked_fill: other tensors are broadcast with the first, whose type stays.
+Results first_type(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
+
+// What goes where the mask is may have any shape.
+Results masked_scatter(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_same_dtype(args.tensor("mask").dtype, ScalarType::kBool, "dtypes of masks");
+  require_same_dtype(self.dtype, args.tensor("source").dtype, "dtypes of 'self' and 'source'");
+  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions), self.dtype);
+}
+
+Results masked_fill(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_same_dtype(args.tensor("mask").dtype, ScalarType::kBool, "dtypes of masks");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions), self.dtype);
+}
+
+// self * 2 ** other
+Results ldexp(const RuleArguments& args) {
+  TensorInfo power = args.tensor("other");
+  power.dtype = float_dtype(power.dtype);
+  Promotion promotion;
+  promotion.add(args.tensor("self"));
+  promotion.add(power);
+  return make(broadcast_all(args), promotion.result());
+}
+
+Results frexp(const RuleArguments& args) {
+  const TensorInfo& mantissa = args.tensor("self");
+  require_dtype(mantissa.dtype, is_floating, "what is taken apart");
+  TensorInfo exponent = mantissa;
+  exponent.dtype = ScalarType::kInt32;
+  return make_many({mantissa, std::move(exponent)});
+}
+
+Results isclose(const RuleArguments& args) {
+  require_same_dtype(args.tensor("self").dtype, args.tensor("other").dtype, "dtypes of the two");
+  return make(broadcast_all(args), ScalarType::kBool);
+}
+
+// One parameter for all channels, or one each.
+Results prelu(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &weight = args.tensor("weight");
+  require_rank(weight, {0, 1}, "the weight");
+  require_same_dtype(self.dtype, weight.dtype, "dtypes of input and weight");
+  if (weight.dim() == 1 && args.dimensions.decide(Relation::kNotEqual, weight.sizes[0], 1) == true) {
+    if (self.sizes.empty()) throw Raises{"the input has no channels"};
+    require(args.dimensions, Relation::kEqual, weight.sizes[0], self.dim() < 2 ? SymInt(1) : self.sizes[1],
+            "the weight is not one for each channel");
+  }
+  return make(self);
+}
+
+Results negative(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  if (self.dtype == ScalarType::kBool) throw Raises{"a bool has no negative"};
+  return make(self);
+}
+
+// Not of two bools.
+Results subtract(const RuleArguments& args) {
+  const auto is_bool = [&](std::string_view name) {
+    return args.is_tensor(name) ? args.tensor(name).dtype == ScalarType::kBool
+                                : args.value(name).get_if<bool>() != nullptr;
+  };
+  if (is_bool("self") || is_bool("other")) throw Raises{"a bool is subtracted, or something from it"};
+  return binary(args);
+}
+
+Results clamp(const RuleArguments& args) {
+  const Dtype dtype = operand_dtype(args);
+  if (dtype && is_complex(*dtype)) throw Raises{"complex numbers have no order"};
+  return binary(args);
+}
+
+// Elements in another order along `dims`.
+Results flip(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  distinct_dims(args.numbers("dims"), self.dim());
+  return make(self);
+}
+
+Results shifted(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const std::string_view name = args.is_given("dims") ? "dims" : "dim";
+  if (args.is_given(name)) normalize_dims(args.numbers(name), self.dim());
+  return make(self);
+}
+
+// fftshift: a number has no dimensions that could be named.
+Results shifted_spectrum(const RuleArguments& args) {
+  if (args.is_given("dim") && args.tensor("self").sizes.empty() && !args.numbers("dim").empty())
+    throw Raises{"a tensor without dimensions"};
+  return shifted(args);
+}
+
+template <int Least>
+Results of_least_rank(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  require_least_rank(self, Least, "the tensor");
+  return make(self);
+}
+
+Results divide(const RuleArguments& args) {
+  return args.is_given("rounding_mode") ? binary(args) : binary_float(args);
+}
+
+// Booleans are counted: square of True is an integer.
+Results square(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  return make(info.sizes, info.dtype == ScalarType::kBool ? Dtype(ScalarType::kInt64) : info.dtype);
+}
+
+Results float_power(const RuleArguments& args) {
+  const Dtype dtype = operand_dtype(args);
+  if (!dtype) return make(broadcast_all(args), dtype);
+  return make(broadcast_all(args), is_complex(*dtype) ? ScalarType::kComplex128 : ScalarType::kFloat64);
+}
+
+Results where(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("condition").dtype;
+  if (args.is_given("self") && dtype != ScalarType::kUint8)
+    require_same_dtype(dtype, ScalarType::kBool, "dtypes of conditions");
+  if (args.is_given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
+  // One tensor of positions for each dimension of the condition.
+  const TensorInfo& condition = args.tensor("condition");
+  const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
+  return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
+                                           TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
+}
+
+Results lerp(const RuleArguments& args) {
+  require_same_dtype(first_dtype(args), args.tensor("end").dtype, "dtypes of both ends");
+  const TensorInfo* weight = args.is_tensor("weight") ? &args.tensor("weight") : nullptr;
+  if (weight != nullptr && !weight->sizes.empty())
+    require_same_dtype(first_dtype(args), weight->dtype, "dtypes of ends and weight");
+  return make(broadcast_all(args), first_dtype(args));
+}
+
+Results addcmul(const RuleArguments& args) {
+  return make(broadcast_all(args), promoted(args, {"self", "tensor1", "tensor2"}));
+}
+
+Results addcdiv(const RuleArguments& args) {
+  const Dtype above = args.tensor("tensor1").dtype, below = args.tensor("tensor2").dtype;
+  if (above && below && is_integral(*above) && is_integral(*below)) throw Raises{"integers are divided"};
+  return addcmul(args);
+}
+
+Results complex_of(const RuleArguments& args) {
+  const std::string_view second = args.is_given("imag") ? "imag" : "angle";
+  require_dtype(first_dtype(args), is_floating, "a part of a complex number");
+  require_same_dtype(first_dtype(args), args.tensor(second).dtype, "dtypes of the parts");
+  return make(broadcast_all(args), complex_dtype(first_dtype(args)));
+}
+
+// Forms that ask for a type, for another tensor's, for a device, or for neither.
+Results to(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  return make(self.sizes,
+              args.is_tensor("other") ? args.tensor("other").dtype : dtype_or(args, "dtype", self.dtype));
+}
+
+template <ScalarType Type>
+Results cast(const RuleArguments& args) {
+  return make(args.tensor("self").sizes, Type);
+}
+
+Results native_dropout(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("input");
+  TensorInfo mask = info;
+  mask.dtype = ScalarType::kBool;
+  return make_many({info, mask});
+}
+
+Results softmax(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  normalize_dim(args.number("dim"), info.dim());
+  return make(info.sizes, dtype_or(args, "dtype", info.dtype));
+}
+
+// _softmax(half_to_float)
+Results raw_softmax(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  normalize_dim(args.number("dim"), info.dim());
+  return make(info.sizes, args.flag("half_to_float") ? Dtype(ScalarType::kFloat32) : info.dtype);
+}
+
+Results glu(const RuleArguments& args) {
+  TensorInfo info = args.tensor("self");
+  require_least_rank(info, 1, "the input");
+  SymInt& size = info.sizes[dim_index(args.number("dim"), info)];
+  require_multiple(args.dimensions, size, 2, "size of dimension " + std::to_string(args.number("dim")));
+  size = floordiv(size, 2);
+  return make(std::move(info));
+}
+
+Results log_sigmoid_forward(const RuleArguments& args) {
+  const TensorInfo& info = args.tensor("self");
+  // The buffer is empty on some devices.
+  return {AbstractValue{info}, AbstractValue{}};
+}
+
+void check_round(const RuleArguments& args) {
+  if (args.is_given("decimals")) check_floating(args);
+}
+
+constexpr OperatorRow kElementwiseRows[] = {
+    {"__and__", {.traits = kPlain, .shape = binary, .value = values::bit_and, .on_values = "operator.and_"}},
+    {"__and__.Scalar __or__.Scalar fill.Scalar where.Scalar", {.batch = kLeading}},
+    {"__and__.Tensor __or__.Tensor divide.Tensor floor_divide. greater.Tensor "
+     "greater_equal.Tensor less.Tensor less_equal.Tensor multiply.Tensor not_equal.Tensor "
+     "subtract.Tensor where.ScalarOther where.ScalarSelf",
+     {.batch = kBroadcast}},
+    {"__iand__ __ilshift__ __ior__ __irshift__ __ixor__ _add_relu _masked_scale "
+     "_test_serialization_subcmul glu_backward_jvp glu_jvp infinitely_differentiable_gelu "
+     "rrelu_with_noise_functional",
+     {.traits = kNoMacs}},
+    {"__lshift__",
+     {.traits = kPlain, .shape = binary, .value = values::shift_left, .on_values = "operator.lshift"}},
+    {"__or__", {.traits = kPlain, .shape = binary, .value = values::bit_or, .on_values = "operator.or_"}},
+    {"__rshift__",
+     {.traits = kPlain, .shape = binary, .value = values::shift_right, .on_values = "operator.rshift"}},
+    {"__xor__", {.traits = kPlain, .shape = binary, .value = values::bit_xor, .on_values = "operator.xor"}},
+    {"_autocast_to_full_precision _autocast_to_reduced_precision", {.traits = kMayBeArgument | kMayCopy}},
+    {"_cast_Byte", {.traits = kNoMacs, .shape = cast<ScalarType::kUint8>}},
+    {"_cast_Char", {.traits = kNoMacs, .shape = cast<ScalarType::kInt8>}},
+    {"_cast_Double", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat64>}},
+    {"_cast_Float", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat32>}},
+    {"_cast_Half", {.traits = kNoMacs, .shape = cast<ScalarType::kFloat16>}},
+    {"_cast_Int", {.traits = kNoMacs, .shape = cast<ScalarType::kInt32>}},
+    {"_cast_Long", {.traits = kNoMacs, .shape = cast<ScalarType::kInt64>}},
+    {"_cast_Short", {.traits = kNoMacs, .shape = cast<ScalarType::kInt16>}},
+    {"_conj", {.shape = same_as_first, .inverse = {"aten._conj.default", InverseForm::kChanged}}},
+    {"_conj_physical _lazy_clone cauchy data geometric hardtanh random special_round threshold",
+     {.traits = kNoMacs, .shape = same_as_first}},
+    {"_log_softmax _softmax", {.traits = kNoMacs | kForFloats, .shape = raw_softmax, .batch = kLeading}},
+    {"_masked_softmax _prelu_kernel rrelu_with_noise", {.traits = kNoMacs, .shape = like_first}},
+    {"_neg_view", {.shape = same_as_first, .inverse = {"aten._neg_view.default", InverseForm::kChanged}}},
+    {"_safe_softmax special_log_softmax special_softmax", {.traits = kNoMacs, .shape = softmax}},
+    {"_to_copy",
+     {.traits = kNoMacs, .shape = to, .batch = kLeading, .identity = {When::kSameType, {}, true}}},
+    {"abs",
+     {.traits = kTensorMethod | kLikeFirst,
+      .shape = unary_real,
+      .of_sparse = same_as_first,
+      .value = values::magnitude}},
+    {"absolute",
+     {.traits = kNoMacs | kKeepsDtype, .synonym_of = "abs", .shape = unary_real, .batch = kLeading}},
+    {"acos acosh asin asinh atan atanh cos cosh erf erfc expm1 lgamma log10 log1p sin sinh tan tanh",
+     {.traits = kPlain | kMathFunction, .shape = unary_float, .value = values::math_function}},
+    {"add",
+     {.traits = kPlain | kMovesElements | kTensorMethod | kLikeFirst,
+      .shape = binary,
+      .of_sparse = sparse::sum_of_two,
+      .value = values::add,
+      .on_values = "operator.add"}},
+    {"addcdiv", {.shape = addcdiv}},
+    {"addcmul", {.shape = addcmul}},
+    {"alias",
+     {.traits = kKeepsContiguous,
+      .shape = same_as_first,
+      .value = values::same_elements,
+      .batch = kLeading,
+      .identity = {When::kAlways},
+      .inverse = {"aten.alias.default", InverseForm::kChanged}}},
+    {"alias_copy detach_copy nan_to_num relu6 sgn", {.shape = same_as_first}},
+    {"alpha_dropout",
+     {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype,
+      .shape = same_as_first,
+      .identity = {When::kEvaluation}}},
+    {"angle", {.traits = kPlain, .shape = angle, .value = values::math_function}},
+    {"arccos", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acos", .shape = unary_float}},
+    {"arccosh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "acosh", .shape = unary_float}},
+    {"arcsin", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asin", .shape = unary_float}},
+    {"arcsinh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "asinh", .shape = unary_float}},
+    {"arctan", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atan", .shape = unary_float}},
+    {"arctan2", {.traits = kNoMacs, .synonym_of = "atan2", .shape = binary_float}},
+    {"arctanh", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "atanh", .shape = unary_float}},
+    {"atan2", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::math_function}},
+    {"copysign", {.traits = kPlain | kMathFunction, .shape = binary_float, .value = values::copysign}},
+    {"bernoulli", {.traits = kNoMacs | kKeepsDtype | kForFloats, .shape = same_as_first}},
+    {"bitwise_and", {.traits = kNoMacs, .shape = binary, .value = values::bit_and}},
+    {"bitwise_or", {.traits = kNoMacs, .shape = binary, .value = values::bit_or}},
+    {"bitwise_xor", {.traits = kNoMacs, .shape = binary, .value = values::bit_xor}},
+    {"bitwise_left_shift", {.traits = kNoMacs, .shape = binary, .value = values::shift_left}},
+    {"bitwise_right_shift", {.traits = kNoMacs, .shape = binary, .value = values::shift_right}},
+    {"bitwise_not", {.shape = same_as_first, .value = values::bit_not}},
+    {"sign", {.shape = same_as_first, .value = values::sign}},
+    {"ceil",
+     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = same_as_first, .value = values::ceil}},
+    {"floor",
+     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = same_as_first, .value = values::floor}},
+    {"ceil.Scalar", {.value = values::ceil_of_scalar}},
+    {"celu elu hardshrink hardsigmoid leaky_relu log_normal mish rrelu softplus softshrink",
+     {.traits = kNoMacs | kForFloats, .shape = same_as_first}},
+    {"chalf", {.traits = kNoMacs, .shape = cast<ScalarType::kComplex32>}},
+    {"clamp", {.traits = kTensorMethod | kLikeFirst, .shape = clamp, .value = values::clamp}},
+    {"clamp_max", {.shape = clamp, .value = values::clamp_max}},
+    {"clamp_min", {.shape = clamp, .value = values::clamp_min}},
+    {"maximum", {.shape = clamp, .value = values::maximum}},
+    {"minimum", {.shape = clamp, .value = values::minimum}},
+    {"clip", {.traits = kNoMacs, .synonym_of = "clamp", .shape = clamp}},
+    {"clone",
+     {.traits = kNoMacs | kKeepsRank | kLikeFirst | kKeepsContiguous,
+      .shape = same_as_first,
+      .of_sparse = same_as_first,
+      .value = values::cast,
+      .identity = {When::kSameType, {}, true}}},
+    {"complex", {.traits = kNoMacs, .shape = complex_of, .batch = kBroadcast}},
+    {"conj", {.traits = kMayBeArgument, .shape = same_as_first}},
+    {"positive", {.traits = kMayBeArgument, .shape = same_as_first}},
+    {"conj_physical", {.shape = same_as_first, .hidden_alias = {{0, 0}}}},
+    {"contiguous",
+     {.traits = kTensorMethod | kMayBeArgument | kMayCopy | kKeepsRank | kLikeFirst | kMakesContiguous,
+      .shape = same_as_first,
+      .value = values::contiguous,
+      .batch = kLeading}},
+    {"copy",
+     {.traits = kNoMacs | kPlain | kMovesElements | kKeepsDtype,
+      .shape = filled,
+      .value = values::same_list,
+      .on_values = "builtins.list"}},
+    {"copy.",
+     {.batch = {.rule = &BatchRules::copy, .keeps_dtypes = true, .may_write = true},
+      .identity = {When::kSameAsOther, "src", true, 1}}},
+    {"copy_.", {.identity = {When::kSameAsOther, "src", true, 1, true}}},
+    {"cpu cuda pin_memory resolve_conj resolve_neg",
+     {.traits = kMayBeArgument | kMayCopy, .shape = same_as_first}},
+    {"deg2rad special_digamma special_erf special_erfc special_erfinv special_exp2 "
+     "special_expm1 special_gammaln special_i0 special_log1p special_logit "
+     "special_multigammaln special_ndtr special_psi special_sinc",
+     {.traits = kNoMacs, .shape = unary_float}},
+    {"detach",
+     {.traits = kTensorMethod | kKeepsRank | kLikeFirst | kKeepsContiguous,
+      .shape = same_as_first,
+      .of_sparse = same_as_first,
+      .value = values::same_elements,
+      .batch = kLeading,
+      .identity = {When::kAlways},
+      .inverse = {"aten.alias.default", InverseForm::kChanged}}},
+    {"digamma erfinv i0 logit mvlgamma rad2deg sinc special_airy_ai special_bessel_j0 "
+     "special_bessel_j1 special_bessel_y0 special_bessel_y1 special_entr special_erfcx "
+     "special_i0e special_i1 special_i1e special_log_ndtr special_modified_bessel_i0 "
+     "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 "
+     "special_ndtri special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 "
+     "special_spherical_bessel_j0",
+     {.shape = unary_float}},
+    {"div",
+     {.traits = kPlain | kTensorMethod | kLikeFirst,
+      .shape = divide,
+      .value = values::divide,
+      .on_values = "operator.truediv"}},
+    {"divide", {.traits = kNoMacs, .synonym_of = "div", .shape = divide}},
+    {"dropout",
+     {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype | kLikeFirst | kKeepsContiguous,
+      .shape = same_as_first,
+      .batch = kLeading,
+      .identity = {When::kEvaluation}}},
+    {"eq",
+     {.traits = kPlain | kTensorMethod | kCompares | kGivesBool,
+      .shape = predicate,
+      .value = values::equal,
+      .on_values = "operator.eq"}},
+    {"exp log",
+     {.traits = kPlain | kMathFunction | kTensorMethod,
+      .shape = unary_float,
+      .value = values::math_function}},
+    {"sqrt", {.traits = kPlain | kMathFunction | kTensorMethod, .shape = unary_float, .value = values::root}},
+    {"exp2 sigmoid", {.shape = unary_float}},
+    {"reciprocal", {.shape = unary_float, .value = values::reciprocal}},
+    {"rsqrt", {.shape = unary_float, .value = values::reciprocal_root}},
+    {"exponential uniform", {.traits = kNoMacs | kKeepsDtype, .shape = same_as_first}},
+    {"feature_alpha_dropout",
+     {.traits = kNoMacs | kMayBeArgument | kKeepsDtype,
+      .shape = same_as_first,
+      .identity = {When::kEvaluation}}},
+    {"feature_dropout",
+     {.traits = kNoMacs | kMayBeArgument | kKeepsRank | kKeepsDtype,
+      .shape = same_as_first,
+      .identity = {When::kEvaluation}}},
+    {"fft_fftshift fft_ifftshift", {.traits = kNoMacs, .shape = shifted_spectrum}},
+    {"fill", {.traits = kNoMacs | kKeepsDtype, .shape = filled}},
+    {"fill.Tensor", {.batch = {.rule = &BatchRules::copy, .target = "aten.copy.default", .may_write = true}}},
+    {"fix", {.traits = kNoMacs | kKeepsDtype, .synonym_of = "trunc", .shape = same_as_first}},
+    {"flip", {.traits = kNoMacs | kKeepsRank, .shape = flip, .value = values::flip, .batch = kLeading}},
+    {"fliplr", {.traits = kNoMacs, .shape = of_least_rank<2>}},
+    {"flipud", {.traits = kNoMacs, .shape = of_least_rank<1>}},
+    {"float_power", {.shape = float_power}},
+    {"floor_divide",
+     {.traits = kNoMacs, .shape = binary, .value = values::floor_divide, .on_values = "operator.floordiv"}},
+    {"fmax fmin hypot lcm nextafter", {.shape = binary}},
+    {"fmod",
+     {.traits = kPlain | kMathFunction | kDivides, .shape = binary, .value = values::truncated_remainder}},
+    {"frac", {.traits = kForFloats, .shape = same_as_first, .value = values::fraction}},
+    {"frexp", {.traits = kPlain | kMathFunction, .shape = frexp, .value = values::math_function}},
+    {"gcd", {.traits = kPlain | kMathFunction, .shape = binary, .value = values::greatest_common_divisor}},
+    {"ge",
+     {.traits = kPlain | kTensorMethod | kGivesBool,
+      .shape = predicate,
+      .value = values::greater_equal,
+      .on_values = "operator.ge"}},
+    {"gelu", {.traits = kLikeFirst | kForFloats, .shape = same_as_first}},
+    {"glu", {.traits = kNoMacs | kForFloats, .shape = glu, .batch = kLeading}},
+    {"greater", {.traits = kNoMacs | kGivesBool, .synonym_of = "gt", .shape = predicate}},
+    {"greater_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ge", .shape = predicate}},
+    {"gt",
+     {.traits = kPlain | kTensorMethod | kGivesBool,
+      .shape = predicate,
+      .value = values::greater,
+      .on_values = "operator.gt"}},
+    {"hardswish", {.traits = kNoMacs | kKeepsDtype | kForFloats, .shape = same_as_first, .batch = kLeading}},
+    {"heaviside", {.shape = first_type}},
+    {"igamma igammac logaddexp logaddexp2 special_chebyshev_polynomial_t "
+     "special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
+     "special_chebyshev_polynomial_w special_hermite_polynomial_h "
+     "special_hermite_polynomial_he special_laguerre_polynomial_l "
+     "special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t "
+     "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
+     "special_shifted_chebyshev_polynomial_w special_xlog1py special_zeta xlogy",
+     {.shape = binary_float}},
+    {"imag", {.shape = unary_real}},
+    {"isclose", {.traits = kNoMacs, .shape = isclose}},
+    {"isfinite",
+     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_finite}},
+    {"isinf",
+     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_infinite}},
+    {"isnan",
+     {.traits = kPlain | kMathFunction | kTensorMethod, .shape = predicate, .value = values::is_nan}},
+    {"isneginf isposinf signbit", {.shape = predicate}},
+    {"isreal", {.traits = kNoMacs, .shape = predicate}},
+    {"ldexp", {.traits = kPlain | kMathFunction, .shape = ldexp, .value = values::math_function}},
+    {"ldexp.Tensor", {.batch = {.rule = &BatchRules::none}}},
+    {"le",
+     {.traits = kPlain | kTensorMethod | kGivesBool,
+      .shape = predicate,
+      .value = values::less_equal,
+      .on_values = "operator.le"}},
+    {"lerp", {.shape = lerp}},
+    {"less", {.traits = kNoMacs | kGivesBool, .synonym_of = "lt", .shape = predicate}},
+    {"less_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "le", .shape = predicate}},
+    {"lift", {.traits = kNoMacs | kMayBeArgument, .shape = same_as_first}},
+    {"lift_fresh",
+     {.traits = kMayBeArgument,
+      .shape = same_as_first,
+      .identity = {When::kAlways},
+      .inverse = {"aten.alias.default", InverseForm::kChanged}}},
+    {"lift_fresh_copy", {.shape = same_as_first, .identity = {When::kAlways, {}, true}}},
+    {"log2", {.traits = kMathFunction, .shape = unary_float}},
+    {"log.Scalar_Scalar", {.value = values::logarithm_of_scalar}},
+    {"log_sigmoid", {.traits = kNoMacs | kForFloats, .shape = same_as_first, .batch = kLeading}},
+    {"log_sigmoid_forward", {.traits = kNoMacs, .shape = log_sigmoid_forward}},
+    {"log_softmax softmax",
+     {.traits = kNoMacs | kKeepsRank | kForFloats, .shape = softmax, .batch = kLeading}},
+    {"logical_and", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_and}},
+    {"logical_not", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_not}},
+    {"logical_or", {.traits = kTensorMethod | kGivesBool, .shape = predicate, .value = values::logical_or}},
+    {"logical_xor", {.traits = kGivesBool, .shape = predicate, .value = values::logical_xor}},
+    {"lt",
+     {.traits = kPlain | kTensorMethod | kGivesBool,
+      .shape = predicate,
+      .value = values::less,
+      .on_values = "operator.lt"}},
+    {"masked_fill", {.traits = kNoMacs | kKeepsDtype, .shape = masked_fill, .value = values::masked_fill}},
+    {"masked_scatter",
+     {.traits = kNoMacs | kKeepsDtype, .shape = masked_scatter, .same_dtype = {"self", "source"}}},
+    {"mul",
+     {.traits = kPlain | kMovesElements | kTensorMethod | kRepeats | kLikeFirst,
+      .shape = binary,
+      .of_sparse = sparse::scaled,
+      .value = values::multiply,
+      .on_values = "operator.mul"}},
+    {"multiply", {.traits = kNoMacs, .synonym_of = "mul", .shape = binary}},
+    {"native_dropout", {.traits = kNoMacs, .shape = native_dropout}},
+    {"ne",
+     {.traits = kPlain | kTensorMethod | kCompares | kGivesBool,
+      .shape = predicate,
+      .value = values::not_equal,
+      .on_values = "operator.ne"}},
+    {"neg",
+     {.traits = kPlain | kTensorMethod | kLikeFirst,
+      .shape = negative,
+      .of_sparse = same_as_first,
+      .value = values::negative,
+      .on_values = "operator.neg"}},
+    {"negative",
+     {.traits = kNoMacs | kKeepsDtype, .synonym_of = "neg", .shape = negative, .batch = kLeading}},
+    {"not_equal", {.traits = kNoMacs | kGivesBool, .synonym_of = "ne", .shape = predicate}},
+    {"polar", {.traits = kPlain, .shape = complex_of, .value = values::math_function}},
+    {"polygamma", {.shape = polygamma}},
+    {"pow",
+     {.traits = kPlain | kTensorMethod,
+      .shape = binary,
+      .value = values::power,
+      .on_values = "operator.pow"}},
+    {"prelu", {.traits = kNoMacs | kKeepsRank, .shape = prelu}},
+    {"prim::data", {.traits = kAttribute, .shape = same_as_first}},
+    {"real", {.traits = kMayBeArgument, .shape = unary_real}},
+    {"relu", {.traits = kNoMacs | kLikeFirst, .shape = same_as_first, .of_sparse = same_as_first}},
+    {"remainder",
+     {.traits = kPlain | kTensorMethod | kDivides,
+      .shape = binary,
+      .value = values::remainder,
+      .on_values = "operator.mod"}},
+    {"roll", {.traits = kNoMacs | kKeepsRank, .shape = shifted, .value = values::roll, .batch = kLeading}},
+    {"round",
+     {.traits = kPlain | kTensorMethod,
+      .shape = same_as_first,
+      .check = check_round,
+      .value = values::round}},
+    {"rsub", {.traits = kNoMacs, .shape = subtract, .value = values::subtract_from}},
+    {"selu silu", {.traits = kForFloats, .shape = same_as_first}},
+    {"special_expit", {.traits = kNoMacs, .synonym_of = "sigmoid", .shape = unary_float}},
+    {"special_gammainc special_gammaincc special_xlogy", {.traits = kNoMacs, .shape = binary_float}},
+    {"special_polygamma", {.traits = kNoMacs, .shape = polygamma}},
+    {"square", {.shape = square, .value = values::square}},
+    {"sub",
+     {.traits = kPlain | kTensorMethod | kLikeFirst,
+      .shape = subtract,
+      .value = values::subtract,
+      .on_values = "operator.sub"}},
+    {"subtract", {.traits = kNoMacs, .synonym_of = "sub", .shape = subtract}},
+    {"to",
+     {.traits = kTensorMethod | kMayBeArgument | kMayCopy | kKeepsRank | kKeepsContiguous,
+      .shape = to,
+      .of_sparse = sparse::converted,
+      .value = values::cast}},
+    {"to.device to.dtype to.dtype_layout", {.batch = kLeading, .identity = {When::kSameType}}},
+    {"to.other", {.batch = {.rule = &BatchRules::type_of}, .identity = {When::kSameTypeAsOther, "other"}}},
+    {"tril",
+     {.traits = kNoMacs | kKeepsDtype,
+      .shape = of_least_rank<2>,
+      .value = values::lower_triangle,
+      .batch = kLeading}},
+    {"triu",
+     {.traits = kNoMacs | kKeepsDtype,
+      .shape = of_least_rank<2>,
+      .value = values::upper_triangle,
+      .batch = kLeading}},
+    {"true_divide", {.traits = kNoMacs, .synonym_of = "div", .shape = binary_float, .value = values::divide}},
+    {"trunc", {.traits = kPlain | kMathFunction, .shape = same_as_first, .value = values::trunc}},
+    {"type_as",
+     {.traits = kTensorMethod | kMayBeArgument | kKeepsRank | kLikeFirst,
+      .shape = to,
+      .value = values::cast,
+      .batch = {.rule = &BatchRules::type_of},
+      .identity = {When::kSameTypeAsOther, "other"}}},
+    {"where", {.traits = kNoMacs, .shape = where, .value = values::where}},
+    {"zero", {.traits = kNoMacs | kKeepsDtype, .shape = same_as_first, .batch = kLeading}},
+};
+
+}  // namespace
+
+OperatorRows elementwise_rows() { return kElementwiseRows; }
+
+}  // namespace fxtrace

@@ -1,0 +1,64 @@
+// Embeddings: rows of a table, or sums of them.
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- Embeddings ----
+
+Results embedding(const RuleArguments& args) {
+  const TensorInfo &weight = args.tensor("weight"), &indices = args.tensor("indices");
+  require_rank(weight, {2}, "the table of an embedding");
+  if (indices.dtype && *indices.dtype != ScalarType::kInt64 && *indices.dtype != ScalarType::kInt32) {
+    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices.dtype)};
+  }
+  return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
+}
+
+Results embedding_bag(const RuleArguments& args) {
+  const TensorInfo &weight = args.tensor("weight"), &offsets = args.tensor("offsets");
+  const Dtype indices = args.tensor("indices").dtype;
+  if (indices && *indices != ScalarType::kInt64 && *indices != ScalarType::kInt32) {
+    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices)};
+  }
+  if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
+  const SymInt bags = offsets.sizes[0] - (args.flag("include_last_offset") ? 1 : 0);
+  return first_only(args, tensor_of({bags, weight.sizes[1]}, weight.dtype));
+}
+
+void check_integer(const RuleArguments& args, std::string_view name) {
+  const TensorInfo* info = find_tensor(args, name);
+  if (info != nullptr && info->dtype && *info->dtype != ScalarType::kInt64 &&
+      *info->dtype != ScalarType::kInt32) {
+    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*info->dtype) + ", not int64"};
+  }
+}
+
+void check_indices(const RuleArguments& args) {
+  check_integer(args, "indices");
+  check_integer(args, "offsets");
+}
+
+constexpr OperatorRow kEmbeddingRows[] = {
+    {"_embedding_bag _embedding_bag_forward_only", {.traits = kNoMacs, .shape = embedding_bag}},
+    {"_embedding_bag_dense _embedding_bag_per_sample_weights _embedding_bag_sparse "
+     "_rowwise_prune embedding_dense embedding_sparse",
+     {.traits = kNoMacs}},
+    {"_no_grad_embedding_renorm_", {.traits = kNoMacs | kHiddenWrite}},
+    {"embedding",
+     {.traits = kNoMacs,
+      .shape = embedding,
+      .batch = {.rule = &BatchRules::embedding, .argument = "indices"},
+      .example = {ExampleForm::kIndices}}},
+    {"embedding_bag", {.traits = kNoMacs, .shape = embedding_bag, .check = check_indices}},
+    {"embedding_renorm", {.traits = kNoMacs, .shape = like_first}},
+};
+
+}  // namespace
+
+OperatorRows embedding_rows() { return kEmbeddingRows; }
+
+}  // namespace fxtrace

@@ -1,0 +1,288 @@
+// Losses.
+#include <algorithm>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all.  What any other number
+// does depends on whether the loss is made of other operators. ----
+
+bool is_reduced(const RuleArguments& args) {
+  const std::int64_t reduction = args.number("reduction");
+  return reduction == 1 || reduction == 2;
+}
+
+// Where the two floating types differ, so do the losses about which one they take.
+Dtype loss_dtype(Dtype input, Dtype target) {
+  const bool target_counts = target && is_floating(*target);
+  return input == target || (target && !target_counts && input && is_floating(*input)) ? input : Dtype();
+}
+
+Results loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+  // Formulas that divide or take roots make integers and complex numbers something else, and not all do.
+  if (dtype && !is_floating(*dtype)) dtype.reset();
+  return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
+}
+
+// Of a loss that is made of other operators, where integers may stay such: they have no mean.
+Results composed_loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
+  if (!is_reduced(args)) return make(std::move(unreduced), dtype);
+  if (args.number("reduction") == 2) return make(Sizes{}, sum_dtype(dtype));
+  if (dtype && is_integral(*dtype)) throw Raises{"mean of " + dtype_name(*dtype)};
+  return make(Sizes{}, dtype);
+}
+
+Dtype loss_dtype_of(const RuleArguments& args) {
+  return loss_dtype(args.tensor(first_argument(args)).dtype, args.tensor("target").dtype);
+}
+
+Results broadcast_loss(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor(first_argument(args)), &target = args.tensor("target");
+  const Dtype dtype = promoted(args, {first_argument(args), "target"});
+  return loss(args, broadcast(input.sizes, target.sizes, args.dimensions), dtype);
+}
+
+// poisson_nll_loss, kl_div
+Results float_loss(const RuleArguments& args) {
+  const std::string_view first = first_argument(args);
+  if (args.name() == "aten::kl_div") {
+    const auto is_inexact = [](ScalarType type) { return !is_integral(type); };
+    for (const std::string_view name : {first, std::string_view("target")})
+      require_dtype(args.tensor(name).dtype, is_inexact, "what is compared");
+  }
+  // The exponential or logarithm of the input is a float before anything else is done with it.
+  TensorInfo input = args.tensor(first);
+  input.dtype = float_dtype(input.dtype);
+  Promotion promotion;
+  promotion.add(input);
+  promotion.add(args.tensor("target"));
+  return composed_loss(args, broadcast_of(args, {first, "target"}), promotion.result());
+}
+
+// Worked out in the input's place.
+Results huber_loss(const RuleArguments& args) {
+  const Dtype dtype = args.tensor("self").dtype;
+  const bool is_right = dtype == promoted(args, {"self", "target"}) && dtype && is_floating(*dtype);
+  return composed_loss(args, broadcast_of(args, {"self", "target"}), is_right ? dtype : std::nullopt);
+}
+
+Results l1_loss(const RuleArguments& args) {
+  return composed_loss(args, broadcast_of(args, {"self", "target"}),
+                       real_dtype(promoted(args, {"self", "target"})));
+}
+
+Results hinge_embedding_loss(const RuleArguments& args) {
+  return composed_loss(args, broadcast_of(args, {"self", "target"}), args.tensor("self").dtype);
+}
+
+// The target has to fit into the input.
+Results soft_margin_loss(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &target = args.tensor("target");
+  require_expandable(args.dimensions, target.sizes, self.sizes);
+  if (self.dtype && is_integral(*self.dtype))
+    throw Raises{"the loss is a float, and the input " + dtype_name(*self.dtype)};
+  return loss(args, self.sizes, self.dtype);
+}
+
+Results input_shaped_loss(const RuleArguments& args) {
+  return loss(args, args.tensor("self").sizes, loss_dtype_of(args));
+}
+
+Results target_shaped_loss(const RuleArguments& args) {
+  return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
+}
+
+// (samples, classes, ...) or (classes).
+Sizes without_classes(Sizes sizes) {
+  if (sizes.empty()) throw CannotTell{};
+  sizes.erase(sizes.begin() + (sizes.size() == 1 ? 0 : 1));
+  return sizes;
+}
+
+// One class for each place of the input; or as many numbers as the input has, which are probabilities.
+void require_classes(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
+  require_least_rank(input, 1, "the input");
+  const bool takes_probabilities = args.name() == "aten::cross_entropy_loss";
+  if (takes_probabilities && input.dim() == target.dim() && input.dim() > 1) {
+    require_equal_sizes(args.dimensions, input.sizes, target.sizes,
+                        "sizes of input and probabilities differ");
+    require_dtype(target.dtype, is_floating, "probabilities");
+    return;
+  }
+  if (takes_probabilities && input.sizes == target.sizes) return;
+  const auto is_class = [](ScalarType type) {
+    return type == ScalarType::kInt64 || type == ScalarType::kUint8;
+  };
+  require_dtype(target.dtype, is_class, "classes");
+  if (args.is_tensor("weight")) {
+    require_rank(args.tensor("weight"), {1}, "the weight");
+    require(args.dimensions, Relation::kEqual, args.tensor("weight").sizes[0],
+            input.sizes[input.dim() > 1 ? 1 : 0], "the weight is not one for each class");
+  }
+  if (input.dim() == 1) {
+    require_rank(target, {0, 1}, "the target");
+    if (target.dim() == 1)
+      require(args.dimensions, Relation::kEqual, target.sizes[0], 1, "targets of one sample");
+    return;
+  }
+  require_equal_sizes(args.dimensions, target.sizes, without_classes(input.sizes),
+                      "sizes of target and input differ");
+}
+
+Results class_loss(const RuleArguments& args) {
+  require_classes(args);
+  return loss(args, without_classes(args.tensor("self").sizes), loss_dtype_of(args));
+}
+
+// (result, total weight)
+Results class_loss_forward(const RuleArguments& args) {
+  Results results = class_loss(args);
+  results.push_back({tensor_of({}, args.tensor("self").dtype)});
+  return results;
+}
+
+Results multi_margin_loss(const RuleArguments& args) {
+  const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
+  return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : target.sizes, input.dtype);
+}
+
+Results multilabel_margin_loss(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("self");
+  return loss(args, input.dim() == 2 ? Sizes{input.sizes[0]} : Sizes{}, input.dtype);
+}
+
+Results margin_ranking_loss(const RuleArguments& args) {
+  return composed_loss(args, broadcast_of(args, {"input1", "input2", "target"}),
+                       float_dtype(promoted(args, {"input1", "input2", "target"})));
+}
+
+Results cosine_embedding_loss(const RuleArguments& args) {
+  const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
+                   &target = args.tensor("target");
+  require_rank(target, {0, 1}, "the target");
+  require_rank(one, {target.dim() + 1}, "the first input");
+  require_rank(two, {target.dim() + 1}, "the second input");
+  const Sizes samples = without_last(broadcast(one.sizes, two.sizes, args.dimensions));
+  // Squares of integers are summed before they become floats.
+  const Dtype first = float_dtype(one.dtype), second = float_dtype(two.dtype);
+  return composed_loss(args, broadcast(samples, target.sizes, args.dimensions),
+                       first && second ? promote(*first, *second) : std::nullopt);
+}
+
+Results triplet_margin_loss(const RuleArguments& args) {
+  const TensorInfo &anchor = args.tensor("anchor"), &positive = args.tensor("positive"),
+                   &negative = args.tensor("negative");
+  require_rank(positive, {anchor.dim()}, "the positive example");
+  require_rank(negative, {anchor.dim()}, "the negative example");
+  // The distances are what is broadcast, and have their types.
+  const auto distance = [&](std::string_view example) {
+    return tensor_of(without_last(broadcast(anchor.sizes, args.tensor(example).sizes, args.dimensions)),
+                     real_dtype(float_dtype(promoted(args, {"anchor", example}))));
+  };
+  const TensorInfo first = distance("positive"), second = distance("negative");
+  const Dtype dtype = first.dtype && second.dtype ? promote(*first.dtype, *second.dtype) : std::nullopt;
+  return composed_loss(args, broadcast(first.sizes, second.sizes, args.dimensions), dtype);
+}
+
+// (time, samples, classes), or of one sample (time, classes).
+void require_lengths(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("log_probs");
+  require_rank(input, {2, 3}, "the input");
+  const SymInt samples = input.dim() == 3 ? input.sizes[1] : SymInt(1);
+  for (const std::string_view name : {"input_lengths", "target_lengths"}) {
+    if (args.is_tensor(name)) continue;
+    require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(args.sizes(name).size()), samples,
+            "lengths are not one for each sample");
+  }
+  const TensorInfo& targets = args.tensor("targets");
+  if (args.is_tensor("target_lengths") || targets.sizes.empty()) return;
+  SymInt sum = 0, longest = 0;
+  for (const SymInt& length : args.sizes("target_lengths")) {
+    sum = sum + length;
+    longest = max(longest, length);
+  }
+  if (targets.dim() == 1) {
+    require(args.dimensions, Relation::kEqual, targets.sizes[0], sum, "targets are not as long as they say");
+  } else {
+    require(args.dimensions, Relation::kGreaterEqual, targets.sizes[1], longest,
+            "targets are longer than there is");
+  }
+}
+
+Results ctc_loss(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("log_probs");
+  require_lengths(args);
+  return composed_loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
+}
+
+// (losses, what the backward pass needs)
+Results unreduced_ctc_loss(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("log_probs");
+  require_lengths(args);
+  return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
+}
+
+// The loss is worked out in the target's place.
+void check_logits_loss(const RuleArguments& args) {
+  const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
+  if (input == nullptr || target == nullptr) return;
+  require_expandable(args.dimensions, input->sizes, target->sizes);
+  if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
+    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
+  }
+}
+
+void check_class_target(const RuleArguments& args) {
+  const TensorInfo* target = find_tensor(args, "target");
+  if (target != nullptr && target->dtype && *target->dtype != ScalarType::kInt64) {
+    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", not int64"};
+  }
+}
+
+void check_multilabel(const RuleArguments& args) {
+  check_class_target(args);
+  const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
+  if (self == nullptr || target == nullptr) return;
+  require(args.dimensions, Relation::kEqual, product(self->sizes), product(target->sizes),
+          "sizes of input and target differ");
+}
+
+constexpr OperatorRow kLossesRows[] = {
+    {"_ctc_loss", {.traits = kNoMacs, .shape = unreduced_ctc_loss}},
+    {"_cudnn_ctc_loss _use_cudnn_ctc_loss _use_miopen_ctc_loss miopen_ctc_loss "
+     "multilabel_margin_loss_forward",
+     {.traits = kNoMacs}},
+    {"binary_cross_entropy", {.traits = kNoMacs, .shape = input_shaped_loss, .batch = kLoss}},
+    {"binary_cross_entropy_with_logits",
+     {.traits = kNoMacs, .shape = target_shaped_loss, .check = check_logits_loss, .batch = kLoss}},
+    {"cosine_embedding_loss", {.traits = kNoMacs, .shape = cosine_embedding_loss}},
+    {"cross_entropy_loss nll_loss_nd",
+     {.traits = kNoMacs, .shape = class_loss, .batch = {.rule = &BatchRules::cross_entropy}}},
+    {"ctc_loss", {.traits = kNoMacs, .shape = ctc_loss}},
+    {"hinge_embedding_loss", {.traits = kNoMacs, .shape = hinge_embedding_loss}},
+    {"huber_loss", {.traits = kNoMacs, .shape = huber_loss, .batch = kLoss}},
+    {"kl_div", {.traits = kNoMacs, .shape = float_loss, .batch = kLoss}},
+    {"l1_loss", {.traits = kNoMacs, .shape = l1_loss, .batch = kLoss}},
+    {"margin_ranking_loss", {.traits = kNoMacs, .shape = margin_ranking_loss}},
+    {"mse_loss smooth_l1_loss", {.traits = kNoMacs, .shape = broadcast_loss, .batch = kLoss}},
+    {"multi_margin_loss", {.traits = kNoMacs, .shape = multi_margin_loss, .check = check_class_target}},
+    {"multilabel_margin_loss",
+     {.traits = kNoMacs, .shape = multilabel_margin_loss, .check = check_multilabel}},
+    {"nll_loss nll_loss2d", {.traits = kNoMacs, .shape = class_loss}},
+    {"nll_loss2d_forward nll_loss_forward", {.traits = kNoMacs, .shape = class_loss_forward}},
+    {"poisson_nll_loss", {.traits = kNoMacs, .shape = float_loss}},
+    {"soft_margin_loss", {.traits = kNoMacs, .shape = soft_margin_loss, .batch = kLoss}},
+    {"triplet_margin_loss", {.traits = kNoMacs, .shape = triplet_margin_loss}},
+};
+
+}  // namespace
+
+OperatorRows losses_rows() { return kLossesRows; }
+
+}  // namespace fxtrace

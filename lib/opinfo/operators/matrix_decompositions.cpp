@@ -1,0 +1,429 @@
+// What takes matrices apart, inverts them or solves equations with them.
+#include <algorithm>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- One matrix ----
+
+TensorInfo matrix(const RuleArguments& args) {
+  TensorInfo info = args.tensor(first_argument(args));
+  require_least_rank(info, 2, "a matrix");
+  return info;
+}
+
+Results make_matrix(Sizes batch, SymInt rows, SymInt columns, Dtype dtype) {
+  batch.push_back(std::move(rows));
+  batch.push_back(std::move(columns));
+  return make(std::move(batch), dtype);
+}
+
+TensorInfo square_matrix(const RuleArguments& args) {
+  TensorInfo info = args.tensor(first_argument(args));
+  if (info.dim() < 2) throw Raises{"a matrix has " + std::to_string(info.dim()) + " dimensions"};
+  require(args.dimensions, Relation::kEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
+          "the matrix is not square");
+  return info;
+}
+
+bool is_surely_empty(const RuleArguments& args, const TensorInfo& info) {
+  return std::ranges::any_of(info.sizes, [&](const SymInt& size) {
+    return args.dimensions.decide(Relation::kEqual, size, 0) == true;
+  });
+}
+
+// Where `flag` says that the matrix is symmetric; an empty one need not be.
+TensorInfo symmetric_or_any(const RuleArguments& args, std::string_view flag) {
+  TensorInfo info = matrix(args);
+  const bool is_symmetric = args.is_given(flag) && args.flag(flag) && !is_surely_empty(args, info);
+  return is_symmetric ? square_matrix(args) : info;
+}
+
+// The inverse, a root, a power.
+Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
+
+// torch.cholesky: an empty one as it is.
+Results cholesky(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  return is_surely_empty(args, info) ? make(info) : same_square(args);
+}
+
+TensorInfo with_last(const TensorInfo& info, std::initializer_list<SymInt> last, Dtype dtype) {
+  return {.sizes = concatenated(without_last(info.sizes, 2), last), .dtype = dtype};
+}
+
+Results determinant(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make(without_last(info.sizes, 2), info.dtype);
+}
+
+Results log_determinant(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
+}
+
+// linalg_inv_ex: whether each matrix worked comes second.
+Results with_status(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make_many({info, with_last(info, {}, ScalarType::kInt32)});
+}
+
+Results pseudo_inverse(const RuleArguments& args) {
+  TensorInfo info = symmetric_or_any(args, "hermitian");
+  std::swap(info.sizes[info.sizes.size() - 1], info.sizes[info.sizes.size() - 2]);
+  return make(std::move(info));
+}
+
+Results eigen_symmetric(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make_many({with_last(info, {info.sizes.back()}, real_dtype(info.dtype)), info});
+}
+
+Results eigenvalues_symmetric(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make(with_last(info, {info.sizes.back()}, real_dtype(info.dtype)));
+}
+
+Results eigen(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  const Dtype dtype = complex_dtype(info.dtype);
+  return make_many({with_last(info, {info.sizes.back()}, dtype), {.sizes = info.sizes, .dtype = dtype}});
+}
+
+Results eigenvalues(const RuleArguments& args) {
+  const TensorInfo info = square_matrix(args);
+  return make(with_last(info, {info.sizes.back()}, complex_dtype(info.dtype)));
+}
+
+Results singular_values(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  return make(
+      with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, real_dtype(info.dtype)));
+}
+
+Results singular_decomposition(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1),
+               least = min(rows, columns);
+  const bool is_old = args.is_given("some");  // torch.svd gives V, torch.linalg.svd its transpose
+  if (is_old && !args.flag("compute_uv")) throw CannotTell{};
+  const bool full = is_old ? !args.flag("some") : args.flag("full_matrices");
+  const SymInt inner_left = full ? rows : least, inner_right = full ? columns : least;
+  return make_many({with_last(info, {rows, inner_left}, info.dtype),
+                    with_last(info, {least}, real_dtype(info.dtype)),
+                    is_old ? with_last(info, {columns, inner_right}, info.dtype)
+                           : with_last(info, {inner_right, columns}, info.dtype)});
+}
+
+Results qr(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1);
+  const bool has_mode = args.is_given("mode");
+  if (has_mode && args.text("mode") == "r") throw CannotTell{};
+  const bool complete = has_mode ? args.text("mode") == "complete" : !args.flag("some");
+  const SymInt middle = complete ? rows : min(rows, columns);
+  return make_many(
+      {with_last(info, {rows, middle}, info.dtype), with_last(info, {middle, columns}, info.dtype)});
+}
+
+// Of a matrix and what `name` is called: as many rows, or columns where the unknown stands left, of one type.
+void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
+  require_least_rank(a, 2, "a matrix");
+  require_least_rank(b, 2, "the right side");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 1), from_back(b.sizes, left ? 2 : 1),
+          "sizes of both sides differ");
+}
+
+// Without the factor's batch, where the right side has one.
+Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
+  require_factor(args, a, b, left);
+  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(a.sizes, 1),
+          "the matrix is not square");
+  return make_matrix(common_batch(a, b, 2, args.dimensions), from_back(b.sizes, 2), from_back(b.sizes, 1),
+                     b.dtype);
+}
+
+Results solve(const RuleArguments& args) {
+  const TensorInfo a = square_matrix(args), &b = args.tensor("B");
+  const bool left = !args.is_given("left") || args.flag("left");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  // A vector, or a batch of them for a batch of matrices of just these sizes.
+  bool is_vector = b.dim() == 1;
+  if (!is_vector && a.dim() == b.dim() + 1) {
+    is_vector = true;
+    for (std::size_t i = 0; i < b.sizes.size() && is_vector; ++i) {
+      is_vector = decided(args.dimensions, Relation::kEqual, a.sizes[i], b.sizes[i]);
+    }
+  }
+  if (is_vector) {
+    require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "sizes of both sides differ");
+    if (!left) throw Raises{"a vector stands right"};
+    return make(concatenated(broadcast(without_last(a.sizes, 2), without_last(b.sizes, 1), args.dimensions),
+                             {b.sizes.back()}),
+                either(b.dtype, a.dtype));
+  }
+  return solved(args, a, b, left);
+}
+
+// linalg_solve_ex: whether each matrix worked comes second.
+Results solve_with_status(const RuleArguments& args) {
+  Results results = solve(args);
+  results.push_back({with_last(args.tensor("A"), {}, ScalarType::kInt32)});
+  return results;
+}
+
+Results solve_triangular(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("B");
+  if (a.dtype != b.dtype) throw CannotTell{};
+  return solved(args, a, b, args.flag("left"));
+}
+
+// torch.triangular_solve: the right side comes first, and the matrix is given back.
+Results old_triangular_solve(const RuleArguments& args) {
+  const TensorInfo &b = args.tensor("self"), &a = args.tensor("A");
+  Results results = solved(args, a, b, true);
+  results.push_back({TensorInfo{.sizes = concatenated(common_batch(a, b, 2, args.dimensions),
+                                                      {from_back(a.sizes, 2), from_back(a.sizes, 1)}),
+                                .dtype = a.dtype}});
+  return results;
+}
+
+Results cholesky_solve(const RuleArguments& args) {
+  return solved(args, args.tensor("input2"), args.tensor("self"), true);
+}
+
+// ---- Factors of a decomposition, with the places that rows went to ----
+
+TensorInfo pivots_of(const TensorInfo& info) {
+  const SymInt count = min(from_back(info.sizes, 2), from_back(info.sizes, 1));
+  return with_last(info, {count}, ScalarType::kInt32);
+}
+
+void require_pivots(const RuleArguments& args, const TensorInfo& factors, std::string_view name) {
+  require_least_rank(factors, 2, "a matrix");
+  const TensorInfo& pivots = args.tensor(name);
+  require_same_dtype(pivots.dtype, ScalarType::kInt32, "dtypes of pivots");
+}
+
+// linalg_lu_factor, and with whether each matrix worked.
+Results lu_factors(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  std::vector<TensorInfo> results = {info, pivots_of(info), with_last(info, {}, ScalarType::kInt32)};
+  results.resize(args.schema().results.size());
+  return make_many(std::move(results));
+}
+
+Results ldl_factors(const RuleArguments& args) {
+  square_matrix(args);
+  return lu_factors(args);
+}
+
+std::vector<TensorInfo> permutation_lower_upper(const TensorInfo& info) {
+  const SymInt rows = from_back(info.sizes, 2), columns = from_back(info.sizes, 1),
+               least = min(rows, columns);
+  return {with_last(info, {rows, rows}, info.dtype), with_last(info, {rows, least}, info.dtype),
+          with_last(info, {least, columns}, info.dtype)};
+}
+
+TensorInfo nothing_of(const TensorInfo& info) { return {.sizes = {0}, .dtype = info.dtype}; }
+
+Results lu(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  std::vector<TensorInfo> results = permutation_lower_upper(info);
+  if (!args.flag("pivot")) results[0] = nothing_of(info);
+  return make_many(std::move(results));
+}
+
+// What is not asked for is empty.
+Results lu_unpack(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  require_pivots(args, info, "LU_pivots");
+  std::vector<TensorInfo> results = permutation_lower_upper(info);
+  if (!args.flag("unpack_pivots")) results[0] = nothing_of(info);
+  if (!args.flag("unpack_data")) results[1] = results[2] = nothing_of(info);
+  return make_many(std::move(results));
+}
+
+Results lu_solve(const RuleArguments& args) {
+  const bool is_old = args.is_given("LU_data");
+  const TensorInfo& factors = args.tensor(is_old ? "LU_data" : "LU");
+  const std::string_view pivots = is_old ? "LU_pivots" : "pivots";
+  require_pivots(args, factors, pivots);
+  require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor(pivots).sizes,
+                      "sizes of factors and pivots differ");
+  return solved(args, factors, args.tensor(is_old ? "self" : "B"), is_old || args.flag("left"));
+}
+
+Results ldl_solve(const RuleArguments& args) {
+  const TensorInfo& factors = args.tensor("LD");
+  require_least_rank(factors, 2, "a matrix");
+  require_dtype(args.tensor("pivots").dtype, is_integral, "pivots");
+  require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor("pivots").sizes,
+                      "sizes of factors and pivots differ");
+  return solved(args, factors, args.tensor("B"), true);
+}
+
+// Columns that reflections are made of, and a factor for each: geqrf, and the matrix of all of them.
+Results reflections(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  return make_many(
+      {info, with_last(info, {min(from_back(info.sizes, 2), from_back(info.sizes, 1))}, info.dtype)});
+}
+
+Results householder_product(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  const TensorInfo& factors = args.tensor(args.is_given("tau") ? "tau" : "input2");
+  require(args.dimensions, Relation::kGreaterEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
+          "more columns than rows");
+  require_same_dtype(info.dtype, factors.dtype, "dtypes of reflections and factors");
+  require_rank(factors, {info.dim() - 1}, "the factors");
+  require(args.dimensions, Relation::kLessEqual, factors.sizes.back(), info.sizes.back(),
+          "more factors than columns");
+  return make(info);
+}
+
+Results times_reflections(const RuleArguments& args) {
+  const TensorInfo& other = args.tensor("input3");
+  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, "dtypes of reflections and factors");
+  require_same_dtype(other.dtype, args.tensor("input2").dtype, "dtypes of factors and what is multiplied");
+  require_least_rank(other, 2, "what is multiplied");
+  return make(other);
+}
+
+// ---- Numbers of matrices, and tensors that are seen as such ----
+
+Results condition(const RuleArguments& args) {
+  const TensorInfo info = matrix(args);
+  return make(with_last(info, {}, real_dtype(info.dtype)));
+}
+
+Results matrix_rank(const RuleArguments& args) {
+  const TensorInfo info = symmetric_or_any(args, "hermitian");
+  Sizes batch = without_last(info.sizes, 2);
+  for (const std::string_view name : {"tol", "atol", "rtol"}) {
+    if (args.is_tensor(name)) batch = broadcast(batch, args.tensor(name).sizes, args.dimensions);
+  }
+  return make(std::move(batch), ScalarType::kInt64);
+}
+
+// (solution, and what depends on the method)
+Results least_squares(const RuleArguments& args) {
+  const TensorInfo &a = args.tensor("self"), &b = args.tensor("b");
+  require_least_rank(a, 2, "a matrix");
+  require_least_rank(b, 1, "the right side");
+  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  Results results(args.schema().results.size());
+  if (b.dim() != a.dim()) return results;
+  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(b.sizes, 2),
+          "sizes of both sides differ");
+  results.at(0) = make_matrix(common_batch(a, b, 2, args.dimensions), from_back(a.sizes, 1),
+                              from_back(b.sizes, 1), a.dtype)[0];
+  return results;
+}
+
+Results tensor_inverse(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  const std::int64_t first = args.number("ind");
+  if (first <= 0) throw Raises{"no dimension is inverted"};
+  const auto count = static_cast<std::size_t>(std::min(first, self.dim()));
+  const Sizes front = slice_of(self.sizes, 0, count), back = slice_of(self.sizes, count, self.sizes.size());
+  require(args.dimensions, Relation::kEqual, product(front), product(back), "the matrix is not square");
+  return make(concatenated(back, front), self.dtype);
+}
+
+// The dimensions named come last, as if the tensor had been given so.
+Results tensor_solve(const RuleArguments& args) {
+  const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
+  require_same_dtype(self.dtype, other.dtype, "dtypes of both sides");
+  Sizes sizes = self.sizes;
+  if (args.is_given("dims")) {
+    const auto dims = distinct_dims(args.numbers("dims"), self.dim());
+    sizes.clear();
+    for (std::size_t i = 0; i < self.sizes.size(); ++i) {
+      if (std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end()) sizes.push_back(self.sizes[i]);
+    }
+    for (const std::int64_t dim : dims) sizes.push_back(self.sizes[dim_index(dim, self)]);
+  }
+  require_least_rank(self, other.dim(), "the tensor");
+  Sizes result = slice_of(sizes, other.sizes.size(), sizes.size());
+  require(args.dimensions, Relation::kEqual, product(result), product(other.sizes),
+          "the matrix is not square");
+  require(args.dimensions, Relation::kEqual, product(result), product(slice_of(sizes, 0, other.sizes.size())),
+          "the matrix is not square");
+  return make(std::move(result), self.dtype);
+}
+
+// ---- Multiply-accumulates ----
+
+// By squaring: ATen/native/LinearAlgebra.cpp.  An inverse comes first for negative powers, at a cost that
+// nobody tells.
+SymInt matrix_power(const RuleArguments& args, const Results&) {
+  const Sizes& sizes = operand(args, "self").sizes;
+  const std::int64_t power = args.number("n");
+  if (power < 0) throw CannotTell{};
+  if (power < 2) return 0;
+  const auto bits = static_cast<std::uint64_t>(power);
+  const std::int64_t products = std::bit_width(bits) - 1 + std::popcount(bits) - 1;
+  return product(sizes) * from_back(sizes, 1) * products;
+}
+
+constexpr Traits kPrecise = kNotForIntegers | kNotForHalf;
+
+constexpr OperatorRow kMatrixDecompositionsRows[] = {
+    {"_lu_with_info", {.shape = lu_factors}},
+    {"cholesky", {.traits = kPrecise, .shape = cholesky}},
+    {"cholesky_inverse", {.traits = kPrecise, .shape = same_square}},
+    {"cholesky_solve", {.traits = kPrecise, .shape = cholesky_solve}},
+    {"det", {.traits = kPrecise, .synonym_of = "linalg_det", .shape = determinant, .batch = kLeading}},
+    {"geqrf", {.traits = kPrecise, .shape = reflections}},
+    {"inverse", {.traits = kPrecise, .synonym_of = "linalg_inv", .shape = same_square, .batch = kLeading}},
+    {"linalg_cholesky linalg_inv", {.traits = kPrecise, .shape = same_square, .batch = kLeading}},
+    {"linalg_cholesky_ex linalg_inv_ex", {.traits = kPrecise, .shape = with_status}},
+    {"linalg_cond", {.traits = kPrecise, .shape = condition}},
+    {"linalg_det", {.traits = kPrecise, .shape = determinant, .batch = kLeading}},
+    {"linalg_eig", {.traits = kPrecise, .shape = eigen}},
+    {"linalg_eigh", {.traits = kPrecise, .shape = eigen_symmetric}},
+    {"linalg_eigvals", {.traits = kPrecise, .shape = eigenvalues}},
+    {"linalg_eigvalsh", {.traits = kPrecise, .shape = eigenvalues_symmetric, .batch = kLeading}},
+    {"linalg_householder_product", {.traits = kPrecise, .shape = householder_product}},
+    {"linalg_ldl_factor linalg_ldl_factor_ex", {.traits = kPrecise, .shape = ldl_factors}},
+    {"linalg_ldl_solve", {.traits = kPrecise, .shape = ldl_solve}},
+    {"linalg_lstsq", {.traits = kPrecise, .shape = least_squares}},
+    {"linalg_lu", {.traits = kPrecise, .shape = lu}},
+    {"linalg_lu_factor linalg_lu_factor_ex", {.traits = kPrecise, .shape = lu_factors}},
+    {"linalg_lu_solve lu_solve", {.traits = kPrecise, .shape = lu_solve}},
+    {"linalg_matrix_exp", {.traits = kNotForIntegers, .shape = same_square, .batch = kLeading}},
+    {"linalg_matrix_power", {.shape = same_square, .macs = matrix_power, .batch = kLeading}},
+    {"linalg_matrix_rank", {.traits = kPrecise, .shape = matrix_rank}},
+    {"linalg_pinv pinverse", {.traits = kPrecise, .shape = pseudo_inverse}},
+    {"linalg_qr qr", {.traits = kPrecise, .shape = qr}},
+    {"linalg_slogdet slogdet", {.traits = kPrecise, .shape = log_determinant}},
+    {"linalg_solve", {.traits = kPrecise, .shape = solve}},
+    {"linalg_solve_ex", {.traits = kPrecise, .shape = solve_with_status}},
+    {"linalg_solve_triangular", {.traits = kPrecise, .shape = solve_triangular}},
+    {"linalg_svd svd", {.traits = kPrecise, .shape = singular_decomposition}},
+    {"linalg_svdvals", {.traits = kPrecise, .shape = singular_values, .batch = kLeading}},
+    {"linalg_tensorinv", {.traits = kPrecise, .shape = tensor_inverse}},
+    {"linalg_tensorsolve", {.traits = kPrecise, .shape = tensor_solve}},
+    {"logdet", {.traits = kPrecise, .shape = determinant}},
+    {"lu_unpack", {.traits = kNoMacs, .shape = lu_unpack}},
+    {"matrix_exp",
+     {.traits = kNotForIntegers, .synonym_of = "linalg_matrix_exp", .shape = same_square, .batch = kLeading}},
+    {"matrix_power", {.synonym_of = "linalg_matrix_power", .shape = same_square, .macs = matrix_power}},
+    {"orgqr", {.traits = kPrecise, .synonym_of = "linalg_householder_product", .shape = householder_product}},
+    {"ormqr", {.traits = kPrecise, .shape = times_reflections}},
+    {"triangular_solve", {.traits = kPrecise, .shape = old_triangular_solve}},
+};
+
+}  // namespace
+
+OperatorRows matrix_decompositions_rows() { return kMatrixDecompositionsRows; }
+
+}  // namespace fxtrace

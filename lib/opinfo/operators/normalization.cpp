@@ -1,0 +1,188 @@
+// Normalization over channels, groups and last dimensions.
+#include <algorithm>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/shape_helpers.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+// ---- Normalization ----
+
+// One of the vectors that a normalization has for its channels: its own type, or that of an input of less
+// precision.
+void require_vector(const RuleArguments& args, std::string_view name, const TensorInfo& input,
+                    const SymInt& channels) {
+  if (!args.is_tensor(name)) return;
+  const TensorInfo& vector = args.tensor(name);
+  const bool both_full = (input.dtype == ScalarType::kFloat32 || input.dtype == ScalarType::kFloat64) &&
+                         (vector.dtype == ScalarType::kFloat32 || vector.dtype == ScalarType::kFloat64);
+  if (both_full) require_same_dtype(input.dtype, vector.dtype, "dtypes of input and " + std::string(name));
+  require_rank(vector, {1}, name);
+  require(args.dimensions, Relation::kEqual, vector.sizes[0], channels,
+          "channels of " + std::string(name) + " and input differ");
+}
+
+Results channel_norm(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("input");
+  // Nothing stays nothing, whatever its shape.
+  if (args.dimensions.decide(Relation::kEqual, product(input.sizes), 0) == true) return like_first(args);
+  if (input.dim() < 2)
+    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
+  for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
+    require_vector(args, name, input, input.sizes[1]);
+  }
+  return like_first(args);
+}
+
+Results group_norm(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("input");
+  if (input.dim() < 2)
+    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
+  require_multiple(args.dimensions, input.sizes[1], args.size("num_groups"), "number of channels");
+  for (const std::string_view name : {"weight", "bias"}) require_vector(args, name, input, input.sizes[1]);
+  return like_first(args);
+}
+
+// Over the last dimensions.
+void require_normalized(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("input");
+  const Sizes shape = args.sizes("normalized_shape");
+  if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
+  const std::size_t offset = input.sizes.size() - shape.size();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    require(args.dimensions, Relation::kEqual, input.sizes[offset + i], shape[i],
+            "sizes of the input are not what is normalized");
+  }
+  for (const std::string_view name : {"weight", "bias"}) {
+    if (args.is_tensor(name)) {
+      require_equal_sizes(args.dimensions, args.tensor(name).sizes, shape,
+                          "sizes of " + std::string(name) + " are not what is normalized");
+    }
+  }
+}
+
+Results shape_norm(const RuleArguments& args) {
+  require_normalized(args);
+  return like_first(args);
+}
+
+// (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
+Results native_layer_norm(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("input");
+  const std::size_t count = args.sizes("normalized_shape").size();
+  require_normalized(args);
+  TensorInfo statistics = input;
+  std::fill(statistics.sizes.end() - static_cast<std::ptrdiff_t>(count), statistics.sizes.end(), SymInt(1));
+  if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
+  std::vector<TensorInfo> results(args.schema().results.size(), statistics);
+  results[0] = input;
+  return make_many(std::move(results));
+}
+
+Results native_group_norm(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("input");
+  TensorInfo statistics = tensor_of({args.size("N"), args.size("group")}, input.dtype);
+  if (input.dtype != ScalarType::kFloat32 && input.dtype != ScalarType::kFloat64) statistics.dtype.reset();
+  return make_many({input, statistics, statistics});
+}
+
+Results weight_norm(const RuleArguments& args) {
+  std::vector<TensorInfo> results = {args.tensor("v")};
+  if (args.schema().results.size() == 2) results.push_back(args.tensor("g"));
+  return make_many(std::move(results));
+}
+
+// The norm of all but one dimension; -1: of everything.
+Results norm_except_dim(const RuleArguments& args) {
+  const TensorInfo& input = args.tensor("v");
+  if (args.number("dim") == -1) return make({}, input.dtype);
+  const std::size_t dim = dim_index(args.number("dim"), input);
+  Sizes sizes(input.sizes.size(), 1);
+  sizes[dim] = input.sizes[dim];
+  return make(std::move(sizes), input.dtype);
+}
+
+// Kernels that mix types do so for half precision with float32 only.
+void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
+  const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
+  if (first == nullptr || second == nullptr) return;
+  const auto is_double = [](const TensorInfo& info) { return info.dtype == ScalarType::kFloat64; };
+  if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
+    require_same_dtype(first->dtype, second->dtype, "dtypes of input and weight");
+  }
+}
+
+// ---- Sizes ----
+
+// One parameter for each channel.
+void check_channels(const RuleArguments& args, const SymInt& channels) {
+  for (const std::string_view name : {"weight", "bias"}) {
+    const TensorInfo* info = find_tensor(args, name);
+    if (info == nullptr) continue;
+    require_rank(*info, {1}, name);
+    require(args.dimensions, Relation::kEqual, info->sizes[0], channels,
+            "size of '" + std::string(name) + "' is not the number of channels");
+  }
+}
+
+void check_group_norm(const RuleArguments& args) {
+  const TensorInfo* input = find_tensor(args, "input");
+  check_mixed(args, "input", "weight");
+  if (input != nullptr && input->dim() >= 2) check_channels(args, input->sizes[1]);
+}
+
+void check_layer_norm(const RuleArguments& args) {
+  check_mixed(args, "input", "weight");
+  check_mixed(args, "input", "bias");
+}
+
+constexpr OperatorRow kNormalizationRows[] = {
+    {"_batch_norm_impl_index cudnn_batch_norm miopen_batch_norm",
+     {.traits = kNoMacs | kHiddenWrite, .shape = like_first}},
+    {"_batch_norm_no_update _batch_norm_with_update _native_batch_norm_legit "
+     "_native_batch_norm_legit_no_training batch_norm_elemt",
+     {.traits = kNoMacs, .shape = like_first}},
+    {"_batch_norm_with_update_functional _native_batch_norm_legit_functional "
+     "_nested_tensor_softmax_with_shape _weight_norm_differentiable batch_norm_backward_elemt "
+     "batch_norm_backward_reduce batch_norm_stats",
+     {.traits = kNoMacs}},
+    {"_fused_rms_norm", {.traits = kNoMacs, .shape = native_layer_norm}},
+    {"_weight_norm _weight_norm_interface", {.traits = kNoMacs, .shape = weight_norm}},
+    {"batch_norm",
+     {.traits = kNoMacs | kHiddenWrite | kKeepsRank | kForFloats,
+      .shape = channel_norm,
+      .batch = {.rule = &BatchRules::batch_norm},
+      .example = {ExampleForm::kChannels, 1}}},
+    {"batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_update_stats",
+     {.traits = kNoMacs | kHiddenWrite}},
+    {"group_norm",
+     {.traits = kNoMacs | kKeepsRank | kForFloats,
+      .shape = group_norm,
+      .check = check_group_norm,
+      .batch = {.rule = &BatchRules::group_norm},
+      .example = {ExampleForm::kChannels, 2}}},
+    {"instance_norm", {.traits = kNoMacs | kHiddenWrite | kKeepsRank | kForFloats, .shape = channel_norm}},
+    {"layer_norm",
+     {.traits = kNoMacs | kKeepsRank | kForFloats,
+      .shape = shape_norm,
+      .check = check_layer_norm,
+      .batch = {.rule = &BatchRules::normalize},
+      .example = {ExampleForm::kRows, 2}}},
+    {"native_batch_norm", {.traits = kNoMacs | kHiddenWrite | kForFloats, .shape = like_first}},
+    {"native_group_norm",
+     {.traits = kNoMacs | kForFloats, .shape = native_group_norm, .check = check_group_norm}},
+    {"native_layer_norm",
+     {.traits = kNoMacs | kForFloats, .shape = native_layer_norm, .check = check_layer_norm}},
+    {"norm_except_dim", {.traits = kNoMacs, .shape = norm_except_dim}},
+    {"rms_norm",
+     {.traits = kNoMacs | kForFloats, .shape = shape_norm, .batch = {.rule = &BatchRules::normalize}}},
+};
+
+}  // namespace
+
+OperatorRows normalization_rows() { return kNormalizationRows; }
+
+}  // namespace fxtrace

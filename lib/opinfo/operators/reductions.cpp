@@ -1,0 +1,442 @@
+// What computes along dimensions: sums, extremes, sorting, scans, integrals.
+#include <algorithm>
+
+#include "opinfo/operator_row.h"
+#include "opinfo/rules/cost_helpers.h"
+#include "opinfo/rules/shape_helpers.h"
+#include "opinfo/rules/sparse_rules.h"
+
+namespace fxtrace {
+namespace {
+
+using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
+
+bool is_inexact(ScalarType type) { return !is_integral(type); }
+
+bool keeps_dims(const RuleArguments& args) { return args.is_given("keepdim") && args.flag("keepdim"); }
+
+// Without the dimensions `dims`, all of them when it is empty; they are 1 where `keep` is.
+Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
+  dims = distinct_dims(std::move(dims), info.dim());
+  Sizes sizes;
+  for (std::size_t i = 0; i < info.sizes.size(); ++i) {
+    const bool stays = !dims.empty() && std::ranges::find(dims, static_cast<std::int64_t>(i)) == dims.end();
+    if (stays) {
+      sizes.push_back(info.sizes[i]);
+    } else if (keep) {
+      sizes.emplace_back(1);
+    }
+  }
+  return sizes;
+}
+
+// An extreme of nothing.
+void require_elements(const RuleArguments& args, const TensorInfo& info) {
+  const std::vector<std::int64_t> dims =
+      args.is_given("dim") ? normalize_dims(args.numbers("dim"), info.dim()) : std::vector<std::int64_t>();
+  if (dims.empty()) {
+    require(args.dimensions, Relation::kGreater, product(info.sizes), 0, "number of elements");
+  }
+  for (const std::int64_t dim : dims) {
+    if (info.sizes.empty()) break;
+    require(args.dimensions, Relation::kGreater, info.sizes[static_cast<std::size_t>(dim)], 0,
+            "number of elements");
+  }
+}
+
+// By the arguments dim and keepdim, if the operator has them.
+Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
+  return reduced(info, args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
+                 keeps_dims(args));
+}
+
+Results two(const Sizes& sizes, Dtype first, Dtype second) {
+  return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
+}
+
+// amax, mean: the type stays.
+Results reduce(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
+}
+
+// mean: not of integers.
+Results mean(const RuleArguments& args) {
+  if (!args.is_given("dtype")) require_dtype(first_tensor(args).dtype, is_inexact, "what is averaged");
+  return reduce(args);
+}
+
+// sum, prod: integers are summed as int64.
+Results sum(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
+}
+
+Results reduce_float(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  return make(reduced(args, self), float_dtype(self.dtype));
+}
+
+// hash_tensor
+Results reduce_hash(const RuleArguments& args) {
+  return make(reduced(args, first_tensor(args)), ScalarType::kUint64);
+}
+
+// norm, var: complex numbers give real ones.
+Results reduce_real(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_dtype(self.dtype, is_inexact, "what is reduced");
+  return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
+}
+
+Results reduce_positions(const RuleArguments& args) {
+  return make(reduced(args, first_tensor(args)), ScalarType::kInt64);
+}
+
+// argmax
+Results extreme_position(const RuleArguments& args) {
+  require_elements(args, first_tensor(args));
+  return reduce_positions(args);
+}
+
+// amax
+Results reduce_extreme(const RuleArguments& args) {
+  require_elements(args, first_tensor(args));
+  return reduce(args);
+}
+
+// all, any: bytes stay bytes.
+Results reduce_bool(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
+  return make(reduced(args, self), self.dtype ? dtype : std::nullopt);
+}
+
+// max(x), max(x, dim) with positions, max(x, other)
+Results extreme(const RuleArguments& args) {
+  if (args.is_given("other")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
+  const TensorInfo& self = first_tensor(args);
+  if (!args.is_given("dim")) return make(Sizes(), self.dtype);
+  require_elements(args, self);
+  return two(reduced(args, self), self.dtype, ScalarType::kInt64);
+}
+
+Results both_extremes(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_elements(args, self);
+  return two(reduced(args, self), self.dtype, self.dtype);
+}
+
+Results moments(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_dtype(self.dtype, is_inexact, "what is reduced");
+  return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
+}
+
+Results matrix_norm(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_dtype(self.dtype, is_inexact, "what is reduced");
+  const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
+  require_least_rank(self, 2, "a matrix");
+  const std::vector<std::int64_t> dims =
+      args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
+  if (dims.size() != 2) throw Raises{"a matrix has two dimensions, and not " + std::to_string(dims.size())};
+  return make(reduced(self, dims, keeps_dims(args)), dtype);
+}
+
+bool is_full_float(ScalarType type) { return type == ScalarType::kFloat32 || type == ScalarType::kFloat64; }
+
+Results quantile(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_dtype(self.dtype, is_full_float, "the input");
+  if (args.is_tensor("q")) {
+    require_rank(args.tensor("q"), {0, 1}, "the quantiles");
+    require_same_dtype(self.dtype, args.tensor("q").dtype, "dtypes of input and quantiles");
+  }
+  const Sizes sizes = reduced(args, self);
+  if (!args.is_tensor("q")) return make(sizes, self.dtype);
+  return make(concatenated(args.tensor("q").sizes, sizes), self.dtype);
+}
+
+Results trace(const RuleArguments& args) { return make(Sizes(), sum_dtype(first_tensor(args).dtype)); }
+
+Results distance(const RuleArguments& args) {
+  broadcast_all(args);
+  return make(Sizes(), real_dtype(promoted(args, {"self", "other"})));
+}
+
+Results covariance(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  require_rank(self, {0, 1, 2}, "the observations");
+  if (self.dtype == ScalarType::kBool) throw Raises{"the observations cannot be bool"};
+  Promotion promotion;
+  promotion.add(self);
+  const SymInt count = self.sizes.empty() ? SymInt(1) : self.sizes.back();
+  for (const std::string_view name : {"fweights", "aweights"}) {
+    if (!args.is_given(name)) continue;
+    const TensorInfo& weights = args.tensor(name);
+    const bool counts = name == "fweights";
+    require_rank(weights, {0, 1}, name);
+    require(args.dimensions, Relation::kEqual, product(weights.sizes), count,
+            "weights are not one for each observation");
+    require_dtype(weights.dtype, counts ? is_integral : is_floating, name);
+    promotion.add(weights);
+  }
+  const Dtype dtype = float_dtype(promotion.result());
+  // Of one variable it is a number.
+  if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
+    return make(Sizes(), dtype);
+  }
+  return make({self.sizes[0], self.sizes[0]}, dtype);
+}
+
+// ---- Integrals and slopes ----
+
+// trapezoid(y, x or dx) and the running integral, which has one element less.
+Results integral(const RuleArguments& args) {
+  const TensorInfo& y = args.tensor("y");
+  if (y.dtype == ScalarType::kBool) throw Raises{"bools are integrated"};
+  const std::size_t dim = dim_index(args.number("dim"), y);
+  const bool running = args.name() == "aten::cumulative_trapezoid";
+  Promotion promotion;
+  promotion.add(y);
+  TensorInfo result = y;
+  result.sizes[dim] = max(result.sizes[dim] - 1, 0);
+  if (args.is_tensor("x")) {
+    TensorInfo x = args.tensor("x");
+    if (x.dtype == ScalarType::kBool) throw Raises{"bools are integrated over"};
+    require_least_rank(x, 1, "what is integrated over");
+    promotion.add(x);
+    if (x.dim() == 1) {
+      require(args.dimensions, Relation::kEqual, x.sizes[0], y.sizes[dim], "sizes of the two differ");
+    } else {
+      // Distances along the same dimension, counted from the front where there are as many, else from the
+      // back.
+      const std::size_t along = x.dim() < y.dim() ? dim + x.sizes.size() - y.sizes.size() : dim;
+      if (x.dim() > y.dim() || along >= x.sizes.size()) throw CannotTell{};
+      x.sizes[along] = max(x.sizes[along] - 1, 0);
+      result.sizes = broadcast(result.sizes, x.sizes, args.dimensions);
+    }
+  }
+  if (!running) result.sizes.erase(result.sizes.begin() + signed_index(dim));
+  return make(std::move(result.sizes), float_dtype(promotion.result()));
+}
+
+// One for each dimension asked for, or for all.
+Results gradient(const RuleArguments& args) {
+  const TensorInfo& self = args.tensor("self");
+  if (self.dtype == ScalarType::kUint8 || self.dtype == ScalarType::kBool) {
+    throw Raises{"no slope of " + dtype_name(*self.dtype)};
+  }
+  Dtype dtype = self.dtype;
+  if (args.is_given("spacing") && args.type("spacing").kind == ValueType::Kind::kTensor) {
+    Promotion promotion;
+    promotion.add(self);
+    for (const TensorInfo& spacing : args.tensors("spacing")) promotion.add(spacing);
+    dtype = promotion.result();
+  }
+  std::vector<std::int64_t> dims;
+  if (args.is_given("dim")) dims = distinct_dims(args.numbers("dim"), self.dim());
+  const std::size_t count = args.is_given("dim") ? dims.size() : self.sizes.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto dim = args.is_given("dim") ? static_cast<std::size_t>(dims[i]) : i;
+    if (dim >= self.sizes.size()) throw CannotTell{};
+    require(args.dimensions, Relation::kGreater, self.sizes[dim], args.size("edge_order"),
+            "too few elements for a slope");
+  }
+  return make_list(
+      std::vector<TensorInfo>(count, TensorInfo{.sizes = self.sizes, .dtype = float_dtype(dtype)}));
+}
+
+// ---- Scans and orders: the sizes stay ----
+
+Results scan_sum(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  normalize_dim(args.number("dim"), self.dim());
+  return make(self.sizes, dtype_or(args, "dtype", sum_dtype(self.dtype)));
+}
+
+Results scan_float(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  normalize_dim(args.number("dim"), self.dim());
+  return make(self.sizes, float_dtype(self.dtype));
+}
+
+Results with_positions(const RuleArguments& args) {
+  const TensorInfo& self = first_tensor(args);
+  normalize_dim(args.number("dim"), self.dim());
+  return two(self.sizes, self.dtype, ScalarType::kInt64);
+}
+
+Results positions(const RuleArguments& args) { return make(first_tensor(args).sizes, ScalarType::kInt64); }
+
+Results topk(const RuleArguments& args) {
+  TensorInfo self = first_tensor(args);
+  const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
+  require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "how many are chosen");
+  require(args.dimensions, Relation::kLessEqual, args.size("k"),
+          self.sizes.empty() ? SymInt(1) : self.sizes[dim], "more are chosen than there are");
+  if (!self.sizes.empty()) self.sizes[dim] = args.size("k");
+  return two(self.sizes, self.dtype, ScalarType::kInt64);
+}
+
+Results diff(const RuleArguments& args) {
+  TensorInfo self = first_tensor(args);
+  require_least_rank(self, 1, "what differences are taken of");
+  if (is_number(args.size("n"), 0)) return make(std::move(self));
+  const std::size_t dim = dim_index(args.number("dim"), self);
+  const Dtype dtype = self.dtype;
+  for (const std::string_view name : {"prepend", "append"}) {
+    if (!args.is_given(name)) continue;
+    const TensorInfo& other = args.tensor(name);
+    require_rank(other, {self.dim()}, name);
+    self.sizes[dim] = self.sizes[dim] + other.sizes[dim];
+  }
+  self.sizes[dim] = max(self.sizes[dim] - args.size("n"), 0);
+  return make(std::move(self.sizes), dtype);
+}
+
+Results histogram_counts(const RuleArguments& args) {
+  return make({args.size("bins")}, first_tensor(args).dtype);
+}
+
+void check_matrix(const RuleArguments& args) {
+  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
+}
+
+// ---- Multiply-accumulates ----
+
+// ATen/native/Correlation.cpp: of the variables with each other.
+SymInt covariance(const RuleArguments& args, const Results&) {
+  const Sizes& sizes = operand(args, "self").sizes;
+  if (sizes.size() > 2) throw CannotTell{};
+  return product(sizes) * (sizes.size() == 2 ? sizes[0] : SymInt(1));
+}
+
+// ---- Norms ----
+
+// Of a matrix, some are a largest singular value or the sum of all: what these take nobody tells.
+SymInt matrix_norm(const RuleArguments& args, const Results&) {
+  if (!args.is_given("ord")) return 0;
+  const AbstractValue& order = args.value("ord");
+  if (const auto* text = order.get_if<std::string>()) {
+    if (*text == "fro") return 0;
+    throw CannotTell{};
+  }
+  const bool is_vector =
+      args.name() == "aten::linalg_norm" &&
+      (args.is_given("dim") ? args.sizes("dim").size() : operand(args, "self").sizes.size()) == 1;
+  const double number = args.real("ord");
+  if (!is_vector && (number == 2 || number == -2)) throw CannotTell{};
+  return 0;
+}
+
+constexpr OperatorRow kReductionsRows[] = {
+    {"_aminmax _amp_foreach_non_finite_check_and_unscale _amp_update_scale _cdist "
+     "_cummax_helper _cummin_helper _foreach_norm _foreach_powsum _histogramdd_bin_edges "
+     "_histogramdd_from_bin_cts _histogramdd_from_bin_tensors _is_all_true _is_any_true "
+     "_local_scalar_dense _logcumsumexp _pdist _segment_reduce cummaxmin histogram native_norm "
+     "segment_reduce value_selecting_reduction",
+     {.traits = kNoMacs}},
+    {"all",
+     {.traits = kPlain | kTensorMethod,
+      .shape = reduce_bool,
+      .value = values::all,
+      .on_values = "builtins.all"}},
+    {"all.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.all.dims"}}},
+    {"all.dim all.dims any.dim any.dims count_nonzero.dim_IntList max.dim mean.dim median.dim "
+     "min.dim norm.ScalarOpt_dim prod.dim_int std.correction std.dim std_mean.correction "
+     "std_mean.dim sum.dim_IntList var.correction var.dim var_mean.correction var_mean.dim",
+     {.batch = kReduce}},
+    {"allclose", {.traits = kNoMacs | kTensorMethod, .value = values::all_close}},
+    {"is_nonzero", {.traits = kNoMacs | kTensorMethod, .value = values::to_bool}},
+    {"item", {.traits = kNoMacs | kTensorMethod, .value = values::item}},
+    {"amax", {.traits = kTensorMethod, .shape = reduce_extreme, .value = values::largest, .batch = kReduce}},
+    {"amin", {.traits = kTensorMethod, .shape = reduce_extreme, .value = values::smallest, .batch = kReduce}},
+    {"aminmax", {.shape = both_extremes}},
+    {"any",
+     {.traits = kPlain | kTensorMethod,
+      .shape = reduce_bool,
+      .value = values::any,
+      .on_values = "builtins.any"}},
+    {"any.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.any.dims"}}},
+    {"argmax",
+     {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmax, .batch = kReduce}},
+    {"argmin",
+     {.traits = kTensorMethod, .shape = extreme_position, .value = values::argmin, .batch = kReduce}},
+    {"argsort", {.traits = kNoMacs, .shape = positions, .value = values::argsort, .batch = kLeading}},
+    {"corrcoef cov", {.shape = covariance, .macs = covariance}},
+    {"count_nonzero", {.traits = kNoMacs | kTensorMethod, .shape = reduce_positions}},
+    {"count_nonzero.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.count_nonzero.dim_IntList"}}},
+    {"cummax cummin", {.traits = kNoMacs, .shape = with_positions, .batch = kLeading}},
+    {"cumprod",
+     {.traits = kNoMacs, .shape = scan_sum, .value = values::cumulative_product, .batch = kLeading}},
+    {"cumsum",
+     {.traits = kNoMacs | kTensorMethod | kKeepsRank,
+      .shape = scan_sum,
+      .value = values::cumulative_sum,
+      .batch = kLeading}},
+    {"cumulative_trapezoid trapezoid trapz", {.traits = kNoMacs, .shape = integral}},
+    {"diff",
+     {.traits = kNoMacs,
+      .shape = diff,
+      .value = values::difference,
+      .batch = {.rule = &BatchRules::leading, .fixed = {"prepend", "append"}, .may_write = true}}},
+    {"dist", {.traits = kNoMacs, .shape = distance}},
+    {"equal",
+     {.traits = kNoMacs | kTensorMethod,
+      .value = values::equal_tensors,
+      .batch = {.rule = &BatchRules::none}}},
+    {"frobenius_norm", {.traits = kNoMacs, .shape = reduce_real}},
+    {"gradient", {.traits = kNoMacs, .shape = gradient}},
+    {"hash_tensor", {.traits = kNoMacs, .shape = reduce_hash}},
+    {"histc", {.traits = kNoMacs, .shape = histogram_counts}},
+    {"histogramdd", {.traits = kNoMacs, .hidden_alias = {{1, 1}}}},
+    {"kthvalue mode", {.traits = kNoMacs, .shape = extreme, .batch = kLeading}},
+    {"linalg__powsum", {.shape = reduce_real}},
+    {"linalg_matrix_norm", {.shape = matrix_norm, .macs = matrix_norm, .batch = kLeading}},
+    {"linalg_norm", {.shape = reduce_real, .macs = matrix_norm, .batch = {.rule = &BatchRules::norm}}},
+    {"linalg_vector_norm", {.shape = reduce_real, .batch = kReduce}},
+    {"logcumsumexp", {.traits = kNoMacs | kForFloats, .shape = scan_float, .batch = kLeading}},
+    {"logsumexp", {.shape = reduce_float, .batch = kReduce}},
+    {"max", {.traits = kTensorMethod, .shape = extreme, .value = values::largest}},
+    {"min", {.traits = kTensorMethod, .shape = extreme, .value = values::smallest}},
+    {"max.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.amax.default"}}},
+    {"mean", {.traits = kTensorMethod, .shape = mean, .value = values::mean}},
+    {"mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.mean.dim"}}},
+    {"median nanmedian", {.traits = kNoMacs, .shape = extreme}},
+    {"min.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.amin.default"}}},
+    {"msort", {.traits = kNoMacs, .shape = same_as_first}},
+    {"nanmean", {.traits = kNoMacs, .shape = mean}},
+    {"nanquantile quantile", {.traits = kNoMacs, .shape = quantile}},
+    {"nansum", {.shape = sum}},
+    {"norm", {.traits = kTensorMethod, .compared_as = "linalg_vector_norm", .shape = reduce_real}},
+    {"nuclear_norm", {.traits = kNotForIntegers | kNotForHalf, .shape = matrix_norm}},
+    {"prod", {.traits = kNoMacs | kTensorMethod, .shape = sum, .value = values::product}},
+    {"prod.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.prod.dim_int"}}},
+    {"renorm", {.traits = kNoMacs | kKeepsDtype | kNotForIntegers, .shape = same_as_first}},
+    {"sort", {.traits = kNoMacs | kPlain, .shape = with_positions, .value = values::sort}},
+    {"sort. sort.stable", {.batch = kLeading}},
+    {"special_logsumexp", {.traits = kNoMacs, .shape = reduce_float}},
+    {"std var", {.traits = kTensorMethod | kForFloats, .shape = reduce_real}},
+    {"std.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.std.dim"}}},
+    {"std_mean var_mean", {.traits = kNoMacs | kForFloats, .shape = moments}},
+    {"std_mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.std_mean.dim"}}},
+    {"sum",
+     {.traits = kPlain | kTensorMethod,
+      .shape = sum,
+      .of_sparse = sparse::sum,
+      .value = values::sum,
+      .on_values = "builtins.sum"}},
+    {"sum.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.sum.dim_IntList"}}},
+    {"topk", {.traits = kNoMacs, .shape = topk, .batch = kLeading}},
+    {"trace", {.traits = kNoMacs, .shape = trace, .check = check_matrix}},
+    {"var.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.var.dim"}}},
+    {"var_mean.", {.batch = {.rule = &BatchRules::reduce, .target = "aten.var_mean.dim"}}},
+};
+
+}  // namespace
+
+OperatorRows reductions_rows() { return kReductionsRows; }
+
+}  // namespace fxtrace

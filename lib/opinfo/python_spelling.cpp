@@ -1,0 +1,92 @@
+#include "opinfo/python_spelling.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "opinfo/operator_row.h"
+
+namespace fxtrace {
+namespace {
+
+bool has_tensor(const Schema& schema) {
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), [](const SchemaArgument& argument) {
+    const SchemaType& type = argument.type.required();
+    return (type.is_list() ? type.parts.front() : type).name == "Tensor";
+  });
+}
+
+// torch.ops cannot take a value for these: they have no type in Python.
+bool takes_any_type(const Schema& schema) {
+  const std::function<bool(const SchemaType&)> has_variable = [&](const SchemaType& type) {
+    return type.is_variable() || std::any_of(type.parts.begin(), type.parts.end(), has_variable);
+  };
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                     [&](const SchemaArgument& argument) { return has_variable(argument.type); });
+}
+
+}  // namespace
+
+PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema) {
+  const auto colon = base_name.find("::");
+  const std::string_view space = base_name.substr(0, colon);
+  const std::string_view base = base_name.substr(colon + 2);
+  const bool aten = space == "aten";
+  const bool prim = space == "prim";
+  if (aten || prim) {
+    const OperatorFacts& facts = facts_of(base_name);
+    const auto has = [&](Traits trait) { return (facts.traits & trait) != 0; };
+    if (!facts.python.empty()) return {std::string(facts.python), TargetForm::kSame};
+    if (has(traits::kAttribute)) return {std::string(base), TargetForm::kAttribute};
+    if (!has_tensor(schema)) {
+      const std::string first = schema.arguments.empty() ? "" : schema.arguments[0].type.name;
+      const std::string result = schema.results.empty() ? "" : schema.results[0].name;
+      if (base_name == "aten::slice") return {"operator.getitem", TargetForm::kSlice};
+      if (base_name == "aten::append") return {"operator.iadd", TargetForm::kExtendOne};
+      if (base_name == "aten::pow" && result == "float") return {"math.pow", TargetForm::kSame};
+      if (first == "str" && has(traits::kTextMethod)) {
+        return {"builtins.str." + std::string(base), TargetForm::kSame};
+      }
+      if (!facts.on_values.empty()) return {std::string(facts.on_values), TargetForm::kSame};
+      if (has(traits::kMathFunction) && result != "complex") {
+        return {"math." + std::string(base), TargetForm::kSame};
+      }
+      if (aten && first == "str") return {std::string(base), TargetForm::kUnsupported};
+      const bool container = first == "List" || first == "Dict";
+      if (aten && container && schema.writes()) return {std::string(base), TargetForm::kUnsupported};
+      if (base_name == "aten::items" || base_name == "aten::values") {
+        return {std::string(base), TargetForm::kUnsupported};
+      }
+    }
+  }
+  if (takes_any_type(schema)) return {std::string(base), TargetForm::kUnsupported};
+  std::string target = std::string(space) + "." + std::string(base) + ".";
+  target += overload.empty() ? "default" : overload;
+  return {target, TargetForm::kOperator};
+}
+
+std::string operator_of_python(std::string_view target) {
+  static const auto operators = [] {
+    std::unordered_map<std::string_view, std::string> found;
+    for_each_row([&](std::string_view name, const OperatorFacts& facts) {
+      const std::string whole =
+          (name.find("::") == std::string_view::npos ? "aten::" : "") + std::string(name);
+      const auto has_side_effect = [](const Operator& op) { return has_trait(&op, traits::kSideEffect); };
+      if (std::ranges::any_of(overloads(whole), has_side_effect)) return;
+      for (const std::string_view python : {facts.on_values, facts.python}) {
+        if (python.empty()) continue;
+        const auto rank = [&](std::string_view op) {
+          return std::pair(!python.ends_with("." + std::string(op.substr(op.find("::") + 2))), op);
+        };
+        std::string& best = found[python];
+        if (best.empty() || rank(whole) < rank(best)) best = whole;
+      }
+    });
+    return found;
+  }();
+  const auto found = operators.find(target);
+  return found == operators.end() ? std::string() : found->second;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,14 @@
+// Checks of arguments that LibTorch's CPU kernels make in addition to those of the shape rules.
+#pragma once
+
+#include "opinfo/rules/shape_rules.h"
+
+namespace fxtrace {
+
+// Throws Raises when torch would raise for all possible values of the arguments.
+void check_call(const RuleArguments& args);
+
+// The check of operators whose CPU kernels support floating dtypes only.
+void check_floating(const RuleArguments& args);
+
+}  // namespace fxtrace

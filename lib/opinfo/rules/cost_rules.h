@@ -1,0 +1,40 @@
+// Cost rules: the number of multiply-accumulates (MACs) of an operator, from its arguments and results.
+//
+// MACs are counted for matrix products and operators built on them: convolutions, attention, recurrent
+// layers.  This is half the number of FLOPs of torch.utils.flop_counter, which counts two for each MAC.
+// Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement count
+// none.  Masks, causal or not, do not reduce the count.  docs/costs.md has a formula and a source for each
+// family.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "operators/operators.h"
+#include "opinfo/rules/shape_rules.h"
+#include "symbolic/sym_int.h"
+
+namespace fxtrace {
+
+// A cost rule.  `results` has one entry for each result of the schema, which may be unknown.  Throws
+// CannotTell when a size that it needs is unknown, and SymbolicError.
+using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
+
+// Finds the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
+// unknown.  For its entry (operator_entry.h).  Operators without MACs have a rule too.
+CostRule find_cost_rule(const Operator& op);
+
+// Where an attention operator has its keys and values, which a decoder keeps for later steps; nothing for
+// others.
+std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
+                                                                        const Schema& schema);
+// Returns whether the result has the elements of the first argument, perhaps some several times and in
+// another dtype.
+bool hands_on_elements(const Operator& op);
+
+// The rule of operators without MACs.
+SymInt no_macs(const RuleArguments& args, const Results& results);
+
+}  // namespace fxtrace

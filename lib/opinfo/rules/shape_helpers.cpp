@@ -1,0 +1,431 @@
+#include "opinfo/rules/shape_helpers.h"
+
+#include <algorithm>
+
+namespace fxtrace {
+
+Results make(Sizes sizes, Dtype dtype) { return make(tensor_of(std::move(sizes), dtype)); }
+
+Results make(TensorInfo info) {
+  Results results;
+  results.push_back({std::move(info)});
+  return results;
+}
+
+Results make_many(std::vector<TensorInfo> infos) {
+  Results results;
+  for (TensorInfo& info : infos) results.push_back({std::move(info)});
+  return results;
+}
+
+Results make_list(std::vector<TensorInfo> infos) {
+  Results results;
+  results.push_back({make_many(std::move(infos))});
+  return results;
+}
+
+const TensorInfo& first_of(const Results& results) {
+  const TensorInfo* info = nth(results, 0).tensor();
+  if (info == nullptr) throw CannotTell{};
+  return *info;
+}
+
+Results same_as_first(const RuleArguments& args) { return make(args.tensor(first_argument(args))); }
+
+std::string_view first_argument(const RuleArguments& args) {
+  if (args.schema().arguments.empty()) throw CannotTell{};
+  return args.schema().arguments[0].name;
+}
+
+std::string_view without_namespace(std::string_view name) {
+  const std::size_t colons = name.find("::");
+  return colons == std::string_view::npos ? name : name.substr(colons + 2);
+}
+
+std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank) {
+  const std::int64_t limit = std::max<std::int64_t>(rank, 1);
+  if (dim < -limit || dim >= limit) {
+    throw Raises{"dimension " + std::to_string(dim) + " of a tensor with " + std::to_string(rank)};
+  }
+  return dim < 0 ? dim + limit : dim;
+}
+
+std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
+  for (std::int64_t& dim : dims) dim = normalize_dim(dim, rank);
+  return dims;
+}
+
+std::ptrdiff_t signed_index(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
+
+std::size_t dim_index(std::int64_t dim, const TensorInfo& info) {
+  if (info.sizes.empty()) throw CannotTell{};
+  return static_cast<std::size_t>(normalize_dim(dim, info.dim()));
+}
+
+bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right) {
+  const std::optional<bool> answer = dimensions.decide(relation, left, right);
+  if (!answer) throw CannotTell{};
+  return *answer;
+}
+
+void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+             std::string_view what) {
+  if (dimensions.decide(relation, left, right) != false) return;
+  throw Raises{std::string(what) + ": " + left.text() + " " + to_string(negated(relation)) + " " +
+               right.text()};
+}
+
+void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
+                      std::string_view what) {
+  if (dimensions.decide(Relation::kEqual, mod(size, divisor), 0) != false) return;
+  throw Raises{std::string(what) + " is " + size.text() + ", not a multiple of " + divisor.text()};
+}
+
+void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what) {
+  if (std::ranges::find(ranks, info.dim()) != ranks.end()) return;
+  std::string expected;
+  for (const std::int64_t rank : ranks) expected += (expected.empty() ? "" : " or ") + std::to_string(rank);
+  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " + expected};
+}
+
+void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what) {
+  if (info.dim() >= least) return;
+  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " +
+               std::to_string(least) + " or more"};
+}
+
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to) {
+  if (from.size() > to.size()) {
+    throw Raises{"a tensor of " + std::to_string(from.size()) + " dimensions cannot be expanded to " +
+                 std::to_string(to.size())};
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const SymInt &small = from[from.size() - 1 - i], &large = to[to.size() - 1 - i];
+    if (dimensions.decide(Relation::kNotEqual, small, 1) == true)
+      require(dimensions, Relation::kEqual, small, large, "sizes cannot be expanded");
+  }
+}
+
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
+                         std::string_view what) {
+  if (left.size() != right.size()) {
+    throw Raises{std::string(what) + ": " + std::to_string(left.size()) + " and " +
+                 std::to_string(right.size()) + " dimensions"};
+  }
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    require(dimensions, Relation::kEqual, left[i], right[i], what);
+  }
+}
+
+std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
+  dims = normalize_dims(std::move(dims), rank);
+  std::vector<bool> seen(static_cast<std::size_t>(std::max<std::int64_t>(rank, 1)));
+  for (const std::int64_t dim : dims) {
+    if (seen[static_cast<std::size_t>(dim)]) {
+      throw Raises{"dimension " + std::to_string(dim) + " is named twice"};
+    }
+    seen[static_cast<std::size_t>(dim)] = true;
+  }
+  return dims;
+}
+
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what) {
+  if (dtype && !is_right(*dtype)) throw Raises{std::string(what) + " cannot be " + dtype_name(*dtype)};
+}
+
+void require_index(const RuleArguments& args, std::string_view name) {
+  if (!args.is_tensor(name)) return;
+  const Dtype dtype = args.tensor(name).dtype;
+  if (dtype && *dtype != ScalarType::kInt64 && *dtype != ScalarType::kInt32) {
+    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*dtype) + ", not int64"};
+  }
+}
+
+void require_same_dtype(Dtype first, Dtype second, std::string_view what) {
+  if (!first || !second || *first == *second) return;
+  throw Raises{std::string(what) + " differ: " + dtype_name(*first) + " and " + dtype_name(*second)};
+}
+
+SymInt absolute(std::int64_t number) { return number < 0 ? -SymInt(number) : SymInt(number); }
+
+bool is_number(const SymInt& value, std::int64_t number) { return value.number() == number; }
+
+std::int64_t number_of(const SymInt& value) {
+  const std::optional<std::int64_t> number = value.number();
+  if (!number) throw CannotTell{};
+  return *number;
+}
+
+Sizes sizes_of(const AbstractValue& list) {
+  if (list.sequence() == nullptr) throw CannotTell{};
+  Sizes sizes;
+  for (const AbstractValue& element : *list.sequence()) {
+    if (element.integer() == nullptr) throw CannotTell{};
+    sizes.push_back(*element.integer());
+  }
+  return sizes;
+}
+
+SymInt product(std::span<const SymInt> sizes, SymInt number) {
+  // Numbers together first: that is one multiplication of an expression less for each.
+  SymInt expression = 1;
+  for (const SymInt& size : sizes) {
+    SymInt& factor = size.is_number() ? number : expression;
+    factor = factor * size;
+  }
+  return expression * number;
+}
+
+Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to) {
+  if (from > to || to > sizes.size()) throw CannotTell{};
+  return {sizes.begin() + static_cast<std::ptrdiff_t>(from), sizes.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
+Sizes concatenated(Sizes first, const Sizes& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+Sizes without_last(const Sizes& sizes, std::size_t count) {
+  if (sizes.size() < count) throw CannotTell{};
+  return slice_of(sizes, 0, sizes.size() - count);
+}
+
+const SymInt& from_back(const Sizes& sizes, std::size_t index) {
+  if (sizes.size() < index) throw CannotTell{};
+  return sizes[sizes.size() - index];
+}
+
+Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions) {
+  return broadcast(without_last(a.sizes, count), without_last(b.sizes, count), dimensions);
+}
+
+// As the operator does not raise, the sizes are equal or one of them is 1.
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions) {
+  if (a == b || is_number(b, 1)) return a;
+  if (is_number(a, 1)) return b;
+  const bool a_is_no_1 = dimensions.decide(Relation::kNotEqual, a, 1) == true,
+             b_is_no_1 = dimensions.decide(Relation::kNotEqual, b, 1) == true;
+  if (a_is_no_1 && b_is_no_1) require(dimensions, Relation::kEqual, a, b, "sizes cannot be broadcast");
+  if (a_is_no_1) return a;
+  if (b_is_no_1) return b;
+  const std::optional<bool> equal = dimensions.decide(Relation::kEqual, a, b);
+  if (equal == true) return a;
+  // Either may be 1, and with an empty one the larger is wrong.
+  if (dimensions.decide(Relation::kGreater, a, 0) == true &&
+      dimensions.decide(Relation::kGreater, b, 0) == true) {
+    return max(a, b);
+  }
+  return dimensions.fresh();
+}
+
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
+  if (a.size() < b.size()) return broadcast(b, a, dimensions);
+  Sizes result = a;
+  const std::size_t offset = a.size() - b.size();
+  for (std::size_t i = 0; i < b.size(); ++i)
+    result[offset + i] = broadcast_size(a[offset + i], b[i], dimensions);
+  return result;
+}
+
+Sizes broadcast_all(const RuleArguments& args) {
+  std::optional<Sizes> sizes;
+  for (const SchemaArgument& argument : args.schema().arguments) {
+    if (!args.is_tensor(argument.name)) continue;
+    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name).sizes, args.dimensions);
+  }
+  if (!sizes) throw CannotTell{};
+  return *std::move(sizes);
+}
+
+Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names) {
+  Sizes sizes;
+  for (const std::string_view name : names) {
+    if (args.is_tensor(name)) sizes = broadcast(sizes, args.tensor(name).sizes, args.dimensions);
+  }
+  return sizes;
+}
+
+SymInt same_size(const SymInt& a, const SymInt& b) { return b.is_number() ? b : a; }
+
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions) {
+  Sizes above = numerator, below;
+  for (const SymInt& size : denominator) {
+    if (is_number(size, 0)) throw CannotTell{};
+    const auto found = std::ranges::find(above, size);
+    if (found != above.end()) {
+      above.erase(found);
+    } else {
+      below.push_back(size);
+    }
+  }
+  const SymInt divisor = dimensions.simplify(product(below));
+  if (is_number(divisor, 0)) throw CannotTell{};
+  return dimensions.simplify(floordiv(dimensions.simplify(product(above)), divisor));
+}
+
+SymInt fresh_up_to(const SymInt& limit, ShapeEnv& dimensions) {
+  return dimensions.fresh({0, dimensions.bounds(limit).high});
+}
+
+Sizes spread(Sizes values, std::size_t count) {
+  if (values.size() == count) return values;
+  if (values.size() != 1) throw CannotTell{};
+  return Sizes(count, values[0]);
+}
+
+SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions) {
+  const SymInt reach = window.dilation * (window.kernel - 1) + 1;
+  SymInt room = size + 2 * window.padding - reach;
+  // Both limits of a last window, where it may end and where it must start, divide by the stride: one is the
+  // smaller for every size.
+  if (window.ceil_mode) room = size + min(2 * window.padding - reach + window.stride, window.padding) - 1;
+  return dimensions.simplify(floordiv(room, window.stride) + 1);
+}
+
+Dtype either(Dtype first, Dtype second) { return first ? first : second; }
+
+Dtype float_dtype(Dtype dtype) {
+  if (dtype && is_integral(*dtype)) return kDefaultFloat;
+  return dtype;
+}
+
+Dtype sum_dtype(Dtype dtype) {
+  if (dtype && is_integral(*dtype)) return ScalarType::kInt64;
+  return dtype;
+}
+
+Dtype real_dtype(Dtype dtype) {
+  if (dtype && is_complex(*dtype)) return real_type(*dtype);
+  return dtype;
+}
+
+Dtype complex_dtype(Dtype dtype) {
+  dtype = float_dtype(dtype);
+  if (dtype && is_floating(*dtype)) return complex_type(*dtype);
+  return dtype;
+}
+
+Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise) {
+  if (!args.is_given(name)) return otherwise;
+  const AbstractValue& type = args.value(name);
+  const bool is_number = type.integer() != nullptr && type.integer()->is_number();
+  return is_number || type.get_if<ScalarType>() != nullptr ? Dtype(args.dtype(name)) : std::nullopt;
+}
+
+namespace {
+
+Dtype both(Dtype a, Dtype b) {
+  if (!a || !b) return a ? a : b;
+  const Dtype result = promote(*a, *b);
+  if (!result) throw CannotTell{};
+  return result;
+}
+
+// Of two groups of values, where those in the higher decide as far as they can.
+Dtype combined(Dtype higher, Dtype lower) {
+  if (!higher || !lower) return higher ? higher : lower;
+  if (is_complex(*higher)) return higher;
+  if (is_floating(*higher)) return is_complex(*lower) ? complex_type(*higher) : higher;
+  if (*higher == ScalarType::kBool || is_floating(*lower) || is_complex(*lower)) return both(higher, lower);
+  return higher;
+}
+
+}  // namespace
+
+Dtype number_dtype(const AbstractValue& number, ValueType::Kind kind) {
+  using Kind = ValueType::Kind;
+  switch (kind == Kind::kAny ? type_of(number).kind : kind) {
+    case Kind::kInt:
+      return ScalarType::kInt64;
+    case Kind::kFloat:
+      return kDefaultFloat;
+    case Kind::kBool:
+      return ScalarType::kBool;
+    case Kind::kComplex:
+      return kDefaultComplex;
+    default:
+      return std::nullopt;
+  }
+}
+
+Dtype number_dtype(const RuleArguments& args, std::string_view name) {
+  const ValueType type = args.type(name);
+  return type.lists > 0 ? std::nullopt : number_dtype(args.value(name), type.kind);
+}
+
+void Promotion::add(const TensorInfo& tensor) {
+  if (!tensor.dtype) {
+    unknown_ = true;
+    return;
+  }
+  Dtype& place = tensor.sizes.empty() ? zero_ : dim_;
+  place = both(place, tensor.dtype);
+}
+
+void Promotion::add_number(const RuleArguments& args, std::string_view name) {
+  const Dtype type = number_dtype(args, name);
+  unknown_ = unknown_ || !type;
+  scalar_ = both(scalar_, type);
+}
+
+Dtype Promotion::result() const { return unknown_ ? std::nullopt : combined(dim_, combined(zero_, scalar_)); }
+
+Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names) {
+  Promotion promotion;
+  for (const std::string_view name : names) {
+    if (!args.is_given(name)) continue;
+    if (args.is_tensor(name)) {
+      promotion.add(args.tensor(name));
+    } else {
+      promotion.add_number(args, name);
+    }
+  }
+  return promotion.result();
+}
+
+Results first_only(const RuleArguments& args, TensorInfo first) {
+  Results results(args.schema().results.size());
+  if (results.empty()) throw CannotTell{};
+  results[0] = {std::move(first)};
+  return results;
+}
+
+TensorInfo tensor_of(Sizes sizes, Dtype dtype) {
+  TensorInfo info;
+  info.sizes = std::move(sizes);
+  info.dtype = dtype;
+  return info;
+}
+
+Results like_first(const RuleArguments& args) { return first_only(args, args.tensor(first_argument(args))); }
+
+Sizes with_last(Sizes sizes, SymInt last) {
+  if (sizes.empty()) throw CannotTell{};
+  sizes.back() = std::move(last);
+  return sizes;
+}
+
+const TensorInfo& first_tensor(const RuleArguments& args) { return args.tensor(first_argument(args)); }
+
+TensorInfo with_last(TensorInfo info, const Sizes& last) {
+  if (info.sizes.size() < last.size()) throw CannotTell{};
+  std::copy(last.begin(), last.end(), info.sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
+  return info;
+}
+
+const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name) {
+  return args.is_tensor(name) ? args.value(name).tensor() : nullptr;
+}
+
+Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t count, const SymInt& otherwise) {
+  return args.is_given(name) ? spread(args.sizes(name), count) : Sizes(count, otherwise);
+}
+
+void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count) {
+  for (std::size_t i = image.sizes.size() - count; i < image.sizes.size(); ++i) {
+    require(args.dimensions, Relation::kGreater, image.sizes[i], 0, "size of an image");
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,147 @@
+// Helpers shared by the shape rules.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "opinfo/rules/shape_rules.h"
+
+namespace fxtrace {
+
+using Sizes = std::vector<SymInt>;
+
+// Returns the i-th of some items; throws CannotTell where there are fewer.
+template <class Items>
+auto& nth(Items& items, std::size_t i) {
+  if (i >= items.size()) throw CannotTell{};
+  return items[i];
+}
+
+// ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
+// ----
+Results make(Sizes sizes, Dtype dtype);
+Results make(TensorInfo info);
+Results make_many(std::vector<TensorInfo> infos);    // several results
+Results make_list(std::vector<TensorInfo> infos);    // one result that is a list
+const TensorInfo& first_of(const Results& results);  // a tensor; throws CannotTell for another value
+// A rule: the result is like the first tensor argument.
+Results same_as_first(const RuleArguments& args);
+// Returns `first` as first result and leaves the others unknown: results that kernels save for the backward
+// pass depend on the device or on training mode.
+Results first_only(const RuleArguments& args, TensorInfo first);
+Results like_first(const RuleArguments& args);  // a rule: the result is like the first argument
+TensorInfo tensor_of(Sizes sizes, Dtype dtype);
+// Returns the first argument, which is called self by older operators and input by newer ones.
+const TensorInfo& first_tensor(const RuleArguments& args);
+// Returns the argument `name` if it is a tensor about which something is known; else null.
+const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name);
+// "cat" of "aten::cat".
+std::string_view without_namespace(std::string_view name);
+// Returns the name of the schema's first parameter; throws CannotTell when there is none.
+std::string_view first_argument(const RuleArguments& args);
+
+// ---- Dimensions ---- Returns the dimension counted from 0; throws Raises when it is out of range.  A tensor
+// of rank 0 has dimensions 0 and -1.
+std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank);
+std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank);
+std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
+std::ptrdiff_t signed_index(std::size_t index);                   // ready to be added to an iterator
+
+// Returns whether the relation holds; throws CannotTell when that is unknown.
+bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right);
+// Throws Raises, with `what` and both sizes, when the relation holds for no value of the dimensions.
+void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
+             std::string_view what);
+void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
+                      std::string_view what);
+void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
+// Throws Raises when one of the last `count` dimensions is empty: only a batch may be.
+void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count);
+// Throws Raises for fewer dimensions.
+void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what);
+// Throws Raises when a tensor of sizes `from` cannot be expanded to `to`.
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to);
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
+                         std::string_view what);
+// Returns the dimensions counted from 0; throws Raises when one is named twice.
+std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank);
+// Throws Raises when the dtype is known and is_right() does not hold.
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what);
+void require_index(const RuleArguments& args, std::string_view name);  // int64 or int32
+// Throws Raises when both dtypes are known and differ.
+void require_same_dtype(Dtype first, Dtype second, std::string_view what);
+bool is_number(const SymInt& value, std::int64_t number);
+SymInt absolute(std::int64_t number);         // throws SymbolicError when 64 bits are not enough
+std::int64_t number_of(const SymInt& value);  // throws CannotTell for an expression
+Sizes sizes_of(const AbstractValue& list);    // throws CannotTell for anything but a list of integers
+SymInt product(std::span<const SymInt> sizes, SymInt number = 1);  // times `number`
+// Returns the sizes in [from, to); throws CannotTell when out of range.
+Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);
+Sizes concatenated(Sizes first, const Sizes& second);
+// These count from the end; they throw CannotTell when there are not as many.
+Sizes without_last(const Sizes& sizes, std::size_t count = 1);
+const SymInt& from_back(const Sizes& sizes, std::size_t index);
+// Broadcasts all but the last `count` dimensions.
+Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions);
+// Broadcasts two shapes; throws Raises when they cannot be.  A size that is undetermined, as either of two
+// may be 1, becomes a fresh dimension.
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions);
+Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
+Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names);  // where given
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions);
+// Returns the simpler of two sizes that must be equal: a number if one is.
+SymInt same_size(const SymInt& a, const SymInt& b);
+// Returns the exact quotient of two products; common factors are cancelled first, so they need not be
+// positive.
+SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions);
+// Returns a fresh dimension, at most `limit`, for a data-dependent size.
+SymInt fresh_up_to(const SymInt& limit, ShapeEnv& dimensions);
+Sizes with_last(Sizes sizes, SymInt last);  // with the last one replaced; throws CannotTell when empty
+TensorInfo with_last(TensorInfo info, const Sizes& last);  // with as many of the last dimensions replaced
+// Returns one number for each spatial dimension; `otherwise` when the schema does not have the parameter.
+Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t count, const SymInt& otherwise);
+// Repeats a single value `count` times; throws CannotTell for a list whose length is neither 1 nor `count`.
+Sizes spread(Sizes values, std::size_t count);
+
+// The parameters of a sliding window, for the output size of convolution and pooling.
+struct Window {
+  SymInt kernel;
+  SymInt stride = 1;
+  SymInt padding = 0;  // on each side
+  SymInt dilation = 1;
+  bool ceil_mode = false;  // pooling: a last window that starts inside the input or its left padding counts
+};
+SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions);
+
+// ---- Types ----
+Dtype either(Dtype first, Dtype second);  // the first, or the second when that is unknown
+Dtype float_dtype(Dtype dtype);           // result dtype of functions like sin: float32 for integers
+Dtype sum_dtype(Dtype dtype);             // int64 for integers and bool
+Dtype real_dtype(Dtype dtype);            // float32 for complex64
+Dtype complex_dtype(Dtype dtype);
+// Returns the dtype argument `name` if it is given, else `otherwise`.  Absent when it is given but unknown.
+Dtype dtype_or(const RuleArguments& args, std::string_view name, Dtype otherwise);
+// Returns the dtype of a Python number: int64, float32, bool, complex64.  `kind` is its static type.
+Dtype number_dtype(const AbstractValue& number, ValueType::Kind kind);
+Dtype number_dtype(const RuleArguments& args, std::string_view name);
+// Type promotion as in torch.result_type: tensors with dimensions take precedence over 0-d tensors, and these
+// over Python numbers.
+class Promotion {
+ public:
+  void add(const TensorInfo& tensor);
+  void add_number(const RuleArguments& args, std::string_view name);
+  Dtype result() const;
+
+ private:
+  Dtype dim_, zero_, scalar_;  // absent: there is none
+  bool unknown_ = false;
+};
+// Returns the promoted dtype of all tensors and scalars among the named arguments.
+Dtype promoted(const RuleArguments& args, std::initializer_list<std::string_view> names);
+
+}  // namespace fxtrace

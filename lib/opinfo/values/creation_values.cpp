@@ -1,0 +1,181 @@
+// Tensors of numbers, and numbers of tensors.
+#include <cmath>
+
+#include "opinfo/values/number_values.h"
+#include "opinfo/values/value_rules.h"
+
+namespace fxtrace::values {
+namespace {
+
+constexpr double kExact = 9007199254740992.0;  // 2^53
+
+Results of_number(const ValueCall& call, const Element& element) {
+  Array out = result(call);
+  out.elements.assign(static_cast<std::size_t>(count_of(out.sizes)), element);
+  return one_result(std::move(out));
+}
+
+}  // namespace
+
+Results zeros(const ValueCall& call) {
+  return of_number(call, converted(std::int64_t{0}, result(call).dtype));
+}
+Results ones(const ValueCall& call) {
+  return of_number(call, converted(std::int64_t{1}, result(call).dtype));
+}
+Results full(const ValueCall& call) {
+  const Array number = array(call, "fill_value");
+  need(number.is_number);
+  return of_number(call, fitting(number, result(call).dtype));
+}
+Results scalar(const ValueCall& call) {
+  const Array number = array_of(call[0]);
+  need(number.is_number);
+  return of_number(call, fitting(number, result(call).dtype));
+}
+
+// LibTorch makes one of 64 bits of a float.
+Results number_as_tensor(const ValueCall& call) {
+  need(array_of(call[0]).dtype == result(call).dtype);
+  return scalar(call);
+}
+
+// --- of a list ---
+
+namespace {
+
+void read_list(const AbstractValue& value, std::vector<const AbstractValue*>& items, std::size_t depth) {
+  constexpr std::size_t kMaxDims = 16;
+  const auto* list = value.sequence();
+  if (list == nullptr) {
+    items.push_back(&value);
+  } else {
+    need(depth < kMaxDims && list->size() <= kMaxKnownElements);
+    for (const AbstractValue& item : *list) read_list(item, items, depth + 1);
+  }
+  need(items.size() <= kMaxKnownElements);
+}
+
+}  // namespace
+
+// torch.tensor() of a number or of lists, and as_tensor(), which takes tensors, too.
+Results tensor_of_list(const ValueCall& call) {
+  Array out = result(call);
+  if (call[0].tensor() != nullptr) return cast(call);
+  need(!call.args.is_given("requires_grad") || !call.args.flag("requires_grad"));
+  std::vector<const AbstractValue*> items;
+  read_list(call[0], items, 0);
+  for (const AbstractValue* item : items) {
+    Array number = array_of(*item);
+    // torch.tensor() of tensors of one element reads them.
+    need(number.count() == 1 && number.dtype == array_of(*items[0]).dtype);
+    // LibTorch makes one of the default dtype first.
+    if (is_floating(number.dtype)) number = cast(std::move(number), kDefaultFloat);
+    out.elements.push_back(converted(only(number), out.dtype));
+    need(is_floating(out.dtype) || out.dtype != ScalarType::kInt32 || out.elements.back() == only(number));
+  }
+  return one_result(std::move(out));
+}
+
+// --- ranges ---
+
+namespace {
+
+// Numbers of a range that are the same however they are rounded on the way.
+Array range_of(long double start, long double step, Array out) {
+  for (std::int64_t i = 0; i < nth(out.sizes, 0); ++i) {
+    const long double number = start + step * static_cast<long double>(i);
+    const Element stored = real_element(static_cast<double>(number), out.dtype);
+    need(static_cast<long double>(real(stored)) == number);
+    out.elements.push_back(stored);
+  }
+  return out;
+}
+
+Array number_or(const ValueCall& call, std::string_view name, std::int64_t otherwise) {
+  return call.args.is_given(name) ? array(call, name) : Array{ScalarType::kInt64, {}, {otherwise}, true};
+}
+
+double exact_real(const Array& number) {
+  const Element& element = nth(number.elements, 0);
+  const double value = is_floating(number.dtype) ? real(element) : static_cast<double>(integer(element));
+  need(std::abs(value) < kExact);
+  return value;
+}
+
+}  // namespace
+
+Results arange(const ValueCall& call) {
+  Array out = result(call);
+  const Array start = number_or(call, "start", 0), end = array(call, "end"),
+              step = number_or(call, "step", 1);
+  const double from = exact_real(start), by = exact_real(step);
+  need((by > 0 && from <= exact_real(end)) || (by < 0 && from >= exact_real(end)));
+  if (is_floating(out.dtype)) return one_result(range_of(from, by, std::move(out)));
+  need(!is_floating(start.dtype) && !is_floating(end.dtype) && !is_floating(step.dtype) &&
+       out.dtype != ScalarType::kBool);
+  for (std::int64_t i = 0; i < nth(out.sizes, 0); ++i) {
+    const Element number = integer(only(start)) + i * integer(only(step));
+    out.elements.push_back(converted(number, out.dtype));
+    need(out.elements.back() == number);
+  }
+  return one_result(std::move(out));
+}
+
+Results linspace(const ValueCall& call) {
+  const double from = exact_real(array(call, "start")), to = exact_real(array(call, "end"));
+  const std::int64_t steps = call.args.number("steps");
+  Array out = result(call);
+  const auto is_plain = [](double end) { return !(end == 0 && std::signbit(end)); };
+  need(is_floating(out.dtype) && is_plain(from) && is_plain(to));
+  if (steps < 2) return of_number(call, real_element(from, out.dtype));
+  const long double step = (static_cast<long double>(to) - from) / static_cast<long double>(steps - 1);
+  need(static_cast<long double>(real(real_element(static_cast<double>(step), out.dtype))) == step);
+  out = range_of(from, step, std::move(out));
+  need(real(out.elements.back()) == to);
+  return one_result(std::move(out));
+}
+
+Results eye(const ValueCall& call) {
+  const Array out = result(call);
+  return one_result(filled(
+      out, [&](const Dims& at) { return converted(std::int64_t{nth(at, 0) == nth(at, 1)}, out.dtype); }));
+}
+
+Results sizes_as_tensor(const ValueCall& call) {
+  const TensorInfo* info = call[0].tensor();
+  need(info != nullptr);
+  Array out = result(call);
+  for (const SymInt& size : info->sizes) out.elements.push_back(element_of(size, out.dtype));
+  return one_result(std::move(out));
+}
+
+// --- numbers of tensors ---
+
+Results item(const ValueCall& call) { return {number_value(tensor_array(call[0]))}; }
+
+// As an argument is converted: of a tensor without dimensions, and to an int of one of ints.
+Results implicit_scalar(const ValueCall& call) {
+  need(call[0].tensor() != nullptr && call[0].tensor()->sizes.empty());
+  return item(call);
+}
+Results implicit_integer(const ValueCall& call) {
+  const Dtype dtype = call[0].tensor() != nullptr ? call[0].tensor()->dtype : std::nullopt;
+  need(dtype && is_integral(*dtype) && *dtype != ScalarType::kBool);
+  return implicit_scalar(call);
+}
+Results implicit_float(const ValueCall& call) {
+  need(call[0].tensor() != nullptr && call[0].tensor()->sizes.empty());
+  return to_float(call);
+}
+
+Results equal_tensors(const ValueCall& call) {
+  const Array a = tensor_array(call[0]), b = tensor_array(call[1]);
+  need(a.dtype == b.dtype);
+  bool equal = a.sizes == b.sizes;
+  for (std::size_t i = 0; i < a.elements.size() && equal; ++i)
+    equal = holds(Relation::kEqual, a.elements[i], b.elements[i]);
+  return {{equal}};
+}
+
+}  // namespace fxtrace::values

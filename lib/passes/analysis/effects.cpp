@@ -1,0 +1,321 @@
+#include "passes/analysis/effects.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "operators/higher_order.h"
+#include "operators/names/function_traits.h"
+#include "operators/names/modules.h"
+#include "operators/target.h"
+#include "passes/analysis/alias_regions.h"
+#include "passes/analysis/identity_call.h"
+#include "shapes/scalar_type.h"
+#include "support/saturated.h"
+
+namespace fxtrace {
+namespace {
+
+// None, False or zero; so is an argument that was left out, if it is not `on_by_default`.
+bool is_off(const Argument* argument, bool on_by_default = false) {
+  if (argument == nullptr) return !on_by_default;
+  if (argument->is<Argument::None>()) return true;
+  if (const auto* flag = argument->get_if<bool>()) return !*flag;
+  if (const auto* integer = argument->get_if<std::int64_t>()) return *integer == 0;
+  const auto* number = argument->get_if<double>();
+  return number != nullptr && *number == 0;
+}
+
+void add_inputs(const Argument& argument, std::vector<NodeId>& inputs) {
+  for_each_reference(argument, [&](NodeId input) { inputs.push_back(input); });
+}
+void add_inputs(const Argument* argument, std::vector<NodeId>& inputs) {
+  if (argument != nullptr) add_inputs(*argument, inputs);
+}
+void add_inputs(const Node& node, std::vector<NodeId>& inputs) {
+  for_each_input(node, [&](NodeId input) { inputs.push_back(input); });
+}
+
+void add_unknown(const Node& node, Effects& effects) {
+  effects.is_unknown = true;
+  effects.joins_inputs = true;
+  add_inputs(node, effects.written);
+  add_inputs(node, effects.shared);
+}
+
+// What else happens where `part` is a part of what runs; not what it writes and shares.
+void add_kinds(const Effects& part, Effects& whole) {
+  whole.is_unknown = whole.is_unknown || part.is_unknown;
+  whole.is_random = whole.is_random || part.is_random;
+  whole.has_side_effect = whole.has_side_effect || part.has_side_effect;
+  whole.switches = whole.switches || part.switches;
+  whole.asserts = whole.asserts || part.asserts;
+  whole.writes_parameters = whole.writes_parameters || part.writes_parameters;
+}
+
+// The argument that switches off what an operator does in training, and that switches off dropout.
+bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto argument = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
+    if (argument == schema.arguments.end()) continue;
+    const auto index = static_cast<std::size_t>(argument - schema.arguments.begin());
+    const Argument* given = find_argument(node, schema, index);
+    if (given != nullptr) return is_off(given);
+    constexpr std::array<std::string_view, 4> kOff = {"False", "0.", "0", "None"};
+    return argument->default_value && std::ranges::find(kOff, *argument->default_value) != kOff.end();
+  }
+  return false;
+}
+
+// Attributes that tell of a tensor what no element does.
+bool asks_no_element(const Node& node) {
+  if (node.args.size() != 2) return false;
+  const auto* name = node.args[1].get_if<std::string>();
+  return name != nullptr && *name != "data" && *name != "grad";
+}
+
+}  // namespace
+
+const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index) {
+  return find_argument(node, index, schema.arguments[index].name);
+}
+
+const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name) {
+  const auto argument = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
+  if (argument == schema.arguments.end()) return nullptr;
+  return find_argument(node, schema, static_cast<std::size_t>(argument - schema.arguments.begin()));
+}
+
+Semantics::Semantics(const GraphCollection& collection) {
+  for (const ModuleRecord& module : collection.modules) modules_.emplace(module.path, &module);
+  for (const ParameterRecord& parameter : collection.parameters) {
+    parameters_.emplace(parameter.name, &parameter);
+  }
+  find_overlaps(collection);
+}
+
+void Semantics::find_overlaps(const GraphCollection& collection) {
+  struct Piece {
+    std::string_view record;
+    std::int64_t begin, end;  // in bytes
+    const std::string* name;
+    auto operator<=>(const Piece&) const = default;
+  };
+  std::vector<Piece> pieces;
+  for (const ParameterRecord& parameter : collection.parameters) {
+    const auto type = find_scalar_type(std::string_view(parameter.dtype));
+    if (parameter.record.empty() || !type || std::ranges::find(parameter.shape, 0) != parameter.shape.end())
+      continue;
+    std::int64_t end = parameter.storage_offset;
+    for (std::size_t i = 0; i < std::min(parameter.shape.size(), parameter.stride.size()); ++i) {
+      std::int64_t steps = parameter.shape[i] - 1;
+      multiply_saturated(steps, parameter.stride[i]);
+      add_saturated(end, steps);
+    }
+    add_saturated(end, 1);
+    std::int64_t begin = parameter.storage_offset;
+    for (std::int64_t* place : {&begin, &end}) multiply_saturated(*place, item_size(*type));
+    pieces.push_back({parameter.record, begin, end, &parameter.name});
+  }
+  std::ranges::sort(pieces);
+  const Piece* first = nullptr;
+  std::int64_t end = 0;
+  for (const Piece& piece : pieces) {
+    if (first == nullptr || first->record != piece.record || piece.begin >= end) {
+      first = &piece;
+      end = piece.end;
+      continue;
+    }
+    end = std::max(end, piece.end);
+    memory_names_.emplace(*first->name, first->name);
+    memory_names_.emplace(*piece.name, first->name);
+  }
+}
+
+const OperatorEntry* Semantics::find_operator(const std::string& target) {
+  const auto [place, is_new] = operators_.try_emplace(target);
+  if (is_new) {
+    const Operator* op = fxtrace::find_operator(parse_target(target));
+    place->second = op != nullptr ? &entry_of(*op) : nullptr;
+  }
+  return place->second;
+}
+
+const std::string& Semantics::first_name(const std::string& parameter) const {
+  const auto found = parameters_.find(parameter);
+  return found != parameters_.end() && found->second->alias_of ? *found->second->alias_of : parameter;
+}
+
+const std::string& Semantics::memory_name(const std::string& parameter) const {
+  const std::string& first = first_name(parameter);
+  const auto found = memory_names_.find(first);
+  return found == memory_names_.end() ? first : *found->second;
+}
+
+void Semantics::for_each_parameter(const std::string& module,
+                                   const std::function<void(const std::string&)>& f) const {
+  const std::string prefix = module.empty() ? "" : module + ".";
+  for (auto at = parameters_.lower_bound(prefix); at != parameters_.end() && at->first.starts_with(prefix);
+       ++at) {
+    f(at->second->alias_of.value_or(at->second->name));
+  }
+}
+
+const Argument* Semantics::find_attribute(const std::string& module, std::string_view name) const {
+  auto found = modules_.find(module);
+  if (found != modules_.end() && found->second->alias_of) found = modules_.find(*found->second->alias_of);
+  if (found == modules_.end()) return nullptr;
+  const auto& attributes = found->second->attributes;
+  const auto attribute = std::ranges::find(attributes, name, &std::pair<std::string, Argument>::first);
+  return attribute == attributes.end() ? nullptr : &attribute->second;
+}
+
+Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
+  Effects effects;
+  switch (node.op) {
+    case Opcode::kPlaceholder:
+    case Opcode::kGetAttr:
+    case Opcode::kOutput:
+      break;
+    case Opcode::kCallMethod:  // of a script object: nobody knows what it does
+      add_unknown(node, effects);
+      break;
+    case Opcode::kCallModule:
+      add_leaf(node, effects);
+      break;
+    case Opcode::kCallFunction:
+      if (const OperatorEntry* info = find_operator(node.target)) {
+        add_operator(graph.graph, node, *info, effects);
+      } else if (parse_target(node.target).kind == TargetKind::kHigherOrder) {
+        add_subgraphs(graph, node, effects);
+      } else {
+        add_function(node, effects);
+        // A list or dict gets another length.
+        effects.changes_shape = std::ranges::any_of(effects.written, [&](NodeId written) {
+          return graph.graph.node(written).meta->kind() == ValueKind::kOther;
+        });
+      }
+      break;
+  }
+  return effects;
+}
+
+void Semantics::add_operator(const Graph& graph, const Node& node, const OperatorEntry& info,
+                             Effects& effects) const {
+  const auto has = [&](Traits trait) { return (info.traits & trait) != 0; };
+  if (!has(traits::kKnown) || info.schema.is_variadic) return add_unknown(node, effects);
+  const std::initializer_list<std::string_view> training = {"training", "train", "use_input_stats"};
+  effects.is_random = has(traits::kRandom) && !is_off(node, info.schema, training) &&
+                      !is_off(node, info.schema, {"dropout_p"});
+  effects.has_side_effect = has(traits::kSideEffect);
+  effects.asserts = has(traits::kAsserts);
+  effects.reads_elements = !has(traits::kGivesSize);
+  effects.changes_shape = has(traits::kChangesShape);
+  for (std::size_t i = 0; i < info.schema.arguments.size(); ++i) {
+    if (info.schema.arguments[i].is_written) {
+      add_inputs(find_argument(node, info.schema, i), effects.written);
+    }
+  }
+  if (has(traits::kHiddenWrite) && !is_off(node, info.schema, training)) add_inputs(node, effects.written);
+  const bool shares = !info.aliases.empty() && !converts(graph, node, info);
+  for (const Alias& alias : info.aliases) {
+    if (!shares) break;
+    const Argument* argument = find_argument(node, info.schema, alias.argument);
+    add_inputs(argument, effects.shared);
+    // A list that gets an element, and shares memory with it afterwards.
+    effects.joins_inputs = effects.joins_inputs || alias.of_elements;
+  }
+  // The trait is of all overloads: a tensor takes no elements in.
+  const bool is_container = !info.schema.arguments.empty() && info.schema.arguments[0].type.name != "Tensor";
+  if (!effects.written.empty() && has(traits::kMovesElements) && is_container) {
+    effects.joins_inputs = true;
+    add_inputs(node, effects.shared);
+  }
+}
+
+void Semantics::add_function(const Node& node, Effects& effects) const {
+  using namespace function_traits;  // NOLINT(google-build-using-namespace)
+  const PythonFunction function = find_python_function(node.target);
+  const auto has = [&](FunctionTraits trait) { return (function.traits & trait) != 0; };
+  if (!has(kKnown)) return add_unknown(node, effects);
+  const auto given = [&](std::int8_t place, std::string_view name) {
+    return find_argument(node, place < 0 ? node.args.size() : static_cast<std::size_t>(place), name);
+  };
+  const bool option =
+      !function.option.empty() && !is_off(given(function.option_at, function.option), has(kOnByDefault));
+  effects.is_random = has(kRandom) || (has(kOptionRandom) && option);
+  effects.has_side_effect = has(kSideEffect);
+  effects.switches = has(kOpensRegion | kClosesRegion | kSetsMode);
+  effects.reads_elements = !has(kReadsNoElement);
+  effects.joins_inputs = has(kJoins);
+  const bool in_place = has(kInPlaceOption) && !is_off(given(function.in_place_at, "inplace"));
+  if ((has(kWritesFirst) || in_place) && !node.args.empty()) add_inputs(node.args.front(), effects.written);
+  if (has(kOptionWrites) && option) add_inputs(node, effects.written);
+  if (node.target == "builtins.getattr" && asks_no_element(node)) {
+    effects.reads_elements = false;
+  } else if (has(kMayBeArgument) || in_place) {
+    add_inputs(node, effects.shared);
+  }
+}
+
+void Semantics::add_leaf(const Node& node, Effects& effects) const {
+  using namespace module_traits;  // NOLINT(google-build-using-namespace)
+  const ModuleTraits all = traits_of_module(node.scope->module_type.value_or(""));
+  const auto has = [&](ModuleTraits trait) { return (all & trait) != 0; };
+  if (!has(kKnown) || !node.method->empty()) {
+    effects.writes_parameters = true;
+    return add_unknown(node, effects);
+  }
+  // What is not known, as most of an exported program is, may have any value.
+  const auto may_be_on = [&](std::string_view name) {
+    const Argument* attribute = find_attribute(called_module(node), name);
+    return attribute == nullptr || !is_off(attribute);
+  };
+  const bool training = (all & (kRandomInTraining | kWritesOwnInTraining)) != 0 && may_be_on("training");
+  effects.is_random = has(kRandom) || (has(kRandomInTraining) && training);
+  const Argument* max_norm = find_attribute(called_module(node), "max_norm");
+  effects.writes_parameters = (has(kWritesOwnInTraining) && training) ||
+                              (has(kWritesOwn) && !(max_norm != nullptr && max_norm->is<Argument::None>()));
+  const bool gives_input = has(kIdentity) && !training;  // dropout in evaluation, in place or not
+  const bool in_place = has(kInPlaceOption) && !gives_input && may_be_on("inplace");
+  if (in_place && !node.args.empty()) add_inputs(node.args.front(), effects.written);
+  if (in_place || has(kMayBeArgument)) add_inputs(node, effects.shared);
+}
+
+void Semantics::add_subgraphs(const ModuleGraph& graph, const Node& node, Effects& effects) {
+  if (subgraph_runs(parse_target(node.target)) == SubgraphRuns::kUnknown) return add_unknown(node, effects);
+  for_each_of<Argument::GraphRef>(node, [&](const Argument::GraphRef& reference) {
+    const ModuleGraph* subgraph = graph.subgraphs.find_graph(reference.name);
+    if (subgraph == nullptr) return add_unknown(node, effects);
+    const SubgraphEffects& inner = subgraph_effects(*subgraph);
+    add_kinds(inner.effects, effects);
+    if (inner.writes_inputs) add_inputs(node, effects.written);
+    if (inner.gives_inputs) {
+      add_inputs(node, effects.shared);
+      effects.joins_inputs = true;
+    }
+  });
+}
+
+const Semantics::SubgraphEffects& Semantics::subgraph_effects(const ModuleGraph& graph) {
+  if (const auto known = subgraphs_.find(&graph); known != subgraphs_.end()) return known->second;
+  SubgraphEffects result;
+  const AliasRegions memory(graph, *this);
+  for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+    const Node& node = graph.graph.node(id);
+    if (node.op == Opcode::kOutput) {
+      for_each_input(node, [&](NodeId value) {
+        result.gives_inputs = result.gives_inputs || memory.is_from_outside(value);
+      });
+      continue;
+    }
+    const Effects effects = this->effects(graph, node);
+    add_kinds(effects, result.effects);
+    for (const NodeId written : effects.written) {
+      result.writes_inputs = result.writes_inputs || memory.is_from_outside(written);
+    }
+  }
+  return subgraphs_.emplace(&graph, std::move(result)).first->second;
+}
+
+}  // namespace fxtrace

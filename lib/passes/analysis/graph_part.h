@@ -1,0 +1,73 @@
+// The nodes of a part of a graph, closed so that they compute the same by themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "passes/analysis/alias_regions.h"
+#include "passes/analysis/effects.h"
+
+namespace fxtrace {
+
+// Nodes are known by their positions in the graph.  Placeholders and get_attr nodes are never members:
+// members read them.
+class GraphPart {
+ public:
+  GraphPart(const GraphCollection& collection, const ModuleGraph& graph);
+
+  const std::vector<NodeId>& order() const { return order_; }
+  std::size_t position(NodeId id) const { return memory_.position(id); }
+  const Node& node(std::size_t position) const { return graph_.graph.node(order_[position]); }
+
+  // Adds a node that the part is to have; `is_result`: its value leaves, whether it is used or not.
+  void add(std::size_t position, bool is_result = false);
+  // Adds what the members need to compute what they computed.  Throws Error(kInput) when they cannot do so
+  // without the rest of the graph.
+  void close();
+
+  bool is_member(std::size_t position) const { return members_[position]; }
+  // Of a get_attr node that a member uses: whether it is read before the part, as other nodes write to it.
+  bool is_read_before(std::size_t position) const { return read_before_[position]; }
+  // Of a placeholder: whether nodes before the part write to it.
+  bool is_changed_before(std::size_t position) const { return written_before(position); }
+  // The values that leave, in order.
+  std::vector<NodeId> results() const;
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  bool is_call(std::size_t position) const;
+  void add_helper(std::size_t position);
+  void add_between();
+  void add_writers();
+  void add_items();
+  void add_modes();
+  void add_random();
+  void add_batched();
+  void add_mutations();
+  void add_views();
+  void find_touches();
+  void check_state() const;
+  bool written_before(std::size_t position) const;
+  std::size_t region(NodeId value) const;  // kNone for what has no memory
+  std::vector<std::size_t> aliases() const;
+  [[noreturn]] void refuse(const std::string& reason) const;
+
+  const GraphCollection& collection_;
+  const ModuleGraph& graph_;
+  mutable Semantics semantics_;
+  AliasRegions memory_;
+  std::vector<NodeId> order_;
+  // By position.
+  std::vector<Effects> effects_;
+  std::vector<std::vector<std::size_t>> writes_;  // regions that the node writes to
+  std::vector<bool> members_, helpers_, wanted_, read_before_;
+  // By region: the first and last member that touches it, and the first other node that writes to it.
+  std::vector<std::size_t> first_touch_, last_touch_, first_write_;
+  bool changed_ = false;  // whether this turn of close() added a member
+};
+
+}  // namespace fxtrace

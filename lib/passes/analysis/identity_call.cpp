@@ -1,0 +1,208 @@
+#include "passes/analysis/identity_call.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "opinfo/identities.h"
+#include "passes/support/rewrite.h"
+#include "shapes/scalar_type.h"
+
+namespace fxtrace {
+namespace {
+
+// TorchScript has numbers in the place of dtypes and memory formats.
+std::optional<std::string> dtype_of(const Argument& argument) {
+  if (const auto* dtype = argument.get_if<Argument::Dtype>()) return dtype->name;
+  const auto* number = argument.get_if<std::int64_t>();
+  const Dtype type = number == nullptr ? Dtype{} : find_scalar_type(*number);
+  return type ? std::optional(dtype_name(*type)) : std::nullopt;
+}
+
+bool is_none(const Argument* argument) { return argument == nullptr || argument->is<Argument::None>(); }
+
+// One operation, and what is known of its arguments.
+class Call {
+ public:
+  Call(const Graph& graph, const Node& node, const OperatorEntry& info)
+      : graph_(graph), node_(node), info_(info) {}
+
+  const Argument* find(std::string_view argument) const {
+    return find_argument(node_, info_.schema, argument);
+  }
+  const Node* input() const { return node_of(node_.args.empty() ? nullptr : &node_.args.front()); }
+  const Node* node_of(const Argument* argument) const {
+    const auto* id = argument == nullptr ? nullptr : argument->get_if<NodeId>();
+    return id == nullptr ? nullptr : &graph_.node(*id);
+  }
+  bool is_off(std::string_view argument) const {
+    const Argument* given = find(argument);
+    return is_none(given) || *given == Argument(false);
+  }
+  // Of an integer that may be left out.
+  std::optional<std::int64_t> integer(std::string_view argument, std::int64_t otherwise) const {
+    const Argument* given = find(argument);
+    return is_none(given) ? std::optional(otherwise) : known_integer(graph_, *given);
+  }
+  // The input's.
+  const std::vector<Meta::Dim>* shape() const {
+    return input()->meta->shape ? &*input()->meta->shape : nullptr;
+  }
+  std::optional<std::size_t> dim(std::string_view argument, std::int64_t otherwise) const {
+    const auto given = integer(argument, otherwise);
+    if (!given) return std::nullopt;
+    if (*given >= 0) return static_cast<std::size_t>(*given);
+    if (shape() == nullptr) return std::nullopt;
+    return static_cast<std::size_t>(*given + static_cast<std::int64_t>(shape()->size()));
+  }
+  // Whether the sizes are the input's, or -1 in at most `unknown` places.
+  bool keeps_sizes(std::string_view argument, std::size_t unknown) const {
+    const Argument* sizes = find(argument);
+    const auto* list = sizes == nullptr ? nullptr : sizes->get_if<Argument::List>();
+    if (list == nullptr || shape() == nullptr || list->items.size() != shape()->size()) return false;
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      const auto size = known_size(graph_, list->items[i]);
+      if (!size) return false;
+      if (*size == (*shape())[i]) continue;
+      if (size->number() != -1 || unknown-- == 0) return false;
+    }
+    return true;
+  }
+  bool keeps_order(std::string_view argument) const {
+    const Argument* dims = find(argument);
+    const auto* list = dims == nullptr ? nullptr : dims->get_if<Argument::List>();
+    if (list == nullptr) return false;
+    const auto rank = static_cast<std::int64_t>(list->items.size());
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const auto dim = known_integer(graph_, list->items[static_cast<std::size_t>(i)]);
+      if (!dim || (*dim < 0 ? *dim + rank : *dim) != i) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Graph& graph_;
+  const Node& node_;
+  const OperatorEntry& info_;
+};
+
+constexpr std::int64_t kPreserveFormat = 1;  // c10::MemoryFormat
+
+bool keeps_format(const Call& call) {
+  const Argument* format = call.find("memory_format");
+  if (is_none(format) || *format == Argument(kPreserveFormat)) return true;
+  const auto* named = format->get_if<Argument::MemoryFormat>();
+  return named != nullptr && named->name == "preserve_format";
+}
+
+bool is_full_slice(const Call& call) {
+  const auto start = call.integer("start", 0);
+  const auto end = call.integer("end", INT64_MAX);
+  if (start != 0 || call.integer("step", 1) != 1) return false;
+  if (end == INT64_MAX) return true;
+  const auto dim = call.dim("dim", 0);
+  if (!dim || call.shape() == nullptr || *dim >= call.shape()->size()) return false;
+  const Meta::Dim& size = (*call.shape())[*dim];
+  if (end && size.number()) return *end >= *size.number();
+  // x[:n] of a tensor with n rows
+  const auto* given = call.node_of(call.find("end"));
+  return given != nullptr && given->meta->kind() == ValueKind::kInt && given->meta->value == size;
+}
+
+bool same_dtype(const Meta& meta, const Argument* dtype) {
+  return is_none(dtype) || (meta.has_dtype() && dtype_of(*dtype) == meta.dtype_text());
+}
+
+// Of a tensor of which the shape is known the device is: the CPU, if nothing else is said.
+bool same_device(const Meta& meta, const Argument* device) {
+  if (is_none(device)) return true;
+  const auto* named = device->get_if<Argument::Device>();
+  return named != nullptr && meta.shape && meta.device_or_cpu() == Device::named(named->name);
+}
+
+bool asks_for_copy(const Call& call) {
+  return (call.find("copy") != nullptr && !call.is_off("copy")) || !keeps_format(call);
+}
+
+bool keeps_type(const Call& call) {
+  const Meta& meta = call.input()->meta;
+  return !asks_for_copy(call) && is_none(call.find("layout")) && is_none(call.find("pin_memory")) &&
+         same_dtype(meta, call.find("dtype")) && same_device(meta, call.find("device"));
+}
+
+bool other_is_alike(const Call& call, std::string_view argument) {
+  const Node* other = call.node_of(call.find(argument));
+  if (other == nullptr || asks_for_copy(call)) return false;
+  const Meta& a = call.input()->meta;
+  const Meta& b = other->meta;
+  return a.shape && b.shape && a.dtype && a.dtype == b.dtype && a.device == b.device;
+}
+
+bool swaps_nothing(const Call& call) {
+  const auto first = call.dim("dim0", 0);
+  return first && first == call.dim("dim1", 0);
+}
+
+bool gives_input(const Call& call, const IdentityRule& rule) {
+  switch (rule.when) {
+    case When::kNever:
+      return false;
+    case When::kAlways:
+      return true;
+    case When::kSameType:
+      return keeps_type(call);
+    case When::kSameTypeAsOther:
+      return other_is_alike(call, rule.argument);
+    case When::kSameAsOther:
+      return other_is_alike(call, rule.argument) && call.shape() != nullptr &&
+             *call.shape() == call.node_of(call.find(rule.argument))->meta->shape;
+    case When::kSameSizes:
+      return call.keeps_sizes(rule.argument, 1);
+    case When::kSameSizesOrAny:
+      return call.keeps_sizes(rule.argument, SIZE_MAX);
+    case When::kSameOrder:
+      return call.keeps_order(rule.argument);
+    case When::kSameDims:
+      return swaps_nothing(call);
+    case When::kOneDimension:
+      return call.shape() != nullptr && call.shape()->size() == 1;
+    case When::kFullRange:
+      return is_full_slice(call);
+    case When::kEvaluation: {
+      const Argument* train = call.find("train");
+      return train != nullptr && *train == Argument(false);
+    }
+  }
+  return false;
+}
+
+bool differs(const std::optional<std::string>& a, const std::optional<std::string>& b) {
+  return a && b && *a != *b;
+}
+
+}  // namespace
+
+bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info) {
+  const Call call(graph, node, info);
+  return call.input() != nullptr && gives_input(call, info.identity);
+}
+
+bool converts(const Graph& graph, const Node& node, const OperatorEntry& info) {
+  const IdentityRule rule = info.identity;
+  if (rule.when != When::kSameType && rule.when != When::kSameTypeAsOther) return false;
+  const Call call(graph, node, info);
+  if (call.input() == nullptr) return false;
+  if (call.find("copy") != nullptr && *call.find("copy") == Argument(true)) return true;
+  const auto own = call.input()->meta->dtype_text();
+  if (rule.when == When::kSameType) {
+    const Argument* dtype = call.find("dtype");
+    return !is_none(dtype) && differs(dtype_of(*dtype), own);
+  }
+  const Node* other = call.node_of(call.find(rule.argument));
+  return other != nullptr && differs(other->meta->dtype_text(), own);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,13 @@
+// Recognises calls that return their input, from what is known of their arguments.
+#pragma once
+
+#include "passes/analysis/effects.h"
+
+namespace fxtrace {
+
+// Returns whether the operator's rule (opinfo/identities.h) holds for this call.
+bool gives_input(const Graph& graph, const Node& node, const OperatorEntry& info);
+// Returns whether a conversion operator makes new memory: it asks for another dtype, or for a copy.
+bool converts(const Graph& graph, const Node& node, const OperatorEntry& info);
+
+}  // namespace fxtrace

@@ -1,0 +1,39 @@
+// Inverses of views: compute a base's new value after a view of it was overwritten.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "passes/analysis/effects.h"
+
+namespace fxtrace {
+
+// The non-overlapping windows that unfold() takes along one dimension.
+struct Windows {
+  std::size_t dim = 0, rank = 0;  // of the base
+  Expression length;              // of that dimension
+  std::int64_t size = 0, step = 1;
+};
+
+// The call that computes the new value of the base: target(changed or base, ...).
+struct ViewUndo {
+  std::string target;        // empty: the changed value itself
+  bool needs_base = false;   // takes the old value of the base before the changed view
+  bool needs_shape = false;  // then takes any value with the sizes of the base
+  std::vector<Argument> rest;
+  bool skips_list = false;                        // the view is an item of a list of views of the base
+  std::optional<Windows> windows = std::nullopt;  // if given, the call is target(base, indices, changed)
+};
+
+// Returns nothing when the node is not a view, no operator inverts it, or sizes that the inverse needs are
+// unknown.
+std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, NodeId view);
+// Returns whether the node is an unfold() whose windows overlap, or may: torch leaves the result of a write
+// through such a view undefined.
+bool may_overlap(const Graph& graph, Semantics& semantics, NodeId view);
+
+}  // namespace fxtrace

@@ -1,0 +1,69 @@
+#include "support/text/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace fxtrace {
+namespace {
+
+// `number` in the largest of the units in which it is at least 1, with three digits or a whole number.
+std::string in_units(std::int64_t number, std::int64_t step, const char* const* units, std::size_t count) {
+  std::size_t unit = 0;
+  auto value = static_cast<double>(number);
+  // Half a unit below a step it is rounded to a whole one.
+  while (unit + 1 < count && value >= static_cast<double>(step) - 0.5) {
+    value /= static_cast<double>(step);
+    ++unit;
+  }
+  if (unit == 0) return std::to_string(number) + units[0];
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data() + std::string(units[unit]);
+}
+
+}  // namespace
+
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string with_separators(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  const std::ptrdiff_t first = number < 0 ? 1 : 0;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  }
+  return digits;
+}
+
+std::string counted(std::int64_t number, std::string_view what) {
+  return with_separators(number).append(" ").append(what).append(number == 1 ? "" : "s");
+}
+
+std::string rounded(std::int64_t number) {
+  constexpr std::array kUnits = {"", " K", " M", " G", " T", " P", " E"};
+  return in_units(number, 1000, kUnits.data(), kUnits.size());
+}
+
+std::string shortest_text(double number) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr};
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::array kUnits = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  return in_units(bytes, 1024, kUnits.data(), kUnits.size());
+}
+
+std::string seconds_text(double seconds) {
+  constexpr std::array kUnits = {" ns", " µs", " ms", " s"};
+  constexpr double kNanoseconds = 1e9;
+  return in_units(std::llround(seconds * kNanoseconds), 1000, kUnits.data(), kUnits.size());
+}
+
+}  // namespace fxtrace

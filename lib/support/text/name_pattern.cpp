@@ -1,0 +1,13 @@
+#include "support/text/name_pattern.h"
+
+#include "support/log.h"
+#include "support/text/shell_word.h"
+
+namespace fxtrace {
+
+void NamePattern::report_last_part() const {
+  log::info(shell_quoted(text_) + " is no name as it stands: it means names that end in it, as '**." + text_ +
+            "' does");
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,47 @@
+// Makes text of files, which may contain anything, safe for display.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "support/text/utf8.h"
+
+namespace fxtrace {
+
+// Returns whether the character has an effect beyond its glyph: controls, direction marks, line separators,
+// and invisible characters that no language needs (joiners and variation selectors are part of ordinary
+// text).
+bool is_unprintable(char32_t c);
+
+// Returns the character as Python's escape sequence: "\n", "\x1b", "\u202e".  `backslash` is the target
+// format's spelling of a backslash.
+std::string escaped(char32_t c, std::string_view backslash = "\\");
+
+// Calls write(bytes, character) for the printable characters of `text`, and appends the others, escaped, to
+// `out`.  Bytes that are no UTF-8 come as U+FFFD.
+template <class Write>
+void for_each_printable(std::string_view text, std::string& out, std::string_view backslash,
+                        const Write& write) {
+  while (!text.empty()) {
+    const Utf8Character character = first_character(text);
+    text.remove_prefix(character.length);
+    const char32_t c = code_point(character.bytes);
+    if (is_unprintable(c)) {
+      out += escaped(c, backslash);
+    } else {
+      write(character.bytes, c);
+    }
+  }
+}
+
+// Returns `text` with every unprintable character escaped, so that different names stay different, and U+FFFD
+// for bytes that are not UTF-8.  All other characters, in any language, are unchanged.
+std::string printable(std::string_view text);
+
+// Joins several lines into one.
+std::string one_line(std::string_view text);
+
+// Returns one line of at most 200 characters, for texts of a file among other words.
+std::string short_line(std::string_view text);
+
+}  // namespace fxtrace

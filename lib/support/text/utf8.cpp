@@ -1,0 +1,70 @@
+#include "support/text/utf8.h"
+
+#include <vector>
+
+namespace fxtrace {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kEllipsis = "\xE2\x80\xA6";
+
+struct ByteRange {
+  unsigned char low = 0x80, high = 0xBF;
+};
+
+}  // namespace
+
+Utf8Character first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {text.substr(0, 1), 1, true};
+
+  // The second byte's range keeps out overlong forms, surrogates and what is beyond U+10FFFF (Unicode, table
+  // 3-7).
+  std::size_t length = 0;
+  ByteRange second;
+  if (lead >= 0xC2 && lead <= 0xDF) {
+    length = 2;
+  } else if (lead >= 0xE0 && lead <= 0xEF) {
+    length = 3;
+    if (lead == 0xE0) second.low = 0xA0;
+    if (lead == 0xED) second.high = 0x9F;
+  } else if (lead >= 0xF0 && lead <= 0xF4) {
+    length = 4;
+    if (lead == 0xF0) second.low = 0x90;
+    if (lead == 0xF4) second.high = 0x8F;
+  } else {
+    return {kReplacement, 1, false};
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    const ByteRange range = i == 1 ? second : ByteRange{};
+    if (i >= text.size() || byte(i) < range.low || byte(i) > range.high) return {kReplacement, i, false};
+  }
+  return {text.substr(0, length), length, true};
+}
+
+char32_t code_point(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes.front());
+  if (bytes.size() == 1) return lead;
+  char32_t value = lead & (0xFF >> (bytes.size() + 1));
+  for (const char c : bytes.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return value;
+}
+
+std::string cut(std::string_view text, std::size_t limit, Keep keep) {
+  std::string out;
+  std::vector<std::size_t> starts;  // of the characters in `out`
+  while (!text.empty()) {
+    const auto character = first_character(text);
+    text.remove_prefix(character.length);
+    starts.push_back(out.size());
+    out += character.bytes;
+  }
+  if (limit == 0 || starts.size() <= limit) return out;
+  if (keep == Keep::kStart) return out.substr(0, starts[limit - 1]).append(kEllipsis);
+  const std::size_t first = starts.size() - (limit - 1);
+  return std::string(kEllipsis).append(limit == 1 ? std::string_view{}
+                                                  : std::string_view(out).substr(starts[first]));
+}
+
+}  // namespace fxtrace

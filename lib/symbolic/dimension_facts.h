@@ -1,0 +1,90 @@
+// Facts about dimensions, and inference from them.  Private to lib/symbolic.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "symbolic/interval.h"
+#include "symbolic/polynomial.h"
+#include "symbolic/shape_env.h"
+
+namespace fxtrace::symbolic {
+
+// Returns whether `relation` holds between a number in the interval `difference` and zero, when that is
+// certain.
+std::optional<bool> settled(Relation relation, const Interval& difference);
+
+// A set of facts.  Queries and updates may throw SymbolicError when an expression grows too large; facts
+// learned until then stay valid.
+class DimensionFacts {
+ public:
+  // Limits the work of a query, counted in visits of atoms.  When it is used up, the answer is "unknown".
+  void allow(std::int64_t looks) const { looks_left_ = looks; }
+  bool spend(std::size_t looks) const {
+    looks_left_ -= static_cast<std::int64_t>(looks);
+    return looks_left_ > 0;
+  }
+
+  // Queries:
+
+  // Returns the dimension's own range; a dimension that was replaced by an expression also has the bounds of
+  // that.
+  Interval range(const std::string& name) const;
+  const std::map<std::string, Range>& ranges() const { return ranges_; }
+  // Substitutions for dimensions: numbers, and expressions to which they are equal.
+  const std::map<std::string, SymInt>& values() const { return values_; }
+  bool has_facts() const { return !at_least_zero_.empty() || !not_zero_.empty() || !remainders_.empty(); }
+  // Returns bounds of the value.  Stops early when they decide whether `goal` holds between the value and
+  // zero.
+  Interval bounds(const SymInt& value, std::optional<Relation> goal = {}, bool with_facts = true) const;
+  SymInt simplify(const SymInt& value, bool with_facts = true) const;
+  // `difference` is left - right, simplified.
+  std::optional<bool> decide(Relation relation, const SymInt& difference) const;
+  // Returns p % q when a fact gives it.
+  std::optional<SymInt> known_remainder(const SymInt& p, const SymInt& q) const;
+
+  // Updates: each returns false when it contradicts the facts; the object must not be used any more then.
+
+  bool learn_range(const std::string& name, const Range& range);
+  bool learn(Relation relation, const SymInt& difference);
+  SymInt fresh(const Range& range);
+
+ private:
+  // dividend % divisor == value
+  struct Remainder {
+    SymInt dividend, divisor;
+    std::int64_t value;
+  };
+
+  SymInt rewritten(const SymInt& value, bool with_facts) const;
+  SymInt rewritten_atom(const AtomRef& atom, bool with_facts) const;
+  SymInt without_exact_quotients(const SymInt& value) const;
+  bool never_zero(const SymInt& difference) const;
+
+  void mention(const SymInt& value);
+  bool set_range(const std::string& name, const Range& range);
+  void set_value(const std::string& name, const SymInt& value);
+  bool learn_at_least_zero(const SymInt& value, int depth);
+  bool learn_zero(const SymInt& value, int depth);
+  bool learn_not_zero(const SymInt& value, int depth);
+  bool learn_remainder(const SymInt& dividend, const SymInt& divisor, std::int64_t value);
+  bool learn_from_term(const SymInt& value, const Term& term, int depth);
+  // Propagates facts to ranges until a fixed point is reached.
+  bool propagate();
+
+  std::map<std::string, Range> ranges_;
+  std::map<std::string, SymInt> values_;  // substitutions; the expressions contain no substituted name
+  std::vector<SymInt> at_least_zero_;     // each is >= 0; facts that ranges cannot express
+  std::vector<SymInt> not_zero_;          // normalized()
+  std::vector<Remainder> remainders_;
+  std::set<std::string> fresh_;
+  std::int64_t next_fresh_ = 0;
+  bool changed_ = false;  // since the current round of propagate() began
+  mutable std::int64_t looks_left_ = 0;
+};
+
+}  // namespace fxtrace::symbolic

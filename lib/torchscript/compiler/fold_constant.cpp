@@ -1,0 +1,105 @@
+#include "torchscript/ir/ir_steps.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "opinfo/traits.h"
+#include "torchscript/language/type_relations.h"
+#include "torchscript/operators/operator_table.h"
+#include "torchscript/operators/plain_operators.h"
+#include "torchscript/values/value.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// What is worked out while compiling is no longer than what people write.
+constexpr std::size_t kMaxText = 4096;
+constexpr std::size_t kMaxCost = 10'000;
+
+// Lists, dicts, tensors and objects may be written to.
+bool is_mutable(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::kInt:
+    case TypeKind::kFloat:
+    case TypeKind::kComplex:
+    case TypeKind::kBool:
+    case TypeKind::kString:
+    case TypeKind::kNone:
+    case TypeKind::kNumber:
+    case TypeKind::kDevice:
+      return false;
+    case TypeKind::kOptional:
+      return is_mutable(*type.contained_types()[0]);
+    default:
+      return true;
+  }
+}
+
+std::optional<Value> as_value(const Constant& constant) {
+  if (constant.is_none()) return Value();
+  if (const auto* value = constant.get_if<bool>()) return Value(*value);
+  if (const auto* value = constant.get_if<std::int64_t>()) return Value(*value);
+  if (const auto* value = constant.get_if<double>()) return Value(*value);
+  if (const auto* value = constant.get_if<std::complex<double>>()) return Value(*value);
+  if (const auto* value = constant.get_if<std::string>()) {
+    if (value->size() <= kMaxText) return Value(*value);
+  }
+  return std::nullopt;
+}
+
+std::optional<Constant> as_constant(const Value& value) {
+  switch (value.kind()) {
+    case ValueKind::kNone:
+      return Constant();
+    case ValueKind::kBool:
+      return Constant(value.to_bool());
+    case ValueKind::kInt:
+      return Constant(value.to_int());
+    case ValueKind::kDouble:
+      return Constant(value.to_double());
+    case ValueKind::kComplex:
+      return Constant(value.to_complex());
+    case ValueKind::kString:
+      if (value.to_string().size() > kMaxText) return std::nullopt;
+      return Constant(value.to_string());
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Constant> fold(const IrNode& node) {
+  if (node.is(Symbol::kPrimUncheckedCast) && !is_mutable(*node.output()->type())) {
+    const Constant* constant = node.input()->node()->constant();
+    if (constant != nullptr && as_value(*constant)) return *constant;
+  }
+  if (node.is(Symbol::kPrimIsinstance)) {
+    const Constant* constant = node.input()->node()->constant();
+    if (constant == nullptr || !as_value(*constant)) return std::nullopt;
+    const TypePtr type = type_of(*constant, nullptr);
+    return Constant(std::any_of(node.types().begin(), node.types().end(),
+                                [&](const TypePtr& wanted) { return is_subtype(*type, *wanted); }));
+  }
+  const FunctionSchema* schema = node.operator_schema();
+  if (schema == nullptr || schema->row == nullptr || schema->is_variadic) return std::nullopt;
+  if (node.outputs().size() != 1 || node.inputs().empty() || is_mutable(*node.output()->type()))
+    return std::nullopt;
+  std::vector<Value> arguments;
+  for (const IrValue* input : node.inputs()) {
+    const Constant* constant = input->node()->constant();
+    auto value = constant == nullptr ? std::nullopt : as_value(*constant);
+    if (!value) return std::nullopt;
+    arguments.push_back(std::move(*value));
+  }
+  const auto plain = find_plain_operator(*schema->row);
+  if (!plain || (plain->entry->traits & (traits::kSideEffect | traits::kRandom)) != 0) return std::nullopt;
+  if (cost_of(schema->row->base_name(), arguments) > kMaxCost) return std::nullopt;
+  std::vector<Value> results;
+  if (carry_out(*plain, arguments, results) || results.size() != 1) return std::nullopt;
+  return as_constant(results[0]);
+}
+
+}  // namespace fxtrace::torchscript

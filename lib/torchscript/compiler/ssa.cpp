@@ -1,0 +1,259 @@
+// The algorithm is that of PyTorch's torch/csrc/jit/frontend/convert_to_ssa.cpp (BSD-3-Clause, see
+// NOTICE).
+#include "torchscript/ir/ir_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "torchscript/compiler/environment.h"
+#include "torchscript/language/type_relations.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+// Names by scope.  They stand in the attributes of the nodes that use them.
+template <class T>
+class Names {
+ public:
+  using Frame = std::unordered_map<std::string_view, T>;
+  void push() { frames_.emplace_back(); }
+  Frame pop() {
+    Frame frame = std::move(frames_.back());
+    frames_.pop_back();
+    return frame;
+  }
+  void set(std::string_view name, T value) { frames_.back()[name] = std::move(value); }
+  T find(std::string_view name) const {
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      const auto found = frame->find(name);
+      if (found != frame->end()) return found->second;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<Frame> frames_;
+};
+
+IrNode* new_load(IrGraph& graph, std::string_view name, const TypePtr& type) {
+  IrNode* node = graph.create(Symbol::kPrimLoad);
+  node->set_attribute(Symbol::kAttrName, std::string(name));
+  node->output()->set_type(type);
+  return node;
+}
+
+IrNode* new_store(IrGraph& graph, std::string_view name, IrValue* value) {
+  IrNode* node = graph.create(Symbol::kPrimStore, {value}, 0);
+  node->set_attribute(Symbol::kAttrName, std::string(name));
+  return node;
+}
+
+// Gives branches and loops what flows out of them, still by name.
+class ControlFlow {
+ public:
+  explicit ControlFlow(IrGraph& graph) : graph_(graph) {}
+  void run() { visit(*graph_.block()); }
+
+ private:
+  using Frame = Names<TypePtr>::Frame;
+
+  Frame visit(IrBlock& block) {
+    names_.push();
+    for (IrNode* node : block.nodes()) {
+      switch (node->kind()) {
+        case Symbol::kPrimIf:
+          visit_if(*node);
+          break;
+        case Symbol::kPrimLoop:
+          visit_loop(*node);
+          break;
+        case Symbol::kPrimClosure:
+        case Symbol::kPrimComprehensionScope:
+          visit(*node->blocks()[0]);
+          break;
+        case Symbol::kPrimStore:
+          names_.set(node->text(), node->input()->type());
+          break;
+        default:
+          break;
+      }
+    }
+    return names_.pop();
+  }
+
+  TypePtr find(const Frame& frame, std::string_view name) const {
+    const auto found = frame.find(name);
+    return found != frame.end() ? found->second : names_.find(name);
+  }
+
+  void add_block_output(IrBlock& block, const TypePtr& type, std::string_view name) {
+    IrNode* load = new_load(graph_, name, type);
+    block.append(load);
+    block.add_output(load->output());
+  }
+
+  void add_node_output(IrNode& node, const TypePtr& type, std::string_view name) {
+    IrValue* output = node.add_output(type);
+    if (is_meaningful_name(name)) output->set_name(name);
+    new_store(graph_, name, output)->insert_after(&node);
+  }
+
+  void visit_if(IrNode& node) {
+    const Frame yes = visit(*node.blocks()[0]);
+    const Frame no = visit(*node.blocks()[1]);
+    std::set<std::string_view> changed;
+    for (const auto& [name, type] : yes) {
+      if (find(no, name) != nullptr) changed.insert(name);
+    }
+    for (const auto& [name, type] : no) {
+      if (find(yes, name) != nullptr) changed.insert(name);
+    }
+    for (const std::string_view name : changed) {
+      const TypePtr one = find(yes, name);
+      const TypePtr other = find(no, name);
+      const TypePtr type = unify(one, other, nullptr, true);
+      add_block_output(*node.blocks()[0], one, name);
+      add_block_output(*node.blocks()[1], other, name);
+      add_node_output(node, type, name);
+    }
+  }
+
+  void visit_loop(IrNode& node) {
+    IrBlock& body = *node.blocks()[0];
+    const Frame variables = visit(body);
+    std::map<std::string_view, TypePtr> sorted(variables.begin(), variables.end());
+    for (const auto& [name, type] : sorted) {
+      const TypePtr outer = names_.find(name);
+      if (outer == nullptr) continue;  // the body's own
+      const TypePtr carried = unify(outer, type, nullptr, true);
+      IrNode* load = new_load(graph_, name, outer);
+      load->insert_before(&node);
+      node.add_input(load->output());
+      IrValue* input = body.add_input(carried, name);  // even of names that mean nothing elsewhere
+      body.prepend(new_store(graph_, name, input));
+      add_block_output(body, type, name);
+      add_node_output(node, carried, name);
+    }
+  }
+
+  IrGraph& graph_;
+  Names<TypePtr> names_;
+};
+
+// `break` and `continue` as the values with which the loop goes on.
+class Continuations {
+ public:
+  explicit Continuations(IrGraph& graph) : graph_(graph) {}
+  void run() { visit(*graph_.block(), nullptr); }
+
+ private:
+  void visit(IrBlock& block, IrNode* loop) {
+    for (IrNode* node : block.nodes()) {
+      switch (node->kind()) {
+        case Symbol::kPrimIf:
+          visit(*node->blocks()[0], loop);
+          visit(*node->blocks()[1], loop);
+          break;
+        case Symbol::kPrimComprehensionScope:
+          visit(*node->blocks()[0], loop);
+          break;
+        case Symbol::kPrimClosure:
+          visit(*node->blocks()[0], nullptr);
+          break;
+        case Symbol::kPrimLoop:
+          visit(*node->blocks()[0], node);
+          break;
+        case Symbol::kPrimBreak:
+        case Symbol::kPrimContinue:
+          if (loop != nullptr) replace(*node, *loop);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void replace(IrNode& exit, IrNode& loop) {
+    std::vector<IrValue*> values;
+    if (exit.is(Symbol::kPrimContinue)) {
+      IrCloner cloner(graph_, [](IrValue* value) { return value; });
+      values = cloner.clone_nodes(*loop.blocks()[1], &exit);
+    } else {
+      IrNode* no = graph_.create_constant(Constant(false), bool_type());
+      no->insert_before(&exit);
+      values.push_back(no->output());
+    }
+    for (const IrValue* carried : loop.blocks()[0]->outputs()) {
+      IrNode* load = new_load(graph_, carried->node()->text(), carried->type());
+      load->insert_before(&exit);
+      values.push_back(load->output());
+    }
+    graph_.create(Symbol::kPrimLoopContinuation, values, 0)->insert_before(&exit);
+    exit.destroy();
+  }
+
+  IrGraph& graph_;
+};
+
+// The condition's block, before the loop and into its body.
+void inline_conditions(IrGraph& graph, IrBlock& block) {
+  for (IrNode* node : block.nodes()) {
+    for (IrBlock* inner : node->blocks()) inline_conditions(graph, *inner);
+    if (!node->is(Symbol::kPrimLoop)) continue;
+    IrBlock& body = *node->blocks()[0];
+    IrBlock& condition = *node->blocks()[1];
+    IrCloner cloner(graph, [](IrValue* value) { return value; });
+    const std::vector<IrValue*> before = cloner.clone_nodes(condition, node);
+    node->insert_input(1, before.at(0));
+    move_nodes(condition, body.return_node());
+    body.insert_output(0, condition.outputs().at(0));
+    node->erase_block(1);
+  }
+}
+
+void erase_variables(IrBlock& block, Names<IrValue*>& names) {
+  names.push();
+  for (IrNode* node : block.nodes()) {
+    switch (node->kind()) {
+      case Symbol::kPrimStore:
+        names.set(node->text(), node->input());
+        node->destroy();
+        break;
+      case Symbol::kPrimLoad: {
+        IrValue* value = names.find(node->text());
+        if (value == nullptr) throw input_error("undefined value " + node->text());
+        node->output()->replace_all_uses_with(value);
+        node->destroy();
+        break;
+      }
+      case Symbol::kPrimComprehensionScope:
+        erase_variables(*node->blocks()[0], names);
+        move_nodes(*node->blocks()[0], node);
+        node->destroy();
+        break;
+      default:
+        for (IrBlock* inner : node->blocks()) erase_variables(*inner, names);
+        break;
+    }
+  }
+  names.pop();
+}
+
+}  // namespace
+
+void convert_to_ssa(IrGraph& graph) {
+  ControlFlow(graph).run();
+  Continuations(graph).run();
+  inline_conditions(graph, *graph.block());
+  Names<IrValue*> names;
+  erase_variables(*graph.block(), names);
+  graph.free_variables();
+  transform_exits(graph);
+}
+
+}  // namespace fxtrace::torchscript

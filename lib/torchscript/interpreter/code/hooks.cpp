@@ -1,0 +1,102 @@
+#include "torchscript/interpreter/code/hooks.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace fxtrace::interpreter {
+
+bool is_hook_of(const ClassType& type, const Function& function) {
+  return function.qualified_name() == type.name() + "." + std::string(function.name()) &&
+         type.find_method(function.name()) != &function;
+}
+
+const IrValue* hooked_module(const IrNode* node) {
+  constexpr std::size_t kPreHook = 3;  // inputs: the function, the module, its inputs
+  constexpr std::size_t kHook = 4;     // and its output
+  if (node->kind() != Symbol::kPrimCallFunction) return nullptr;
+  if (node->inputs().size() != kPreHook && node->inputs().size() != kHook) return nullptr;
+  const auto* type = node->input(1)->type()->as<ClassType>();
+  const auto* function = node->input(0)->type()->as<FunctionType>();
+  if (type == nullptr || function == nullptr || !type->is_module()) return nullptr;
+  return is_hook_of(*type, *function->function()) ? node->input(1) : nullptr;
+}
+
+namespace {
+
+class HookSearch {
+ public:
+  HookSearch(const TorchScriptProgram& program, ModuleId module) : program_(program) { collect(module); }
+
+  std::size_t run(Function* first) {
+    follow(first);
+    while (!pending_.empty()) {
+      const IrGraph* graph = program_.archive().find_graph(*pending_.back());
+      pending_.pop_back();
+      if (graph != nullptr) look_at(*graph->block());
+    }
+    std::size_t count = 0;
+    for (const auto& [type, hooks] : hooks_) {
+      const auto is_called = [&hooks = hooks](const auto& hook) { return hooks.contains(hook.function); };
+      count += types_[type] *
+               static_cast<std::size_t>(std::ranges::count_if(type->forward_pre_hooks(), is_called) +
+                                        std::ranges::count_if(type->forward_hooks(), is_called));
+    }
+    return count;
+  }
+
+ private:
+  void collect(ModuleId module) {
+    for (const ModuleId child : program_.modules()[module.index].children) {
+      if (program_.modules()[child.index].alias_of) continue;
+      ++types_[&class_of(*program_.object(child))];
+      collect(child);
+    }
+  }
+
+  void follow(Function* function) {
+    if (function != nullptr && function->has_code() && seen_.insert(function).second)
+      pending_.push_back(function);
+  }
+
+  void look_at(const IrBlock& block) {
+    for (const IrNode* node : block.nodes()) {
+      if (const IrValue* module = hooked_module(node)) {
+        hooks_[module->type()->as<ClassType>()].insert(
+            node->input(0)->type()->as<FunctionType>()->function());
+      }
+      if (node->kind() == Symbol::kPrimCallFunction) {
+        if (const auto* type = node->input(0)->type()->as<FunctionType>()) follow(type->function());
+      } else if (node->kind() == Symbol::kPrimCallMethod) {
+        call_method(*node);
+      }
+      for (const IrBlock* inner : node->blocks()) look_at(*inner);
+      if (node->kind() == Symbol::kPrimFork || node->kind() == Symbol::kPrimAwaitable)
+        look_at(*node->subgraph()->block());
+    }
+  }
+
+  // Behind an interface stands any module that has such a method.
+  void call_method(const IrNode& node) {
+    if (const auto* type = node.input(0)->type()->as<ClassType>())
+      return follow(type->find_method(node.text()));
+    for (const auto& [type, count] : types_) follow(type->find_method(node.text()));
+  }
+
+  const TorchScriptProgram& program_;
+  std::map<const ClassType*, std::size_t> types_;  // of the submodules, with how many there are
+  std::map<const ClassType*, std::set<const Function*>> hooks_;
+  std::set<const Function*> seen_;
+  std::vector<Function*> pending_;
+};
+
+}  // namespace
+
+std::size_t count_hooks_inside(const TorchScriptProgram& program, ModuleId module,
+                               const std::string& method) {
+  const ClassType& type = class_of(*program.object(module));
+  return HookSearch(program, module).run(method.empty() ? find_forward(type) : type.find_method(method));
+}
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,456 @@
+#include "torchscript/interpreter/code/input_guesses.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "opinfo/operator_row.h"
+#include "support/json_emitter.h"
+#include "support/saturated.h"
+#include "torchscript/interpreter/program/convert.h"
+
+namespace fxtrace::interpreter {
+namespace {
+
+constexpr int kMaxDepth = 50;  // of calls
+constexpr std::size_t kMaxNodes = 100'000;
+
+// What is told of a value: an object, parameter or constant, or the inputs that it was made of.
+struct Told {
+  Value value;  // None: nothing
+  std::set<std::size_t> inputs;
+  // Of a number: which size of the inputs it is.  Of a list: that it has all their sizes.
+  std::set<std::size_t> sizes_of;
+  std::optional<std::int64_t> dimension;
+};
+constexpr std::int64_t kRank = INT64_MAX;  // as a dimension: their number
+
+// What the code asks of an input.
+struct Asked {
+  std::map<std::int64_t, std::int64_t>
+      sizes;  // by dimension: what it is compared with, or more than an index
+  std::optional<std::int64_t> rank;
+  std::int64_t least_rank = 0;
+  std::vector<std::string> keys, tested_keys;  // of a dict
+  std::vector<std::string> texts;              // with which a text is compared
+  std::int64_t length = 0;                     // of a list, at least
+};
+
+const OperatorFacts& facts_of(const IrNode& node) {
+  std::string_view name = to_text(node.kind());
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return fxtrace::facts_of(name);
+}
+
+class Guesser {
+ public:
+  Guesser(const TorchScriptArchive& archive, std::size_t inputs)
+      : archive_(archive), specs_(inputs), asked_(inputs) {}
+
+  Told run(const IrGraph& graph, const std::vector<Told>& arguments, int depth) {
+    const auto& formals = graph.inputs();
+    for (std::size_t i = 0; i < formals.size(); ++i) {
+      told_[formals[i]] = i < arguments.size() ? arguments[i] : Told{};
+    }
+    run(*graph.block(), depth);
+    return graph.outputs().empty() ? Told{} : told_[graph.outputs()[0]];
+  }
+
+  std::vector<std::vector<std::string>> take_result() { return std::move(specs_); }
+  const std::vector<Asked>& asked() const { return asked_; }
+
+ private:
+  void run(const IrBlock& block, int depth) {
+    for (const IrNode* node : block.nodes()) {
+      if (++nodes_ > kMaxNodes) return;
+      run(*node, depth);
+    }
+  }
+
+  void run(const IrNode& node, int depth) {
+    switch (node.kind()) {
+      case Symbol::kPrimConstant:
+        told_[node.output()].value = archive_.value_of(*node.constant());
+        return;
+      case Symbol::kPrimGetAttr: {
+        const Value holder = told_[node.input(0)].value;
+        if (!holder.is_object()) return;
+        const auto slot = class_of(holder.to_object()).find_slot(node.text());
+        if (slot && *slot < holder.to_object().slots.size()) {
+          told_[node.output()].value = holder.to_object().slots[*slot];
+        }
+        return;
+      }
+      case Symbol::kPrimListConstruct: {  // of parameters: the first one
+        Told all;
+        for (const IrValue* item : node.inputs()) {
+          const Told& told = told_[item];
+          if (all.value.is_none()) all.value = told.value;
+          all.inputs.insert(told.inputs.begin(), told.inputs.end());
+        }
+        told_[node.output()] = std::move(all);
+        return;
+      }
+      case Symbol::kPrimTupleConstruct:  // the first element, as with tuples that are taken apart
+      case Symbol::kPrimTupleIndex:
+      case Symbol::kPrimTupleUnpack:
+      case Symbol::kPrimUncheckedCast:
+        if (!node.inputs().empty() && !node.outputs().empty())
+          told_[node.output(0)] = Told(told_[node.input(0)]);
+        return;
+      case Symbol::kPrimCallMethod:
+      case Symbol::kPrimCallFunction:
+        return call(node, depth);
+      case Symbol::kPrimIf:
+      case Symbol::kPrimLoop: {
+        for (const IrBlock* block : node.blocks()) run(*block, depth);
+        if (node.kind() == Symbol::kPrimLoop) return;
+        for (std::size_t i = 0; i < node.outputs().size(); ++i) {
+          for (const IrBlock* block : node.blocks()) {
+            const Told result = told_[block->outputs()[i]];
+            if (!result.inputs.empty()) told_[node.outputs()[i]] = result;
+          }
+        }
+        return;
+      }
+      default:
+        use(node);
+    }
+  }
+
+  void call(const IrNode& node, int depth) {
+    std::vector<Told> arguments;
+    Function* function = nullptr;
+    if (node.kind() == Symbol::kPrimCallMethod) {
+      const Told receiver = told_[node.input(0)];
+      if (!receiver.value.is_object()) return;
+      function = class_of(receiver.value.to_object()).find_method(node.text());
+      arguments.push_back(receiver);
+    } else if (const auto type = node.input(0)->type()->as<FunctionType>()) {
+      function = type->function();
+    }
+    bool takes_input = false;
+    for (std::size_t i = 1; i < node.inputs().size(); ++i) {
+      arguments.push_back(told_[node.input(i)]);
+      takes_input = takes_input || !arguments.back().inputs.empty();
+    }
+    if (function == nullptr || !function->has_code() || !takes_input || depth >= kMaxDepth) return;
+    const IrGraph* graph = archive_.find_graph(*function);
+    if (graph == nullptr) return;
+    const Told result = run(*graph, arguments, depth + 1);
+    if (!result.inputs.empty()) told_[node.output()] = result;
+  }
+
+  // --- what is compared or reached for ---
+
+  void note_size(const Told& size, std::int64_t number, bool is_exact) {
+    constexpr std::int64_t kMost = 1 << 20;
+    if (!size.dimension || number < 0 || number > kMost) return;
+    for (const std::size_t input : size.sizes_of) {
+      Asked& asked = asked_[input];
+      if (*size.dimension != kRank) {
+        need_dimension(asked, *size.dimension);
+        std::int64_t& known = asked.sizes.try_emplace(*size.dimension, number).first->second;
+        if (!is_exact) known = std::max(known, number);
+      } else if (is_exact) {
+        asked.rank = number;
+      } else {
+        asked.least_rank = std::max(asked.least_rank, number);
+      }
+    }
+  }
+
+  static void need_dimension(Asked& asked, std::int64_t dimension) {
+    asked.least_rank = std::max(asked.least_rank, dimension < 0 ? -dimension : dimension + 1);
+  }
+
+  static void add(std::vector<std::string>& to, const Value& text) {
+    constexpr std::size_t kMost = 50;
+    if (text.is_string() && to.size() < kMost && std::ranges::find(to, text.to_string()) == to.end())
+      to.push_back(text.to_string());
+  }
+
+  // Whether the node asks for a size, a part or an equality; its result is told then.
+  bool asks(const IrNode& node) {
+    if (node.inputs().empty()) return false;
+    const Told first = told_[node.input(0)];
+    const Told second = node.inputs().size() > 1 ? told_[node.input(1)] : Told{};
+    const std::string_view name = to_text(node.kind());
+    const bool is_tensor = node.input(0)->type()->kind() == TypeKind::kTensor;
+    const auto is_size = [&](std::int64_t dimension) {
+      Told size;
+      size.sizes_of = first.inputs.empty() ? first.sizes_of : first.inputs;
+      size.dimension = dimension;
+      if (dimension != kRank) {
+        for (const std::size_t input : size.sizes_of) need_dimension(asked_[input], dimension);
+      }
+      told_[node.output()] = std::move(size);
+      return true;
+    };
+    if (!first.inputs.empty() && is_tensor) {
+      if (name == "aten::size" && node.inputs().size() == 1) {
+        Told sizes;
+        sizes.sizes_of = first.inputs;
+        told_[node.output()] = std::move(sizes);
+        return true;
+      }
+      if (name == "aten::size" && second.value.is_int()) return is_size(second.value.to_int());
+      if (name == "aten::len") return is_size(0);
+      if (name == "aten::dim") return is_size(kRank);
+      if ((name == "aten::select" || name == "aten::slice") && second.value.is_int()) {
+        const Value index = node.inputs().size() > 2 ? told_[node.input(2)].value : Value();
+        Told size;
+        size.sizes_of = first.inputs;
+        size.dimension = second.value.to_int();
+        if (index.is_int() && name == "aten::select") {
+          note_size(size, index.to_int() < 0 ? -index.to_int() : index.to_int() + 1, false);
+        } else {
+          for (const std::size_t input : first.inputs) need_dimension(asked_[input], *size.dimension);
+        }
+      }
+      return false;
+    }
+    const bool is_item = name == "aten::__getitem__", is_contained = name == "aten::__contains__";
+    if (!first.sizes_of.empty() && !first.dimension) {
+      if (is_item && second.value.is_int()) return is_size(second.value.to_int());
+      if (name != "prim::ListUnpack") return false;
+      for (const std::size_t input : first.sizes_of)
+        asked_[input].rank = static_cast<std::int64_t>(node.outputs().size());
+      for (std::size_t i = 0; i < node.outputs().size(); ++i) {
+        Told size;
+        size.sizes_of = first.sizes_of;
+        size.dimension = static_cast<std::int64_t>(i);
+        told_[node.outputs()[i]] = std::move(size);
+      }
+      return true;
+    }
+    static constexpr std::string_view kOrders[] = {"aten::lt", "aten::le", "aten::gt", "aten::ge"};
+    const bool is_equality = name == "aten::eq" || name == "aten::ne";
+    if (is_equality || std::ranges::find(kOrders, name) != std::end(kOrders)) {
+      // Of `size > 3` the number that makes it so; what `size < 3` wants is not known.
+      const std::int64_t more = name == "aten::gt" || name == "aten::le" ? 1 : 0;
+      if (second.value.is_int()) note_size(first, second.value.to_int() + more, is_equality);
+      if (first.value.is_int())
+        note_size(second, first.value.to_int() + (is_equality ? 0 : 1 - more), is_equality);
+      for (const std::size_t input : first.inputs) add(asked_[input].texts, second.value);
+      for (const std::size_t input : second.inputs) add(asked_[input].texts, first.value);
+      return true;
+    }
+    if (is_contained) {
+      for (const std::size_t input : first.inputs) add(asked_[input].tested_keys, second.value);
+      for (const std::size_t input : second.inputs) add(asked_[input].texts, first.value);
+      return true;
+    }
+    for (const std::size_t input : first.inputs) {
+      Asked& asked = asked_[input];
+      if (is_item) add(asked.keys, second.value);
+      std::int64_t length = 0;
+      if (is_item && second.value.is_int())
+        length = second.value.to_int() < 0 ? -second.value.to_int() : second.value.to_int() + 1;
+      if (name == "prim::ListUnpack") length = static_cast<std::int64_t>(node.outputs().size());
+      constexpr std::int64_t kMost = 64;
+      if (length <= kMost) asked.length = std::max(asked.length, length);
+    }
+    return false;
+  }
+
+  // An operator: what it asks of the inputs.
+  void use(const IrNode& node) {
+    if (asks(node)) return;
+    const OperatorFacts& facts = facts_of(node);
+    const bool takes_indices = facts.example.form == ExampleForm::kIndices;  // (weight, indices)
+    const std::size_t first = takes_indices ? 1 : 0;
+    if (node.inputs().size() <= first) return;
+    const Told taken = told_[node.input(first)];
+    if (taken.inputs.empty()) return;
+    if ((facts.traits & traits::kLikeFirst) != 0 && node.outputs().size() == 1) {
+      told_[node.output()] = taken;
+      return;
+    }
+    for (const std::size_t input : taken.inputs) {
+      if (specs_[input].empty()) specs_[input] = specs_of(node, facts.example);
+    }
+  }
+
+  std::vector<std::string> specs_of(const IrNode& node, const Example& example) {
+    const auto told = [&](std::size_t index) {
+      return index > 0 && index < node.inputs().size() ? told_[node.input(index)].value : Value();
+    };
+    if (example.form == ExampleForm::kIndices) return {"int64[N,T]"};
+    const Value value = told(example.weight);
+    if (!value.is_tensor()) return {};
+    const TensorValue& weight = value.to_tensor();
+    const auto typed = [&](const std::string& sizes) { return dtype_name(weight.dtype) + "[" + sizes + "]"; };
+    const auto of_last = [&](std::int64_t size) -> std::vector<std::string> {
+      const std::string last = std::to_string(size);
+      return {typed("N," + last), typed("N,T," + last)};
+    };
+    switch (example.form) {
+      case ExampleForm::kImages: {
+        static constexpr const char* kPlaces[] = {",L", ",H,W", ",D,H,W"};
+        const std::int64_t places = weight.dim() - 2;
+        if (places < 1 || places > 3) return {};
+        const Value groups = told(example.groups), transposed = told(example.transposed);
+        const bool is_transposed = transposed.is_bool() && transposed.to_bool();
+        std::int64_t channels = weight.sizes.at(is_transposed ? 0 : 1);
+        if (!is_transposed && groups.is_int() && groups.to_int() > 0)
+          multiply_saturated(channels, groups.to_int());
+        return {typed("N," + std::to_string(channels) + kPlaces[places - 1])};
+      }
+      case ExampleForm::kLast:
+        return weight.dim() == 2 ? of_last(weight.sizes.at(1)) : std::vector<std::string>{};
+      case ExampleForm::kRows:
+        return weight.dim() == 1 || weight.dim() == 2 ? of_last(weight.sizes.at(0))
+                                                      : std::vector<std::string>{};
+      case ExampleForm::kChannels: {
+        if (weight.dim() != 1) return {};
+        const std::string channels = "N," + std::to_string(weight.sizes.at(0));
+        return {typed(channels + ",H,W"), typed(channels)};
+      }
+      case ExampleForm::kIndices:
+      case ExampleForm::kNone:
+        break;
+    }
+    return {};
+  }
+
+  const TorchScriptArchive& archive_;
+  std::unordered_map<const IrValue*, Told> told_;
+  std::vector<std::vector<std::string>> specs_;
+  std::vector<Asked> asked_;
+  std::size_t nodes_ = 0;
+};
+
+// Specs with the sizes that are asked for; of other sizes names that common ranks have.
+std::vector<std::string> possible_specs(const Asked& asked) {
+  static constexpr const char* kNames[][5] = {
+      {"N"}, {"N", "D"}, {"N", "T", "D"}, {"N", "D", "H", "W"}, {"N", "D", "T", "H", "W"}};
+  std::vector<std::int64_t> ranks{std::max<std::int64_t>(asked.least_rank, 2),
+                                  std::max<std::int64_t>(asked.least_rank, 4)};
+  if (asked.rank) ranks = {*asked.rank};
+  std::vector<std::string> specs;
+  for (const std::int64_t rank : ranks) {
+    if (rank < 0 || rank > std::ssize(kNames)) continue;
+    std::string spec = "float32[";
+    for (std::int64_t i = 0; i < rank; ++i) {
+      auto size = asked.sizes.find(i);
+      if (size == asked.sizes.end()) size = asked.sizes.find(i - rank);
+      spec += i == 0 ? "" : ",";
+      spec += size != asked.sizes.end() ? std::to_string(size->second) : kNames[rank - 1][i];
+    }
+    specs.push_back(spec + "]");
+  }
+  return specs;
+}
+
+// The JSON of a value of the type; empty where none is known.
+std::string possible_value(const Type& type, const Asked& asked, int depth = 0) {
+  constexpr int kMaxNested = 4;
+  const auto quoted = [](const std::string& text) {
+    return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) { json.value(text); });
+  };
+  const auto inner = [&](std::size_t i) {
+    return depth < kMaxNested ? possible_value(*type.contained_types().at(i), Asked{}, depth + 1) : "";
+  };
+  switch (type.kind()) {
+    case TypeKind::kTensor:
+      return depth > 0 ? "\"$PH\"" : "";
+    case TypeKind::kInt:
+      return depth > 0 ? "1" : "";
+    case TypeKind::kFloat:
+      return depth > 0 ? "1.0" : "";
+    case TypeKind::kBool:
+      return depth > 0 ? "false" : "";
+    case TypeKind::kOptional:
+      return depth > 0 ? "null" : "";
+    case TypeKind::kString:
+      if (depth > 0) return "\"\"";
+      return asked.texts.empty() ? "" : quoted(asked.texts.front());
+    case TypeKind::kList: {
+      const std::string item = inner(0);
+      if (item.empty()) return "";
+      std::string list = "[" + item;
+      for (std::int64_t i = 1; i < asked.length; ++i) list += ", " + item;
+      return list + "]";
+    }
+    case TypeKind::kTuple: {
+      std::string list;
+      for (std::size_t i = 0; i < type.contained_types().size(); ++i) {
+        const std::string item = inner(i);
+        if (item.empty()) return "";
+        list += (i == 0 ? "[" : ", ") + item;
+      }
+      return list.empty() ? "" : list + "]";
+    }
+    case TypeKind::kDict: {
+      const std::string item = inner(1);
+      if (item.empty() || type.contained_types()[0]->kind() != TypeKind::kString) return "";
+      std::vector<std::string> keys = asked.keys.empty() ? asked.tested_keys : asked.keys;
+      if (keys.empty()) keys.emplace_back("a");
+      std::string dict;
+      for (const std::string& key : keys) dict += (dict.empty() ? "{" : ", ") + quoted(key) + ": " + item;
+      return dict + "}";
+    }
+    default:
+      return "";
+  }
+}
+
+// The first convolution's weight of the module, in the order of registration; undefined when there is none.
+TensorRef first_kernel(const ObjectValue& module) {
+  std::vector<const ObjectValue*> pending{&module};
+  std::unordered_set<const ObjectValue*> seen;
+  while (!pending.empty()) {
+    const ObjectValue* object = pending.back();
+    pending.pop_back();
+    if (!seen.insert(object).second) continue;
+    std::vector<const ObjectValue*> children;
+    for (std::size_t i = 0; i < object->slots.size(); ++i) {
+      const Value& value = object->slots[i];
+      if (value.is_tensor() && value.to_tensor().dim() == 4) return TensorRef(&value.to_tensor());
+      const auto* type = class_of(*object).attributes()[i].type->as<ClassType>();
+      if (type && type->is_module() && value.is_object()) children.push_back(&value.to_object());
+    }
+    pending.insert(pending.end(), children.rbegin(), children.rend());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Ref<ObjectValue>& self,
+                                     Function& method) {
+  std::vector<InputGuess> guesses;
+  std::vector<Told> arguments;
+  arguments.push_back({Value(self), {}, {}, {}});
+  const auto& formals = method.schema().arguments;
+  for (std::size_t i = 1; i < formals.size(); ++i) {
+    guesses.push_back(
+        {formals[i].name, type_name(*formals[i].type), formals[i].default_value.has_value(), {}, {}, {}});
+    arguments.push_back({{}, {i - 1}, {}, {}});
+  }
+  const IrGraph* graph = archive.find_graph(method);
+  if (graph == nullptr) return guesses;
+  Guesser guesser(archive, guesses.size());
+  guesser.run(*graph, arguments, 0);
+  auto specs = guesser.take_result();
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    guesses[i].specs = std::move(specs[i]);
+    guesses[i].possible = possible_specs(guesser.asked()[i]);
+    if (guesses[i].type != "List[Tensor]" || !guesses[i].specs.empty()) continue;
+    // Detectors take a list of images.
+    if (const TensorRef kernel = first_kernel(*self)) {
+      guesses[i].specs = {dtype_name(kernel->dtype) + "[" + std::to_string(kernel->sizes[1]) + ",H,W]"};
+    }
+  }
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    // A spec says more than the place of a tensor.
+    if (guesses[i].specs.empty()) guesses[i].value = possible_value(*formals[i + 1].type, guesser.asked()[i]);
+  }
+  return guesses;
+}
+
+}  // namespace fxtrace::interpreter

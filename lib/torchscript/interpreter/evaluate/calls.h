@@ -1,0 +1,19 @@
+// Calls of methods and functions of the code.
+#pragma once
+
+#include "torchscript/interpreter/evaluate/evaluator_part.h"
+
+namespace fxtrace::interpreter {
+
+class Calls : EvaluatorPart {
+ public:
+  using EvaluatorPart::EvaluatorPart;
+
+  void call_method(const IrNode* node);
+  void call_function(const IrNode* node);
+
+ private:
+  void remember(ModuleId module, const Values& values, const IrNode* node);
+};
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,24 @@
+// Runs code, for the parts of the interpreter that meet blocks and calls inside of what they handle.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+
+#include "torchscript/interpreter/program/symbolic_value.h"
+
+namespace fxtrace::interpreter {
+
+class CodeRunner {
+ public:
+  virtual ~CodeRunner() = default;
+  // Runs the graph in a new activation, which is left on the stack when the run fails.
+  virtual Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) = 0;
+  virtual void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {}) = 0;
+  virtual void run_node(const IrNode* node) = 0;
+  // Takes one branch of the `if`.
+  virtual void choose(const IrNode* node, bool branch) = 0;
+  // Runs the function's code; `node` is the call, null when the code has none.
+  virtual Value follow(Function& function, const Values& arguments, const IrNode* node) = 0;
+};
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,47 @@
+// Runs TorchScript code on values that may be proxies: plain values are computed, and the Strategy says what
+// becomes of what these do not decide.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+
+#include "torchscript/interpreter/evaluate/branches.h"
+#include "torchscript/interpreter/evaluate/calls.h"
+#include "torchscript/interpreter/evaluate/code_runner.h"
+#include "torchscript/interpreter/evaluate/loops.h"
+#include "torchscript/interpreter/evaluate/operator_calls.h"
+#include "torchscript/interpreter/evaluate/process_state.h"
+#include "torchscript/interpreter/evaluate/value_nodes.h"
+
+namespace fxtrace::interpreter {
+
+class Evaluator final : public CodeRunner {
+ public:
+  Evaluator(Context& context, ShapePropagation& propagation)
+      : context_(context),
+        propagation_(propagation),
+        branches_(context, propagation, *this),
+        calls_(context, propagation, *this),
+        loops_(context, propagation, *this),
+        operator_calls_(context, propagation, *this),
+        process_state_(context, propagation, *this),
+        value_nodes_(context, propagation, *this) {}
+
+  Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) override;
+  void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out) override;
+  void run_node(const IrNode* node) override;
+  void choose(const IrNode* node, bool branch) override { branches_.choose(node, branch); }
+  Value follow(Function& function, const Values& arguments, const IrNode* node) override;
+
+ private:
+  Context& context_;
+  ShapePropagation& propagation_;
+  Branches branches_;
+  Calls calls_;
+  Loops loops_;
+  OperatorCalls operator_calls_;
+  ProcessState process_state_;
+  ValueNodes value_nodes_;
+};
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,161 @@
+#include "torchscript/interpreter/evaluate/operator_calls.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "operators/operators.h"
+#include "opinfo/traits.h"
+#include "torchscript/interpreter/evaluate/strategy.h"
+#include "torchscript/interpreter/program/convert.h"
+#include "torchscript/interpreter/state/abstract.h"
+#include "torchscript/interpreter/state/structure.h"
+#include "torchscript/operators/plain_operators.h"
+#include "torchscript/values/tensor_elements.h"
+
+namespace fxtrace::interpreter {
+
+namespace {
+
+bool is_container(const Value& value) { return value.is_list() || value.is_dict(); }
+
+// Whether elements of any type fit here.
+bool takes_anything(const Type& type) {
+  if (type.kind() == TypeKind::kVar) return true;
+  if (type.kind() == TypeKind::kList) return takes_anything(*type.contained_types()[0]);
+  if (type.kind() == TypeKind::kTuple) {
+    return std::any_of(type.contained_types().begin(), type.contained_types().end(),
+                       [](const auto& inner) { return takes_anything(*inner); });
+  }
+  if (type.kind() == TypeKind::kDict) return takes_anything(*type.contained_types()[1]);
+  return false;
+}
+
+// Whether the interpreter carries the operator out; else it records it.
+bool is_carried_out(const FunctionSchema& schema, Traits traits, bool all_plain) {
+  return all_plain && (traits & traits::kPlain) != 0 && !makes_tensor(schema);
+}
+
+FailureKind failure_kind(torchscript::RefusalKind kind) {
+  switch (kind) {
+    case torchscript::RefusalKind::kRaised:
+      return FailureKind::kRaised;
+    case torchscript::RefusalKind::kLimit:
+      return FailureKind::kLimit;
+    default:
+      return FailureKind::kUnsupportedOp;
+  }
+}
+
+bool is_list_of_integers(const Type& type) {
+  const auto* list = type.as<ListType>();
+  return list != nullptr && list->element()->kind() == TypeKind::kInt;
+}
+
+}  // namespace
+
+void OperatorCalls::check_numbers(const FunctionSchema& schema, const Values& values,
+                                  const IrNode* node) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].is_int()) context_.number(values[i].to_int(), meaning_of_parameter(schema, i), node);
+  }
+}
+
+void OperatorCalls::run(const IrNode* node) {
+  if (node->kind() == Symbol::kPrimTolist) {
+    // The type that is asked for is made before it is looked at.
+    const auto constant =
+        context_.shapes ? propagation_.constants.find_elements(frames_.input(node, 0)) : nullptr;
+    const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
+    if (constant && constant->is_constant() && dimensions.is_int() &&
+        dimensions.to_int() == constant->dim()) {
+      TypePtr element = node->output()->type();
+      while (const auto* list = element->as<ListType>()) element = list->element();
+      if (auto list = torchscript::find_list(*constant, element)) return frames_.set(node, *std::move(list));
+    }
+    const TypePtr type = node->output()->type();
+    AbstractValue known;
+    const TensorInfo* info = known_of(frames_.input(node, 0)).tensor();
+    const auto elements = constant != nullptr ? constant->integers() : std::vector<SymInt>{};
+    if (info != nullptr && info->dim() == 1 && !elements.empty() && is_list_of_integers(*type))
+      known.value = AbstractValue::Sequence(elements.begin(), elements.end());
+    frames_.set(node, recorder().apply("torch.Tensor.tolist", {frames_.input(node, 0)}, type, node,
+                                       std::move(known)));
+    return;
+  }
+  const FunctionSchema* schema = node->operator_schema();
+  if (schema == nullptr && (node->is(Symbol::kPrimEnumName) || node->is(Symbol::kPrimEnumValue))) {
+    const Value& member = frames_.input(node, 0);
+    if (member.is_enum()) {
+      return frames_.set(
+          node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
+    }
+    recorder().record_query(member);
+    frames_.refuse("which member of its class an enum is depends on an input", node);
+  }
+  if (schema == nullptr) {
+    frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);
+  }
+  Values values = frames_.inputs(node);
+  check_numbers(*schema, values, node);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (schema->is_written(i)) strategy().note_write(values[i], node);
+  }
+  if (is_structural(node, *schema, values)) return execute(node, std::move(values));
+  bool all_plain = true;
+  for (const Value& value : values) all_plain = context_.measure(value, node).is_plain && all_plain;
+  if (is_carried_out(*schema, propagation_.traits_of(node), all_plain))
+    return execute(node, std::move(values));
+  if (!propagation_.answer(node, *schema, values)) strategy().call_operator(node, *schema, values);
+}
+
+bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
+  if (!propagation_.has_trait(node, traits::kMovesElements)) return false;
+  if (values.empty()) return schema.name == "aten::dict";  // an empty one
+  const auto& formals = schema.arguments;
+  if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
+    return false;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Type& formal = *formals[i].type;
+    if (!takes_anything(formal)) {
+      if (!is_plain(values[i])) return false;
+    } else if (formal.kind() != TypeKind::kVar && !is_container(values[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void OperatorCalls::execute(const IrNode* node, Values values) {
+  const FunctionSchema& schema = *node->operator_schema();
+  const Operator* row = find_operator(schema);
+  const auto plain = row == nullptr ? std::nullopt : torchscript::find_plain_operator(*row);
+  if (!plain) frames_.refuse(schema.name + " is not carried out", node);
+  context_.budget.spend(torchscript::cost_of(schema.name, values));
+  // A list is not added to itself while it is gone through.
+  if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
+    values[1] = copy_of(values[1]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!schema.is_written(i) || !is_container(values[i])) continue;
+    strategy().note_change(values[i], name_of(node->input(i)), node);
+    context_.changes.remember(values[i]);
+  }
+  const auto identities = [&] {  // of what is given: append() gives the list back
+    std::vector<const void*> all;
+    for (const Value& each : values) all.push_back(is_container(each) ? each.identity() : nullptr);
+    return all;
+  }();
+  Values results;
+  if (auto refusal = torchscript::carry_out(*plain, values, results))
+    frames_.fail(failure_kind(refusal->kind), readable_message(refusal->why), node);
+  constexpr std::size_t kUnitsOfElement = 3;
+  for (const Value& result : results) {
+    const bool is_given =
+        is_container(result) && std::ranges::find(identities, result.identity()) != identities.end();
+    if (!is_given) context_.budget.spend(kUnitsOfElement * torchscript::length_of(result));
+  }
+  const auto& outputs = node->outputs();
+  for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+    frames_.set(outputs[i], std::move(results[i]));
+}
+
+}  // namespace fxtrace::interpreter

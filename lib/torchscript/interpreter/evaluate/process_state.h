@@ -1,0 +1,21 @@
+// Queries about the process that runs the model, and the modes that `with` switches in it.
+#pragma once
+
+#include "torchscript/interpreter/evaluate/evaluator_part.h"
+
+namespace fxtrace::interpreter {
+
+class ProcessState : EvaluatorPart {
+ public:
+  using EvaluatorPart::EvaluatorPart;
+
+  // Answers a query as for an ordinary process and records a guard.  Returns false when the node is not such
+  // a query.
+  bool answer_query(const IrNode* node);
+  void enter_or_exit(const IrNode* node, bool enter);
+
+ private:
+  void switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter);
+};
+
+}  // namespace fxtrace::interpreter

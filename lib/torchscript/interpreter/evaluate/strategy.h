@@ -1,0 +1,63 @@
+// What becomes of code that values alone do not decide.  A graph is recorded of it, or, inside of a leaf, as
+// much of its result is worked out as can be told (AbstractStrategy), or an object's __setstate__ is followed
+// as far as it goes (StateStrategy).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "torchscript/interpreter/state/attributes.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace::interpreter {
+
+struct Attempt;
+
+// A call of a method of a module.
+struct ModuleCall {
+  ModuleId module, caller;
+  Function& method;
+  const Values& arguments;  // the module first
+  const IrNode* node = nullptr;
+  bool is_forward = false;
+};
+
+class Strategy {
+ public:
+  Strategy() = default;
+  Strategy(const Strategy&) = delete;
+  Strategy& operator=(const Strategy&) = delete;
+  virtual ~Strategy() = default;
+
+  // Runs the node of the block, with others that belong to it; returns the last one.
+  virtual const IrNode* run(const IrBlock& block, const IrNode* node) = 0;
+  // Sets the results of an operator that is not carried out.
+  virtual void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) = 0;
+  // Is told of each operator that writes to a value, before it runs, and of each that changes a list or dict.
+  virtual void note_write(const Value&, const IrNode*) {}
+  virtual void note_change(const Value&, const std::string&, const IrNode*) {}
+  // Constructs an object of torch.classes at `node`; false when its __init__ is a call like others.
+  virtual bool make_object(const IrNode*, const Values&) { return false; }
+  virtual Value call_module(const ModuleCall& call) = 0;
+  virtual Value call_function(Function& function, const Values& arguments, const IrNode* node) = 0;
+  virtual Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) = 0;
+  virtual void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) = 0;
+  // `name` is another name of the value `of`.
+  virtual void note_name(const IrValue* /*name*/, const IrValue* /*of*/) {}
+  // Takes the condition to hold, or not to hold, as an exception is raised otherwise.
+  virtual void assume(const IrNode*, const Value&, bool /*holds*/) {}
+  // Sets the result of `a and b`, `a or b`, of which nothing but exceptions depends; false when that must be
+  // an `if`.
+  virtual bool join_conditions(const IrNode* node, const Value& condition, bool is_and) = 0;
+  // Runs an `if` whose condition nothing tells.
+  virtual void branch(const IrNode* node, const Value& condition) = 0;
+  // The state before a loop, for loop(); null when loops are not recorded.
+  virtual std::shared_ptr<Attempt> begin_loop() { return nullptr; }
+  // Runs a loop as `value`, which is `what` in words, depends on an input.  `start` is null before the loop.
+  virtual void loop(const IrNode* node, const std::string& what, const Value& value,
+                    const std::shared_ptr<Attempt>& start) = 0;
+  // torch.no_grad() begins, for which there is no node.
+  virtual void note_no_grad() {}
+};
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,27 @@
+// Operators as nodes.
+#pragma once
+
+#include <vector>
+
+#include "torchscript/interpreter/record/recording_part.h"
+
+namespace fxtrace::interpreter {
+
+class GraphOperators : RecordingPart {
+ public:
+  explicit GraphOperators(const RecordingPart& around) : RecordingPart(around) {}
+
+  void record(const IrNode* node, const FunctionSchema& schema, const Values& values,
+              std::vector<AbstractValue> results);
+
+ private:
+  bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                               const AbstractValue& result);
+  bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);
+  Value formatted(const Values& values, const IrNode* node);
+  void set_recorded(const IrNode* node, NodeId recorded, NumberMeaning meaning,
+                    std::vector<AbstractValue> known);
+  NumberMeaning compared_meaning(const IrNode* node, const Values& values);
+};
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,55 @@
+// The tensors inside script objects, such as packed parameters of quantized layers.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph.h"
+#include "torchscript/interpreter/program/names.h"
+#include "torchscript/interpreter/program/symbolic_value.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace::interpreter {
+
+// Objects that operators have made while __setstate__ was followed, and what they were given.
+class MadeObjects {
+ public:
+  void add(const Value& object, Values arguments);
+  const Values* find_tensors(const Value& object) const;
+
+ private:
+  struct Made {
+    Value object;  // so that no other takes its place
+    Values arguments;
+  };
+  std::unordered_map<const void*, Made> by_object_;
+};
+
+struct PackedTensor {
+  std::string name;  // "weight"
+  TensorRef tensor;
+};
+
+StoredPart stored_part(std::string name, const TensorValue& tensor);
+
+bool is_script_object(const Type& type);
+
+// Returns the tensors that the object was saved with, or made of, the weight first; each once.
+std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made);
+
+// Returns the numbers of a convolution from what its packed parameters are saved as, ("2", [numbers, weight],
+// [bias]): the count of dimensions, for each of them stride, padding, dilation and output padding, then
+// groups, and whether it is transposed.  Nothing for others.
+std::optional<PackedParameters::Convolution> convolution_of_state(const Value& state);
+// Returns those that the object was saved with, or made of; nothing for others.
+std::optional<PackedParameters::Convolution> packed_convolution(const Value& object, const MadeObjects& made);
+
+// Returns how the integers of a quantized tensor stand for numbers; nothing for others.  `constant` makes the
+// constants of its scales and zero points.
+std::optional<PackedPart::Quantization> quantization_of(
+    const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant);
+
+}  // namespace fxtrace::interpreter

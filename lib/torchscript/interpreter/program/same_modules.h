@@ -1,0 +1,42 @@
+// Finds modules that an archive has under several names.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+#include "torchscript/interpreter/program/names.h"
+
+namespace fxtrace::interpreter {
+
+// Returns a key that is equal exactly for tied tensors, which an archive has as separate tensors over the
+// same storage.
+std::string tensor_identity(const TensorValue& tensor);
+
+using ModuleObject = Ref<ObjectValue>;
+
+struct SameModules {
+  // Each module object that is one of several copies of a shared module: the copy that stands for all.
+  std::unordered_map<const ObjectValue*, ModuleObject> first;
+  // Each module object but the root's: which object has it in which slot.
+  struct Holder {
+    const ObjectValue* object = nullptr;
+    std::size_t slot = 0;
+  };
+  std::unordered_map<const ObjectValue*, Holder> holders;
+
+  const ModuleObject& first_of(const ModuleObject& object) const;
+  // Returns the qualified name that the archive has the object under.
+  std::string name_of(const ObjectValue* object) const;
+};
+
+// Finds the copies of shared modules.  torch.jit.script saves a module with two names as two objects of one
+// type, over the same tensors, with equal attributes, and so it does two modules whose tensors are all tied;
+// torch.jit.trace gives the code to the last name alone.  The first that has code stands for all; one without
+// code that may be a name of several modules with code is none of theirs.  Modules without any tensor, even
+// below, are only the same where modules around them are, as two ReLUs look the same as a shared one.
+// `has_state` tells that an object's attributes are not filled in yet and cannot be compared.
+SameModules find_same_modules(const ModuleObject& root,
+                              const std::function<bool(const ObjectValue*)>& has_state);
+
+}  // namespace fxtrace::interpreter

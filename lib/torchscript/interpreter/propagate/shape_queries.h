@@ -1,0 +1,26 @@
+// Answers the questions of lib/shapes about values of the interpreter: plain values, tensors of the archive
+// (sizes and dtype only), proxies (symbolic_value.h) and containers of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "opinfo/evaluate.h"
+#include "opinfo/infer.h"
+#include "torchscript/interpreter/state/abstract.h"
+
+namespace fxtrace::interpreter {
+
+Inferred infer_shapes(const FunctionSchema& schema, const std::vector<Value>& values, ShapeEnv& dimensions,
+                      const ReadConstant& constant);
+
+std::optional<Pieces> pieces_of(const FunctionSchema& schema, const std::vector<Value>& values,
+                                ShapeEnv& dimensions, std::int64_t count);
+
+Evaluated evaluate_plain(const FunctionSchema& schema, const std::vector<Value>& values,
+                         ShapeEnv& dimensions);
+
+std::optional<ChangedList> changed_list(const FunctionSchema& schema, const std::vector<Value>& values);
+
+}  // namespace fxtrace::interpreter

@@ -1,0 +1,144 @@
+#include "torchscript/interpreter/record/conditions.h"
+
+#include <set>
+#include <vector>
+
+#include "torchscript/interpreter/state/abstract.h"
+
+namespace fxtrace::interpreter {
+std::optional<Comparison> Conditions::comparison(const Value& condition) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return std::nullopt;
+  return recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+    return comparison_of(graph, proxy->ref.node, context_.dimensions);
+  });
+}
+
+std::optional<bool> Conditions::decide(const Value& condition) const {
+  bool opposite = false;
+  const auto assumed = assumed_.find(key_of(condition, opposite));
+  if (assumed != assumed_.end()) return assumed->second != opposite;
+  const auto asked = comparison(condition);
+  return asked ? context_.dimensions.decide(asked->relation, asked->left, asked->right) : std::nullopt;
+}
+
+void Conditions::expect(const Value& condition, bool holds) {
+  if (const auto* comparison = std::get_if<Condition>(&known_of(condition).value)) {
+    context_.dimensions.assume(holds ? comparison->relation : negated(comparison->relation), comparison->left,
+                               comparison->right);
+  }
+  if (const auto asked = comparison(condition)) {
+    context_.dimensions.assume(holds ? asked->relation : negated(asked->relation), asked->left, asked->right);
+  }
+  bool opposite = false;
+  if (std::string key = key_of(condition, opposite); !key.empty()) {
+    assumed_[std::move(key)] = holds != opposite;
+  }
+}
+
+void Conditions::assume(const IrNode* node, const Value& condition, bool holds) {
+  expect(condition, holds);
+  if (auto expr = find_expression(node->input(0), condition)) {
+    tracer_.guard(holds ? *std::move(expr) : Expression::negation(*std::move(expr)), frames_.location(node),
+                  GuardReason::kAssert);
+  } else {
+    record_assertion(node, condition, holds);
+  }
+}
+
+void Conditions::record_assertion(const IrNode* node, const Value& condition, bool holds) {
+  const NodeRef asked = find_proxy(condition)->ref;
+  const Graph& graph = tracer_.graph_of(asked);
+  const fxtrace::Node& made_by = graph.node(asked.node);
+  const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
+  // The value in words would be that from before it was written.
+  const std::optional<SourceLocation> source = frames_.location(node);
+  std::string message = source && !source->text.empty() ? source->text : "the code raises";
+  const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type,
+                        const AbstractValue& known = {}) {
+    return tracer_.call_function(target, std::move(args), {}, meta_of(type, known), source);
+  };
+  const NodeId question = of != nullptr ? *of : asked.node;  // bool() of a tensor or an integer adds nothing
+  NodeId truth = tracer_.use({asked.graph, question});
+  if (graph.node(question).meta->kind() != ValueKind::kTensor) {
+    const AbstractValue known{TensorInfo{{}, kDefaultFloat}};
+    truth =
+        call("aten.scalar_tensor.default", {truth}, tensor_type(), context_.shapes ? known : AbstractValue());
+  }
+  if (!holds) truth = call("aten.logical_not.default", {truth}, tensor_type());
+  call("aten._assert_async.msg", {truth, std::move(message)}, none_type());
+}
+
+std::optional<Expression> Conditions::find_expression(const IrValue* name, const Value& condition) const {
+  if (tracer_.in_subgraph()) return std::nullopt;
+  if (condition.is_bool()) return Expression::boolean(condition.to_bool());
+  if (const Proxy* proxy = recording_.find_recorded(condition)) {
+    bool over_inputs = true;
+    Expression expression = recording_.condition_of(condition, &over_inputs);
+    const bool is_state = over_inputs && recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+      return reads_state(graph, proxy->ref.node);
+    });
+    return over_inputs && !is_state ? std::optional(std::move(expression)) : std::nullopt;
+  }
+  const auto found = left_out_.find(name);
+  return found == left_out_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Conditions::leave_out(const IrValue* name, Expression expression) {
+  left_out_.insert_or_assign(name, std::move(expression));
+}
+
+void Conditions::leave_out_as(const IrValue* name, const IrValue* other) {
+  const auto left_out = left_out_.find(other);
+  if (left_out != left_out_.end()) leave_out(name, Expression(left_out->second));
+}
+
+std::string Conditions::key_of(const Value& condition, bool& opposite) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return {};
+  std::string key = recording_.ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+    return condition_key(graph, proxy->ref.node, opposite);
+  });
+  // Nodes of different graphs may have the same names.
+  return proxy->ref.graph == kRootGraph ? key : std::to_string(proxy->ref.graph.index) + ":" + key;
+}
+
+bool Conditions::asks_for_none(const Value& condition) const {
+  const Proxy* proxy = recording_.find_recorded(condition);
+  if (proxy == nullptr) return false;
+  const Graph& graph = tracer_.graph_of(proxy->ref);
+  const fxtrace::Node* node = &graph.node(proxy->ref.node);
+  while (node->target == "operator.not_" && node->args[0].is<NodeId>()) {
+    node = &graph.node(*node->args[0].get_if<NodeId>());
+  }
+  return node->target == "operator.is_" || node->target == "operator.is_not";
+}
+
+// Through what Python computes of them: what a tensor or a module gives depends on data too.
+void Conditions::record_query(const Value& value) const {
+  const Proxy* proxy = fixable_.empty() ? nullptr : recording_.find_recorded(value);
+  if (proxy == nullptr) return;
+  std::map<std::uint32_t, FixedInput> asked;  // in the order of the inputs
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  std::vector<NodeRef> pending{proxy->ref};
+  while (!pending.empty()) {
+    const NodeRef at = pending.back();
+    pending.pop_back();
+    if (!seen.emplace(at.graph.index, at.node.index).second) continue;
+    const auto& made_by = tracer_.graph_of(at).node(at.node);
+    if (made_by.op == Opcode::kPlaceholder) {
+      const NodeRef outer = tracer_.captured_by(at);
+      if (outer.valid()) pending.push_back(outer);
+      const auto input = at.graph == kRootGraph ? fixable_.find(at.node.index) : fixable_.end();
+      if (input != fixable_.end()) asked.insert(*input);
+    }
+    if (made_by.op != Opcode::kCallFunction || made_by.meta->kind() == ValueKind::kTensor) continue;
+    for_each_input(made_by, [&](NodeId used) { pending.push_back({at.graph, used}); });
+  }
+  if (asked.empty()) return;
+  std::vector<FixedInput> inputs;
+  for (auto& [index, input] : asked) inputs.push_back(std::move(input));
+  throw InputsAsked(std::move(inputs));
+}
+
+}  // namespace fxtrace::interpreter

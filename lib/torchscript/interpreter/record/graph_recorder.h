@@ -1,0 +1,43 @@
+// Records a graph, with the guards under which it holds.
+#pragma once
+
+#include "torchscript/interpreter/record/conditions.h"
+#include "torchscript/interpreter/record/input_guards.h"
+#include "torchscript/interpreter/record/recording.h"
+
+namespace fxtrace::interpreter {
+
+// A checkpoint that includes what is recorded.
+struct Attempt {
+  Journal::Mark recorded = 0;
+  Checkpoint before;
+  std::size_t first_node = 0;  // ids of the attempt's nodes are not below this
+};
+
+class GraphRecorder final : public Recording {
+ public:
+  using Recording::Recording;
+
+  void guard(Expression condition, const std::optional<SourceLocation>& source, GuardReason reason) override {
+    tracer.guard(std::move(condition), source, reason);
+  }
+  void rely_on(const IrNode* node, std::string_view question, const Values& values,
+               const AbstractValue& answer, const std::set<std::string>& ranges) override {
+    input_guards.rely_on(node, question, values, answer, ranges);
+  }
+  void record_query(const Value& value) const override { conditions.record_query(value); }
+  void report_invalid(const IrNode* node, const std::string& what, const std::string& error) override {
+    context_.report_invalid(node, what, error);
+  }
+  std::optional<bool> decide(const Value& condition) const override { return conditions.decide(condition); }
+  std::optional<State> state() const override;
+  void go_back_to(State state) override;
+
+  Attempt begin_attempt();
+  void undo(const Attempt& attempt);
+
+  Conditions conditions{context_, *this};
+  InputGuards input_guards{context_, *this, conditions};
+};
+
+}  // namespace fxtrace::interpreter

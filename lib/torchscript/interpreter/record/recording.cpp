@@ -1,0 +1,200 @@
+#include "torchscript/interpreter/record/recording.h"
+
+#include "torchscript/interpreter/program/convert.h"
+#include "torchscript/interpreter/state/abstract.h"
+
+namespace fxtrace::interpreter {
+namespace {
+
+// What is kept, in units of the budget.
+constexpr std::size_t kUnitsOfArgument = 4;
+
+}  // namespace
+
+const Proxy* Recording::find_recorded(const Value& value) const {
+  const Proxy* proxy = find_proxy(value);
+  return proxy != nullptr && proxy->ref.valid() ? proxy : nullptr;
+}
+
+NodeRef Recording::call_function(std::string target, std::vector<Argument> args, Kwargs kwargs,
+                                 const TypePtr& type, const AbstractValue& known, const IrNode* node) {
+  return tracer.ref(tracer.call_function(std::move(target), std::move(args), std::move(kwargs),
+                                         type == nullptr ? Meta{} : meta_of(type, known),
+                                         context_.frames.location(node)));
+}
+
+NodeRef Recording::call_method(const std::string& method, std::vector<Argument> args, const TypePtr& type,
+                               const IrNode* node) {
+  return tracer.ref(
+      tracer.call_method(method, std::move(args), {}, meta_of(type), context_.frames.location(node)));
+}
+
+std::optional<std::int64_t> Recording::number_of(const Value& value) {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return std::nullopt;
+  const auto known = ask_graph(proxy->ref, [&](const NumberedGraph& graph) {
+    return integer_of(graph, proxy->ref.node, context_.dimensions);
+  });
+  return known ? context_.dimensions.simplify(*known).number() : std::nullopt;
+}
+
+bool Recording::is_unwritten(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  // Writes in a graph that is still being recorded are not among the users of a value around it.
+  return proxy != nullptr && &tracer.graph_of(proxy->ref) == &tracer.graph() &&
+         ask_graph(proxy->ref,
+                   [&](const NumberedGraph& graph) { return fxtrace::is_unwritten(graph, proxy->ref.node); });
+}
+
+bool Recording::is_given(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return false;
+  const Opcode op = tracer.graph_of(proxy->ref).node(proxy->ref.node).op;
+  return op == Opcode::kPlaceholder || op == Opcode::kGetAttr;
+}
+
+Recording::Arguments Recording::call_arguments(Function& function, const Values& values, std::size_t first,
+                                               const IrNode* node) {
+  return arguments(function.schema(), values, first, node, [&](std::size_t index) {
+    const NumberMeaning meaning = context_.program.meanings().of_parameter(function, index);
+    if (meaning != NumberMeaning::kNumber || node == nullptr) return meaning;
+    const std::size_t offset = node->kind() == Symbol::kPrimCallFunction ? 1 : 0;  // the function itself
+    return index + offset < node->inputs().size()
+               ? context_.program.meanings().by_source(node->input(index + offset))
+               : meaning;
+  });
+}
+
+Recording::Arguments Recording::arguments(const FunctionSchema& schema, const Values& values,
+                                          std::size_t first, const IrNode* node,
+                                          const std::function<NumberMeaning(std::size_t)>& meaning) {
+  std::vector<Argument> args;
+  Kwargs kwargs;
+  std::size_t needed = 0;  // positional arguments up to the last that is not at its default
+  const auto& formals = schema.arguments;
+  for (std::size_t i = first; i < values.size(); ++i) {
+    if (i >= formals.size()) {  // more arguments than the schema names: aten::format
+      args.push_back(argument(values[i], node));
+      needed = args.size();
+      continue;
+    }
+    const FunctionArgument& formal = formals[i];
+    const NumberMeaning number = meaning ? meaning(i) : meaning_of_parameter(schema, i);
+    Argument value = argument(values[i], node, number);
+    const bool at_default =
+        formal.default_value && is_default(*formal.default_value, values[i], value, number, node);
+    if (formal.keyword_only) {
+      if (!at_default) kwargs.emplace_back(formal.name, std::move(value));
+    } else {
+      args.push_back(std::move(value));
+      if (!at_default) needed = args.size();
+    }
+  }
+  args.resize(needed);
+  return {std::move(args), std::move(kwargs)};
+}
+
+bool Recording::is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
+                           NumberMeaning meaning, const IrNode* node) {
+  // Nearly all are numbers, or None, and are told apart at a glance.
+  if (literal.is_none()) return value.is_none();
+  if (find_proxy(value) != nullptr || value.is_none()) return false;
+  return argument(context_.program.archive().value_of(literal), node, meaning) == given;
+}
+
+Argument Recording::argument(const Value& value, const IrNode* node, NumberMeaning meaning) {
+  context_.measure(value, node);
+  return argument_part(value, node, meaning);
+}
+
+Argument Recording::argument_part(const Value& value, const IrNode* node, NumberMeaning meaning) {
+  context_.budget.spend(kUnitsOfArgument);
+  if (const Proxy* proxy = find_proxy(value)) {
+    if (!proxy->ref.valid()) {
+      context_.frames.refuse("a value that only __setstate__ would compute is used", node);
+    }
+    return tracer.use(proxy->ref);
+  }
+  if (value.is_none()) return Argument::None{};
+  if (value.is_bool()) return value.to_bool();
+  if (value.is_int()) return context_.number(value.to_int(), meaning, node);
+  if (value.is_double()) return value.to_double();
+  if (value.is_complex()) return value.to_complex();
+  if (value.is_string()) return value.to_string();
+  if (value.is_device()) return Argument::Device{value.to_device().text()};
+  if (value.is_enum()) return argument(value.to_enum().value, node);
+  if (value.is_tensor()) {
+    const TensorValue& tensor = value.to_tensor();
+    // nn.LSTM has a list of its own parameters.
+    if (const ParameterRecord* record = context_.program.find_parameter(tensor)) {
+      const TensorNames::Known now = context_.names.find_known(tensor);
+      return tracer.get_attr(record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)),
+                             context_.frames.location(node));
+    }
+    return tracer.constant(
+        &tensor, [&] { return context_.program.archive().constant(tensor); }, context_.frames.location(node));
+  }
+  if (const Value* made = context_.frames.find_replacement(value)) return tracer.use(find_proxy(*made)->ref);
+  if (value.is_list()) {
+    Argument::List list;
+    for (const auto& item : value.items()) list.items.push_back(argument_part(item, node, meaning));
+    return list;
+  }
+  if (value.is_tuple()) {
+    Argument::Tuple tuple;
+    tuple.names = tuple_names(value.to_tuple().type.get());
+    for (const auto& item : value.items())
+      tuple.items.push_back(argument_part(item, node, NumberMeaning::kNumber));
+    return tuple;
+  }
+  if (value.is_dict()) {
+    Argument::Dict dict;
+    for (const auto& entry : value.to_dict().entries()) {
+      dict.items.emplace_back(argument_part(entry.key, node, NumberMeaning::kNumber),
+                              argument_part(entry.value, node, NumberMeaning::kNumber));
+    }
+    return dict;
+  }
+  if (value.is_object()) {
+    const auto& object = value.to_object();
+    if (const auto module = context_.program.find_module(&object); module && module->index != 0) {
+      return tracer.get_attr(name_in_file(context_.program.modules()[module->index]), meta_of(object.type),
+                             context_.frames.location(node));
+    }
+    if (const std::string* path = context_.program.find_path(&object); path != nullptr && !path->empty()) {
+      return tracer.get_attr(*path, meta_of(object.type), context_.frames.location(node));
+    }
+    if (auto constant = context_.program.archive().find_object_constant(&object)) {
+      return tracer.constant(&object, [&] { return std::move(*constant); }, context_.frames.location(node));
+    }
+    context_.frames.refuse(
+        "an object of " + type_name(*object.type) + " made while tracing is passed on whole", node);
+  }
+  context_.frames.refuse("a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph",
+                         node);
+}
+
+std::string Recording::describe(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return "a value";
+  return description(tracer.graph_of(proxy->ref), proxy->ref.node);
+}
+
+std::string Recording::what_decides(const Value& value) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return "an input";
+  return std::string(fxtrace::what_decides(tracer.graph_of(proxy->ref), proxy->ref.node));
+}
+
+Expression Recording::condition_of(const Value& value, bool* over_inputs) const {
+  const Proxy* proxy = find_recorded(value);
+  if (proxy == nullptr) return Expression::variable("a value");
+  // Thousands of long guards would be longer than the graph.
+  constexpr std::size_t kMuch = std::size_t{1} << 22;
+  const GuardSize size = guards_length_ < kMuch ? GuardSize{} : GuardSize{3, 30};
+  Expression expression = guard_expression(tracer.graph_of(proxy->ref), proxy->ref.node, size, over_inputs);
+  guards_length_ += expression.text().size();
+  return expression;
+}
+
+}  // namespace fxtrace::interpreter

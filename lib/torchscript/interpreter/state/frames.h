@@ -1,0 +1,77 @@
+// The stack of activations: the values of the functions that run, and the current place in their code.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "torchscript/interpreter/program/symbolic_value.h"
+#include "torchscript/interpreter/program/torchscript_program.h"
+
+namespace fxtrace::interpreter {
+
+struct Attempt;
+
+struct Activation {
+  std::string function;
+  std::unordered_map<const IrValue*, Value> values = {};
+  // By loop: the state before its condition is computed.
+  std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
+};
+
+class Frames {
+ public:
+  explicit Frames(const TorchScriptProgram& program) : program_(program) {}
+
+  void push(Activation activation) { frames_.push_back(std::move(activation)); }
+  void pop() { frames_.pop_back(); }
+  void pop_to(std::size_t size) { frames_.resize(size); }
+  std::size_t size() const { return frames_.size(); }
+  Activation& top() { return frames_.back(); }
+
+  // Returns a value of the innermost activation; None when it is not set, and the proxy of a list or dict
+  // that was passed to replace().
+  const Value& value(const IrValue* name) const;
+  const Value& input(const IrNode* node, std::size_t i) const { return value(node->input(i)); }
+  Values inputs(const IrNode* node) const { return values(node->inputs()); }
+  Values outputs(const IrBlock& block) const { return values(block.outputs()); }
+  void set(const IrValue* name, Value value) { frames_.back().values[name] = std::move(value); }
+  void set(const IrNode* node, Value value) { set(node->output(), std::move(value)); }  // its only output
+  // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
+  // there.
+  Values values_around(const IrNode* node, std::size_t frame) const;
+  // Returns whether the container itself is one of these values that activation `frame` has.
+  bool holds_around(const Value& container, const IrNode* node, std::size_t frame) const;
+
+  // Replaces a list or dict that was made while tracing by `proxy`, under every name that refers to it.
+  void replace(const Value& container, Value proxy);
+  void take_back_replacement(const Value& container) { made_.erase(container.identity()); }
+  const Value* find_replacement(const Value& container) const;
+
+  Shared<std::optional<SourceLocation>> location(const IrNode* node) const;
+  [[noreturn]] void fail(FailureKind kind, std::string message, const IrNode* node,
+                         Limit limit = Limit::kOther) const;
+  // Throws TraceFailure for an exception of the model's code.
+  [[noreturn]] void raise(std::string message, const IrNode* node) const {
+    fail(FailureKind::kRaised, std::move(message), node);
+  }
+  // Throws TraceFailure for an operation that cannot be followed.
+  [[noreturn]] void refuse(std::string message, const IrNode* node) const {
+    fail(FailureKind::kUnsupportedOp, std::move(message), node);
+  }
+
+ private:
+  struct Replaced {
+    Value container, proxy;  // the container keeps the identity alive
+  };
+  Values values(const std::vector<IrValue*>& names) const;
+
+  const TorchScriptProgram& program_;
+  std::vector<Activation> frames_;
+  std::unordered_map<const void*, Replaced> made_;  // by identity
+};
+
+}  // namespace fxtrace::interpreter

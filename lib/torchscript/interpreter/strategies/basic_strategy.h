@@ -1,0 +1,42 @@
+// What all strategies have in common, which is what a run does that records nothing.
+#pragma once
+
+#include "torchscript/interpreter/evaluate/evaluator_part.h"
+#include "torchscript/interpreter/evaluate/strategy.h"
+
+namespace fxtrace::interpreter {
+
+class BasicStrategy : public Strategy, protected EvaluatorPart {
+ public:
+  using EvaluatorPart::EvaluatorPart;
+
+  const IrNode* run(const IrBlock& block, const IrNode* node) override;
+  void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) override;
+  Value call_module(const ModuleCall& call) override;
+  Value call_function(Function& function, const Values& arguments, const IrNode* node) override;
+  Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
+  void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
+  bool join_conditions(const IrNode* node, const Value& condition, bool is_and) override;
+  void branch(const IrNode* node, const Value& condition) override;
+  void loop(const IrNode* node, const std::string& what, const Value& value,
+            const std::shared_ptr<Attempt>& start) override;
+
+ protected:
+  // Replaces a list or dict made by the code, as later changes of it depend on an input, by one that the
+  // graph makes.
+  virtual void materialize(const Value& container, const IrNode* node);
+  // Sets what the operator gives, as far as that is known.
+  virtual void set_results(const IrNode* node, const FunctionSchema& schema, const Values& values,
+                           std::vector<AbstractValue> known);
+  // Returns whether operators are followed though nothing is known of shapes.
+  virtual bool follows_operators() const { return context_.shapes; }
+  // Returns what is known of the attribute's value, which all its proxies share; null when nothing is.
+  TensorNames::Known known_of_attribute(const AttributePlace& place) const;
+  // Returns whether the value is one that __setstate__ would have computed, or filled.
+  static bool is_opaque(const Value& value);
+  static bool is_missing(const Value& value, const Type& type);
+  static Value proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
+                        TensorNames::Known known);
+};
+
+}  // namespace fxtrace::interpreter

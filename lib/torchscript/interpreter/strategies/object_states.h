@@ -1,0 +1,33 @@
+// Follows __setstate__ of objects, which gives them the attributes that the archive does not hold itself.
+#pragma once
+
+#include "torchscript/interpreter/evaluate/evaluator.h"
+#include "torchscript/interpreter/program/packed_tensors.h"
+#include "torchscript/interpreter/strategies/basic_strategy.h"
+
+namespace fxtrace::interpreter {
+
+class ObjectStates {
+ public:
+  ObjectStates(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget);
+  // Runs object.__setstate__(state); attributes stay without values when it cannot be followed.
+  void set(const Ref<ObjectValue>& object, const Value& state);
+  // What operators have made of the states so far.
+  const MadeObjects& made() const { return strategy_.made; }
+
+ private:
+  class StateStrategy final : public BasicStrategy {
+   public:
+    using BasicStrategy::BasicStrategy;
+    void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) override;
+    MadeObjects made;
+  };
+
+  Context context_;
+  ShapePropagation propagation_{context_};
+  Evaluator evaluator_{context_, propagation_};
+  NoRecorder recorder_;
+  StateStrategy strategy_{context_, propagation_, evaluator_};
+};
+
+}  // namespace fxtrace::interpreter

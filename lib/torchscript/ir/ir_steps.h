@@ -1,0 +1,28 @@
+// The passes over a graph after the emitter, as in LibTorch's compiler.
+#pragma once
+
+#include <optional>
+
+#include "torchscript/ir/ir.h"
+
+namespace fxtrace::torchscript {
+
+// Converts variables to SSA form (ssa.cpp): stores and loads become values, results of branches and
+// loop-carried values, in LibTorch's order (by name).  A loop gets its condition as in LibTorch, once before
+// the loop and once at the end of each iteration.  Also removes exits.
+void convert_to_ssa(IrGraph& graph);
+
+// Eliminates `return`, `break` and `continue` (exits.cpp): code after an exit that may be taken moves into a
+// branch on "was it taken", and values that are never used there are prim::Uninitialized.
+void transform_exits(IrGraph& graph);
+
+// Runs LibTorch's final passes (cleanup.cpp): bodies of fork become graphs of their own, tuples that are
+// unpacked at once are removed, and so are decided branches and unused results; constants are pooled at the
+// start, and results are ordered by use.
+void clean_up(IrGraph& graph);
+
+// Folds a node with one result and constant arguments (fold_constant.cpp).  Nothing when the result depends
+// on more, is mutable or large, or when the operator would raise.
+std::optional<Constant> fold(const IrNode& node);
+
+}  // namespace fxtrace::torchscript

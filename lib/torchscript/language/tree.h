@@ -1,0 +1,99 @@
+// Syntax trees of TorchScript code.  Trees live in the arena of their file, and their texts in its source.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "torchscript/language/lexer.h"
+#include "torchscript/language/source.h"
+
+namespace fxtrace::torchscript {
+
+// The kind of a tree, with its parts in the comment; "list" is a tree of kind kList.
+enum class Syntax : std::uint8_t {
+  kAbsent,  // an optional part that was left out
+  kList,
+  // expressions
+  kName,           // text
+  kNumber,         // text, with its sign
+  kStringLiteral,  // text, without quotes and escapes
+  kTrue,
+  kFalse,
+  kNone,
+  kEllipsis,
+  kTuple,
+  kListLiteral,  // the items
+  kDictLiteral,  // list of keys, list of values
+  kAttribute,    // value; text: the attribute's name
+  kCall,         // callee, list of arguments, list of kKeyword
+  kKeyword,      // value; text: the name
+  kSubscript,    // value, list of subscripts
+  kSlice,        // start, end, step
+  kUnary,
+  kBinary,             // operands; the operator is `token`
+  kStarred,            // value
+  kConditional,        // condition, value if true, value if false
+  kListComprehension,  // element, target, iterated
+  kDictComprehension,  // key, value, target, iterated
+  // statements
+  kExpression,           // value
+  kAssignment,           // list of targets, value, type
+  kAugmentedAssignment,  // target, value; the operator is `token`
+  kIf,                   // condition, list, list
+  kWhile,                // condition, list
+  kFor,                  // list of targets, list of iterated, list
+  kWith,                 // list of kWithItem, list
+  kWithItem,             // value, name
+  kReturn,
+  kRaise,   // value
+  kAssert,  // condition, message
+  kDelete,  // the targets
+  kPass,
+  kBreak,
+  kContinue,
+  kGlobal,
+  kDefinition,  // list of kParameter, result type, list; text: the name
+  kParameter,   // type, default; text: the name; token kStar: keyword-only
+  kClass,       // base, list; text: the name
+};
+
+struct Tree {
+  Syntax kind = Syntax::kAbsent;
+  TokenKind token = TokenKind::kEnd;
+  std::uint16_t depth = 0;
+  std::uint32_t count = 0;
+  std::uint32_t begin = 0, end = 0;  // range in the source as in LibTorch: for a call the parenthesis, ...
+  std::string_view text;
+  const Tree* const* parts = nullptr;
+
+  bool is(Syntax wanted) const { return kind == wanted; }
+  bool is_there() const { return kind != Syntax::kAbsent; }
+  const Tree& part(std::size_t i) const { return *parts[i]; }
+  std::span<const Tree* const> all() const { return {parts, count}; }
+};
+
+// A file with its text and its trees, which it owns.
+class SyntaxFile {
+ public:
+  explicit SyntaxFile(std::unique_ptr<SourceText> source) : source_(std::move(source)) {}
+  const SourceText& source() const { return *source_; }
+  std::pmr::monotonic_buffer_resource& arena() { return arena_; }
+  // The statements of a function stand in an arena of their own, so that they can go when it is compiled.
+  void keep_body(const Tree& definition, std::unique_ptr<std::pmr::monotonic_buffer_resource> arena) {
+    bodies_[&definition] = std::move(arena);
+  }
+  void forget_body(const Tree& definition) { bodies_.erase(&definition); }
+  SourceRange range(const Tree& tree) const { return {source_.get(), tree.begin, tree.end}; }
+
+ private:
+  std::unique_ptr<SourceText> source_;
+  std::pmr::monotonic_buffer_resource arena_;
+  std::unordered_map<const Tree*, std::unique_ptr<std::pmr::monotonic_buffer_resource>> bodies_;
+};
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,69 @@
+// Helpers shared by the implementations of plain operators (plain_text.cpp and others).
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "opinfo/values/list_changes.h"
+#include "symbolic/arithmetic.h"
+#include "torchscript/operators/plain_operators.h"
+
+namespace fxtrace::torchscript {
+
+// Thrown by an operator that cannot be executed; carry_out() converts it to a Refusal.
+struct Raised : std::exception {
+  explicit Raised(std::string text, RefusalKind kind = RefusalKind::kRaised)
+      : refusal{kind, std::move(text)} {}
+  const char* what() const noexcept override { return refusal.why.c_str(); }
+  Refusal refusal;
+};
+
+// Throws Raised for arguments that no overload takes, and for results that C++ leaves undefined.
+[[noreturn]] void not_supported(const char* why);
+
+using Results = std::vector<Value>;
+
+// Operators that one function carries out, by names with spaces between them: "aten::add.str"; or
+// "aten::find", all overloads that have no row of their own.
+struct PlainRow {
+  std::string_view names;
+  void (*run)(Arguments arguments, Results& results);
+};
+using PlainTable = std::span<const PlainRow>;
+
+// The tables, each in a file of its name: plain_text.cpp, ...
+PlainTable text_operators();       // strings, and conversions of values to strings
+PlainTable container_operators();  // of lists, dicts and tuples
+PlainTable other_operators();      // of sizes, dtypes, devices and enums
+
+// Adapts a function with one result for a row.
+template <Value (*Function)(Arguments)>
+void gives(Arguments arguments, Results& results) {
+  results.push_back(Function(arguments));
+}
+
+inline const Value& argument(Arguments arguments, std::size_t i) {
+  if (i >= arguments.size()) not_supported("an argument is missing");
+  return arguments[i];
+}
+// These return an argument and throw Raised for a value of another kind.
+const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, const char* why_not);
+std::int64_t int_argument(Arguments arguments, std::size_t i);
+bool bool_argument(Arguments arguments, std::size_t i);
+double float_argument(Arguments arguments, std::size_t i);  // accepts an int
+const std::string& text_argument(Arguments arguments, std::size_t i);
+ListValue& list_argument(Arguments arguments, std::size_t i);
+DictValue& dict_argument(Arguments arguments, std::size_t i);
+
+// Reads arguments 1 to 3 of a slice of `size` elements: start and end, which may be None, and step.
+Slice slice_argument(Arguments arguments, std::size_t size);
+
+// Throws Raised when the values cannot be compared.
+bool equal(const Value& a, const Value& b);
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,215 @@
+#include "torchscript/operators/plain_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "shapes/scalar_type.h"
+#include "support/text/words.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+using Refused = std::optional<Refusal>;
+
+Refusal raises(std::string why) { return {RefusalKind::kRaised, std::move(why)}; }
+Refusal no_answer(std::string why) { return {RefusalKind::kUnsupported, std::move(why)}; }
+
+bool are_ints(Arguments arguments) { return std::ranges::all_of(arguments, &Value::is_int); }
+bool is_text(Arguments arguments, std::size_t i) { return i < arguments.size() && arguments[i].is_string(); }
+bool is_int(Arguments arguments, std::size_t i) { return i < arguments.size() && arguments[i].is_int(); }
+
+// What Python raises where LibTorch's arithmetic would end the process or not end at all.
+
+Refused check_division(Arguments arguments) {
+  if (arguments.size() != 2 || !are_ints(arguments)) return std::nullopt;
+  if (arguments[1].to_int() == 0) return raises("ZeroDivisionError: division by zero");
+  if (arguments[1].to_int() == -1 && arguments[0].to_int() == kLeast)
+    return raises("OverflowError: the quotient has more than 64 bits");
+  return std::nullopt;
+}
+
+Refused check_shift(Arguments arguments) {
+  constexpr std::int64_t kBits = 64;
+  if (arguments.size() != 2 || !are_ints(arguments)) return std::nullopt;
+  if (arguments[1].to_int() < 0) return raises("ValueError: negative shift count");
+  if (arguments[1].to_int() >= kBits) return raises("OverflowError: a shift by 64 bits or more");
+  return std::nullopt;
+}
+
+Refused check_gcd(Arguments arguments) {
+  const auto is_least = [](const Value& value) { return value.is_int() && value.to_int() == kLeast; };
+  if (std::ranges::none_of(arguments, is_least)) return std::nullopt;
+  return raises("OverflowError: gcd of a number whose negative has more than 64 bits");
+}
+
+Refused check_factorial(Arguments arguments) {
+  constexpr std::int64_t kLargest = 20;
+  if (!is_int(arguments, 0) || arguments[0].to_int() <= kLargest) return std::nullopt;
+  return raises("OverflowError: factorial(" + std::to_string(arguments[0].to_int()) +
+                ") has more than 64 bits");
+}
+
+Refused check_integer(double number) {
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (std::isnan(number)) return raises("ValueError: cannot convert float NaN to integer");
+  if (number >= kLimit || number < -kLimit)
+    return raises("OverflowError: the float has more than 64 bits as an integer");
+  return std::nullopt;
+}
+
+// Floats that become integers.
+Refused check_conversion(Arguments arguments) {
+  if (arguments.empty() || !arguments[0].is_double()) return std::nullopt;
+  return check_integer(arguments[0].to_double());
+}
+
+Refused check_power(Arguments arguments) {
+  if (arguments.size() != 2 || !are_ints(arguments)) return std::nullopt;
+  const double power =
+      std::pow(static_cast<double>(arguments[0].to_int()), static_cast<double>(arguments[1].to_int()));
+  if (std::isfinite(power)) return check_integer(power);
+  return raises("OverflowError: the power has more than 64 bits");
+}
+
+Refused check_range(Arguments arguments) {
+  constexpr std::size_t kParts = 3;  // from, to, step
+  if (arguments.size() != kParts || !are_ints(arguments)) return std::nullopt;
+  const std::int64_t step = arguments[2].to_int();
+  if (step == 0) return raises("ValueError: range() arg 3 must not be zero");
+  std::int64_t distance = 0;
+  const bool fits = !__builtin_sub_overflow(arguments[1].to_int(), arguments[0].to_int(), &distance) &&
+                    distance != kLeast && step != kLeast;
+  return fits ? std::nullopt : Refused(raises("OverflowError: a range of more than 63 bits"));
+}
+
+Refused check_search(Arguments arguments) {
+  if (search_steps(arguments) <= kMaxSearch) return std::nullopt;
+  return Refusal{RefusalKind::kLimit, "a long text is looked for in a longer one"};
+}
+
+// Text by a pattern that is empty: LibTorch would look for it for ever.
+Refused check_pattern(Arguments arguments) {
+  if (!is_text(arguments, 0) || !is_text(arguments, 1) || !arguments[1].to_string().empty())
+    return check_search(arguments);
+  return no_answer("an empty text is looked for");
+}
+
+Refused check_separator(Arguments arguments) {
+  if (is_text(arguments, 1) && arguments[1].to_string().empty()) return raises("ValueError: empty separator");
+  return check_search(arguments);
+}
+
+// LibTorch takes a negative width for a large one.
+Refused check_width(Arguments arguments) {
+  if (!is_int(arguments, 1) || arguments[1].to_int() >= 0) return std::nullopt;
+  return no_answer("a text of negative width is made");
+}
+
+// Of lists and tuples, as deep as they are compared.  What is too much to look at may have one.
+bool has_nan(const Value& value, std::size_t depth, std::size_t& looked) {
+  if (value.is_double()) return std::isnan(value.to_double());
+  if (!value.is_list() && !value.is_tuple()) return false;
+  if (depth == kMaxValueDepth || ++looked > kMaxPlainSize) return true;
+  return std::ranges::any_of(value.items(),
+                             [&](const Value& item) { return has_nan(item, depth + 1, looked); });
+}
+
+// An order that is none sends std::sort out of the list.
+Refused check_order(Arguments arguments) {
+  std::size_t looked = 0;
+  if (std::ranges::none_of(arguments, [&](const Value& value) { return has_nan(value, 0, looked); }))
+    return std::nullopt;
+  return no_answer("a list with NaN is sorted");
+}
+
+Refused check_dtypes(Arguments arguments) {
+  for (const Value& value : arguments) {
+    if (value.is_int() && !find_scalar_type(value.to_int())) return raises("there is no such dtype");
+  }
+  return std::nullopt;
+}
+
+using Check = Refused (*)(Arguments);
+struct CheckRow {
+  std::string_view names;  // with spaces between them
+  Check check;
+};
+
+constexpr CheckRow kChecks[] = {
+    {"aten::Int aten::ceil aten::floor aten::trunc", check_conversion},
+    {"aten::can_cast aten::promote_types", check_dtypes},
+    {"aten::factorial", check_factorial},
+    {"aten::gcd", check_gcd},
+    {"aten::sort aten::sorted", check_order},
+    {"aten::count aten::replace", check_pattern},
+    {"aten::pow", check_power},
+    {"aten::__range_length", check_range},
+    {"aten::__contains__ aten::find aten::index aten::lstrip aten::rfind aten::rindex aten::rstrip "
+     "aten::strip",
+     check_search},
+    {"aten::partition aten::rpartition aten::rsplit aten::split", check_separator},
+    {"aten::__lshift__ aten::__rshift__", check_shift},
+    {"aten::center aten::expandtabs aten::ljust aten::rjust aten::zfill", check_width},
+};
+
+// What would be larger than anything a model has reason to make.
+bool is_excessive(std::string_view name, Traits traits, Arguments arguments) {
+  std::size_t size = 1;
+  std::int64_t number = 1;
+  bool numbers_alone = true;
+  for (const Value& value : arguments) {
+    if (value.is_list()) size = std::max(size, value.items().size());
+    if (value.is_string()) size = std::max(size, value.to_string().size());
+    if (value.is_int()) number = std::max(number, value.to_int());
+    numbers_alone = numbers_alone && !value.is_list() && !value.is_string();
+  }
+  if ((traits & traits::kRepeats) != 0) {
+    if (numbers_alone && name == "aten::mul") return false;
+    return static_cast<std::uint64_t>(number) > kMaxPlainSize / size;
+  }
+  constexpr std::size_t kFactor = 16;
+  return (traits & traits::kJoins) != 0 && size > kMaxPlainSize / kFactor;
+}
+
+}  // namespace
+
+std::size_t search_steps(Arguments arguments) {
+  if (!is_text(arguments, 0) || !is_text(arguments, 1)) return 0;
+  return arguments[0].to_string().size() * arguments[1].to_string().size();
+}
+
+Refusal too_large() {
+  return {RefusalKind::kLimit,
+          "a list or string of more than " + std::to_string(kMaxPlainSize) + " elements"};
+}
+
+bool is_too_large(const Value& value) {
+  return (value.is_string() && value.to_string().size() > kMaxPlainSize) ||
+         (value.is_list() && value.items().size() > kMaxPlainSize) ||
+         (value.is_dict() && value.to_dict().size() > kMaxPlainSize);
+}
+
+std::optional<Refusal> find_refusal(std::string_view base_name, Traits traits, Arguments arguments) {
+  if (is_excessive(base_name, traits, arguments)) return too_large();
+  if ((traits & traits::kDivides) != 0) {
+    if (auto refusal = check_division(arguments)) return refusal;
+  }
+  static const auto checks = [] {
+    std::unordered_map<std::string_view, Check> by_name;
+    for (const CheckRow& row : kChecks) {
+      for_each_word(row.names, [&](std::string_view name) { by_name.emplace(name, row.check); });
+    }
+    return by_name;
+  }();
+  const auto found = checks.find(base_name);
+  return found != checks.end() ? found->second(arguments) : std::nullopt;
+}
+
+}  // namespace fxtrace::torchscript

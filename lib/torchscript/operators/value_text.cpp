@@ -1,0 +1,132 @@
+#include "torchscript/operators/value_text.h"
+
+#include <cmath>
+#include <cstdint>
+#include <iomanip>
+#include <limits>
+#include <locale>
+#include <sstream>
+
+#include "torchscript/operators/plain_call.h"
+
+namespace fxtrace::torchscript {
+namespace {
+
+void print_float(std::ostream& out, double number) {
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
+  if (number >= -kLimit && number < kLimit) {
+    const auto whole = static_cast<std::int64_t>(number);
+    if (static_cast<double>(whole) == number) {
+      out << whole << '.';
+      return;
+    }
+  }
+  const auto precision = out.precision();
+  out << std::setprecision(std::numeric_limits<double>::max_digits10) << number
+      << std::setprecision(precision);
+}
+
+class Printer {
+ public:
+  explicit Printer(std::ostream& out) : out_(out) {}
+
+  void print(const Value& value) {
+    if (depth_ == kMaxValueDepth) throw Raised("a value is nested too deep", RefusalKind::kLimit);
+    if (++count_ > kMaxPlainSize) throw Raised("a text of too many values", RefusalKind::kLimit);
+    ++depth_;
+    print_here(value);
+    --depth_;
+  }
+
+ private:
+  void print_here(const Value& value) {
+    switch (value.kind()) {
+      case ValueKind::kNone:
+        out_ << "None";
+        return;
+      case ValueKind::kUninitialized:
+        out_ << "Uninitialized";
+        return;
+      case ValueKind::kBool:
+        out_ << (value.to_bool() ? "True" : "False");
+        return;
+      case ValueKind::kInt:
+        out_ << value.to_int();
+        return;
+      case ValueKind::kDouble:
+        print_float(out_, value.to_double());
+        return;
+      case ValueKind::kComplex:
+        print_complex(value.to_complex());
+        return;
+      case ValueKind::kString:
+        count_ += value.to_string().size() / kCharacters;
+        out_ << value.to_string();
+        return;
+      case ValueKind::kDevice:
+        out_ << value.to_device().text();
+        return;
+      case ValueKind::kList:
+        out_ << '[';
+        print_all(value.items());
+        out_ << ']';
+        return;
+      case ValueKind::kTuple:
+        out_ << '(';
+        print_all(value.items());
+        out_ << (value.items().size() == 1 ? ",)" : ")");
+        return;
+      case ValueKind::kDict:
+        return print_dict(value.to_dict());
+      case ValueKind::kEnum:
+        out_ << "Enum<" << value.to_enum().type->name() << '.' << value.to_enum().name << '>';
+        return;
+      default:
+        not_supported("a value is printed whose text LibTorch makes of an address");
+    }
+  }
+
+  void print_complex(std::complex<double> number) {
+    print_float(out_, number.real());
+    out_ << (number.imag() >= 0 ? '+' : '-');
+    print_float(out_, std::abs(number.imag()));
+    out_ << 'j';
+  }
+
+  void print_all(const std::vector<Value>& items) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (i != 0) out_ << ", ";
+      print(items[i]);
+    }
+  }
+
+  void print_dict(const DictValue& dict) {
+    out_ << '{';
+    bool first = true;
+    for (const DictValue::Entry& entry : dict.entries()) {
+      if (!first) out_ << ", ";
+      first = false;
+      print(entry.key);
+      out_ << ": ";
+      print(entry.value);
+    }
+    out_ << '}';
+  }
+
+  static constexpr std::size_t kCharacters = 16;  // that count as a value
+  std::ostream& out_;
+  std::size_t depth_ = 0, count_ = 0;
+};
+
+}  // namespace
+
+void print(std::ostream& out, const Value& value) { Printer(out).print(value); }
+
+std::string printed(const Value& value) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  print(out, value);
+  return out.str();
+}
+
+}  // namespace fxtrace::torchscript

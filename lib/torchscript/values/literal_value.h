@@ -1,0 +1,20 @@
+// Values that stand in an archive as abstract values, and back.
+#pragma once
+
+#include <optional>
+
+#include "shapes/abstract_value.h"
+#include "torchscript/values/tensor_value.h"
+
+namespace fxtrace::torchscript {
+
+// Converts a number or a string; unknown for any other value.
+AbstractValue literal_value(const Value& value);
+// Converts also None, devices, tensors with their elements, and lists of all these.
+AbstractValue abstract_value(const Value& value);
+// Returns the shape and dtype of a tensor; nothing when TensorInfo cannot express its layout.
+std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
+// Converts back a number or string that is known; gives None for anything else.
+Value plain_value(const AbstractValue& value);
+
+}  // namespace fxtrace::torchscript

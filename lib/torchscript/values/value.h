@@ -1,0 +1,257 @@
+// Run-time values of TorchScript.
+//
+// Numbers, None and the like are stored in the Value; all other values are references, as in Python: copies
+// of a Value share a list and see its changes.
+#pragma once
+
+#include <complex>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shapes/device.h"
+#include "torchscript/language/types.h"
+#include "torchscript/values/ref_counted.h"
+
+namespace fxtrace::torchscript {
+
+struct TensorValue;  // tensor_value.h
+struct ListValue;
+class DictValue;
+struct TupleValue;
+struct ObjectValue;
+struct EnumValue;
+struct FunctionValue;
+
+// A placeholder for a value that whoever runs the code does not have.
+class Handle : public RefCounted {
+ public:
+  virtual TypePtr type() const = 0;
+};
+
+enum class ValueKind : std::uint8_t {
+  kNone,
+  kUninitialized,  // a value that is never used
+  kBool,
+  kInt,
+  kDouble,
+  kComplex,
+  kString,
+  kTensor,
+  kList,
+  kDict,
+  kTuple,
+  kObject,  // an instance of a module, a script class or a C++ class (torchbind)
+  kEnum,
+  kDevice,
+  kFunction,
+  kHandle,
+};
+
+class Value {
+ public:
+  Value() = default;                                                // None
+  Value(std::same_as<bool> auto value) : kind_(ValueKind::kBool) {  // NOLINT: a value stands for itself
+    bits_.boolean = value;
+  }
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Value(T value) : kind_(ValueKind::kInt) {  // NOLINT: likewise
+    bits_.integer = static_cast<std::int64_t>(value);
+  }
+  Value(double value) : kind_(ValueKind::kDouble) { bits_.real = value; }  // NOLINT: likewise
+  Value(std::complex<double> value);                                       // NOLINT: likewise
+  Value(std::string value);                                                // NOLINT: likewise
+  Value(std::string_view value) : Value(std::string(value)) {}             // NOLINT: likewise
+  Value(const char* value) : Value(std::string(value)) {}                  // NOLINT: likewise
+  Value(Device value);                                                     // NOLINT: likewise
+  // A null reference becomes None.
+  Value(Ref<TensorValue> value);    // NOLINT: likewise
+  Value(Ref<ListValue> value);      // NOLINT: likewise
+  Value(Ref<DictValue> value);      // NOLINT: likewise
+  Value(Ref<TupleValue> value);     // NOLINT: likewise
+  Value(Ref<ObjectValue> value);    // NOLINT: likewise
+  Value(Ref<EnumValue> value);      // NOLINT: likewise
+  Value(Ref<FunctionValue> value);  // NOLINT: likewise
+  template <std::derived_from<Handle> T>
+  Value(Ref<T> value) : Value(ValueKind::kHandle, std::move(value)) {}  // NOLINT: likewise
+  static Value uninitialized();
+
+  Value(const Value& other) noexcept : kind_(other.kind_), bits_(other.bits_) {
+    if (is_shared()) bits_.shared->hold();
+  }
+  Value(Value&& other) noexcept : kind_(std::exchange(other.kind_, ValueKind::kNone)), bits_(other.bits_) {}
+  Value& operator=(Value other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(bits_, other.bits_);
+    return *this;
+  }
+  ~Value() {
+    if (is_shared()) bits_.shared->let_go();
+  }
+
+  ValueKind kind() const { return kind_; }
+  bool is_none() const { return kind_ == ValueKind::kNone; }
+  bool is_uninitialized() const { return kind_ == ValueKind::kUninitialized; }
+  bool is_bool() const { return kind_ == ValueKind::kBool; }
+  bool is_int() const { return kind_ == ValueKind::kInt; }
+  bool is_double() const { return kind_ == ValueKind::kDouble; }
+  bool is_complex() const { return kind_ == ValueKind::kComplex; }
+  bool is_scalar() const;  // a bool or a number
+  bool is_string() const { return kind_ == ValueKind::kString; }
+  bool is_tensor() const { return kind_ == ValueKind::kTensor; }
+  bool is_list() const { return kind_ == ValueKind::kList; }
+  bool is_dict() const { return kind_ == ValueKind::kDict; }
+  bool is_tuple() const { return kind_ == ValueKind::kTuple; }
+  bool is_object() const { return kind_ == ValueKind::kObject; }
+  bool is_enum() const { return kind_ == ValueKind::kEnum; }
+  bool is_device() const { return kind_ == ValueKind::kDevice; }
+  bool is_function() const { return kind_ == ValueKind::kFunction; }
+  bool is_handle() const { return kind_ == ValueKind::kHandle; }
+
+  // These throw Error(kInternal) for a value of another kind.
+  bool to_bool() const { return bits(ValueKind::kBool).boolean; }
+  std::int64_t to_int() const { return bits(ValueKind::kInt).integer; }
+  double to_double() const { return bits(ValueKind::kDouble).real; }
+  std::complex<double> to_complex() const;
+  const std::string& to_string() const;
+  const Device& to_device() const;
+  TensorValue& to_tensor() const;
+  ListValue& to_list() const;
+  DictValue& to_dict() const;
+  TupleValue& to_tuple() const;
+  ObjectValue& to_object() const;
+  EnumValue& to_enum() const;
+  FunctionValue& to_function() const;
+  Handle& to_handle() const;
+
+  // Returns the elements of a list or tuple.  Throws Error(kInternal) likewise.
+  const std::vector<Value>& items() const;
+  // The address of the shared object; null for values stored in the Value itself.
+  const void* identity() const { return is_shared() ? bits_.shared : nullptr; }
+  // Compares identities, as `is` in Python.
+  bool is(const Value& other) const;
+
+ private:
+  union Bits {
+    bool boolean;
+    std::int64_t integer = 0;
+    double real;
+    RefCounted* shared;
+  };
+
+  template <class T>
+  Value(ValueKind kind, Ref<T> value) {  // NOLINT(performance-unnecessary-value-param)
+    if (!value) return;
+    kind_ = kind;
+    bits_.shared = value.get();
+    bits_.shared->hold();
+  }
+  bool is_shared() const { return kind_ >= ValueKind::kComplex; }
+  const Bits& bits(ValueKind kind) const {
+    if (kind_ != kind) complain(kind);
+    return bits_;
+  }
+  [[noreturn]] void complain(ValueKind wanted) const;
+
+  ValueKind kind_ = ValueKind::kNone;
+  Bits bits_;
+};
+static_assert(sizeof(Value) == 16);
+
+struct ListValue : RefCounted {
+  explicit ListValue(TypePtr element, std::vector<Value> values = {})
+      : element_type(std::move(element)), items(std::move(values)) {}
+  TypePtr element_type;
+  std::vector<Value> items;
+};
+
+struct TupleValue : RefCounted {
+  explicit TupleValue(std::vector<Value> values, TypePtr named = nullptr)
+      : items(std::move(values)), type(std::move(named)) {}
+  const std::vector<Value> items;
+  const TypePtr type;  // type of a NamedTuple; null for others
+};
+
+// A dict in insertion order, as in Python.
+class DictValue : public RefCounted {
+ public:
+  struct Entry {
+    Value key, value;
+    std::size_t hash = 0;
+  };
+
+  DictValue(TypePtr key, TypePtr value) : key_type(std::move(key)), value_type(std::move(value)) {}
+
+  // Returns whether the value may be a key: None, a bool, a number, a string or a device, which equal only
+  // keys of their kind; or a tensor or a handle, which equal only themselves.
+  static bool may_be_key(const Value& key);
+
+  std::size_t size() const { return entries_.size(); }
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Value* find(const Value& key) const;  // null when absent
+  // Throws Error(kInternal) when may_be_key() is false.
+  void set(const Value& key, Value value);
+  bool erase(const Value& key);  // takes time linear in the entries after it
+  void clear();
+  Ref<DictValue> copy() const;
+
+  TypePtr key_type, value_type;
+
+ private:
+  static constexpr std::size_t kFew = 8;  // up to so many entries are searched linearly
+  std::size_t position(const Value& key, std::size_t hash) const;
+  void make_index();
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> index_;  // open addressing: index in `entries_` plus 1; 0: empty
+};
+
+struct ObjectValue : RefCounted {
+  ObjectValue(TypePtr class_type, std::size_t slot_count) : type(std::move(class_type)), slots(slot_count) {}
+  const TypePtr type;
+  std::vector<Value> slots;  // by index of the class's attributes
+  // The argument for __setstate__, which is model code or C++ and is not run; None when the class has none.
+  Value state;
+};
+
+struct EnumValue : RefCounted {
+  EnumValue(TypePtr enum_type, std::string enum_name, Value enum_value)
+      : type(std::move(enum_type)), name(std::move(enum_name)), value(std::move(enum_value)) {}
+  const TypePtr type;
+  const std::string name;
+  const Value value;
+};
+
+struct FunctionValue : RefCounted {
+  explicit FunctionValue(TypePtr function) : type(std::move(function)) {}
+  const TypePtr type;
+};
+
+inline Value make_list(TypePtr element, std::vector<Value> items = {}) {
+  return make_counted<ListValue>(std::move(element), std::move(items));
+}
+inline Value make_tuple(std::vector<Value> items, TypePtr named = nullptr) {
+  return make_counted<TupleValue>(std::move(items), std::move(named));
+}
+Value make_int_list(const std::vector<std::int64_t>& numbers);
+
+// Values nested deeper than this are not compared, copied, printed or given a type.
+inline constexpr std::size_t kMaxValueDepth = 500;
+
+// Compares as LibTorch does: values of different kinds are never equal (1 and 1.0); tensors, objects and
+// handles equal only themselves.  Absent when the values are too large or cyclic.
+std::optional<bool> find_equal(const Value& a, const Value& b);
+
+// Returns a deep copy, which shares no list, dict, tuple or object with the value, but handles, tensors and
+// the like.  Sharing within the value is preserved.  Absent when it is nested too deep.
+std::optional<Value> find_deep_copy(const Value& value);
+
+// Returns the type of the value as it is now; for a handle the type it carries; Any when nested too deep.
+TypePtr dynamic_type(const Value& value);
+
+}  // namespace fxtrace::torchscript

@@ -1,0 +1,119 @@
+#include "trace/modules/leaf_module.h"
+
+#include <string>
+
+#include "costs/cost_log.h"
+#include "opinfo/operator_entry.h"
+#include "support/text/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+std::optional<Argument> plain_default(const AbstractValue& value) {
+  if (value.is_none()) return Argument(Argument::None{});
+  if (const auto* flag = value.get_if<bool>()) return Argument(*flag);
+  if (const auto* number = value.get_if<double>()) return Argument(*number);
+  if (const auto* text = value.get_if<std::string>()) return Argument(*text);
+  if (const auto* integer = value.integer()) {
+    const auto number = integer->number();
+    return number ? std::optional<Argument>(*number) : std::nullopt;
+  }
+  if (const auto* sequence = value.sequence()) {
+    Argument::List list;
+    for (const AbstractValue& item : *sequence) {
+      auto plain = plain_default(item);
+      if (!plain) return std::nullopt;
+      list.items.push_back(std::move(*plain));
+    }
+    return Argument(std::move(list));
+  }
+  return std::nullopt;
+}
+
+// Whether `path` is `name` in `owner`.
+bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
+  return QualifiedName(path).parent() == owner && QualifiedName(path).last() == name;
+}
+
+}  // namespace
+
+const Operand* LeafSite::given_argument(std::string_view argument) const {
+  const auto place = place_of(argument);
+  return place ? find_operand(*place) : nullptr;
+}
+
+std::optional<Argument> LeafSite::plain(std::string_view argument) const {
+  const auto place = place_of(argument);
+  if (!place) return std::nullopt;
+  if (const Operand* operand = find_operand(*place)) return plain_operand(*operand);
+  return plain_default(entry_of(*operation->target.find_operator()).defaults[*place]);
+}
+
+std::optional<std::int64_t> LeafSite::integer(std::string_view argument) const {
+  const auto value = plain(argument);
+  const auto* number = value ? value->get_if<std::int64_t>() : nullptr;
+  return number != nullptr ? std::optional(*number) : std::nullopt;
+}
+
+std::optional<ValueId> LeafSite::value(std::string_view argument) const {
+  const Operand* operand = given_argument(argument);
+  const auto* id = operand != nullptr ? operand->get_if<ValueId>() : nullptr;
+  return id != nullptr ? std::optional(*id) : std::nullopt;
+}
+
+const Meta* LeafSite::meta(std::string_view argument) const {
+  const auto id = value(argument);
+  return id && meta(*id).kind() == ValueKind::kTensor ? &meta(*id) : nullptr;
+}
+
+std::optional<std::size_t> LeafSite::place_of(std::string_view argument) const {
+  const Operator* op = operation->target.find_operator();
+  return op == nullptr ? std::nullopt : entry_of(*op).schema.find_argument(argument);
+}
+
+const Operand* LeafSite::find_operand(std::size_t place) const {
+  const SchemaArgument& argument = entry_of(*operation->target.find_operator()).schema.arguments[place];
+  return find_argument(*operation, argument.keyword_only ? SIZE_MAX : place, argument.name);
+}
+
+std::optional<Argument> LeafSite::plain_operand(const Operand& operand) const {
+  bool is_plain = true;
+  Argument result = map_references<NodeId>(operand, [&](ValueId id) -> Argument {
+    const ProgramValue& value = graph->values[id.index];
+    if (value.fixed) return *value.fixed;
+    const auto number = value.meta.value ? value.meta.value->number() : std::nullopt;
+    if (number) return *number;
+    is_plain = false;
+    return Argument::None{};
+  });
+  return is_plain ? std::optional(std::move(result)) : std::nullopt;
+}
+
+const LeafShape* LeafModule::shape(std::string_view child, std::string_view name) const {
+  for (const ModuleId id : info_.children) {
+    if (is_name(modules_[id.index].path, info_.path, child)) return shape_in(modules_[id.index], name);
+  }
+  return nullptr;
+}
+
+const LeafSite* LeafModule::maker(const ProgramGraph* graph, ValueId value) const {
+  if (makers_.empty()) {
+    for (const LeafSite& site : sites) {
+      for (const auto& output : site.operation->outputs)
+        makers_.emplace(std::pair(site.graph, output.value), &site);
+    }
+  }
+  const auto found = makers_.find({graph, value});
+  return found != makers_.end() ? found->second : nullptr;
+}
+
+const LeafShape* LeafModule::shape_in(const ModuleInfo& module, std::string_view name) const {
+  for (const std::size_t index : module.parameters) {
+    const ParameterRecord& parameter = parameters_[index];
+    if (parameter.kind != ParameterKind::kCustomObject && is_name(parameter.name, module.path, name))
+      return &parameter.shape;
+  }
+  return nullptr;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,73 @@
+// The view of one torch.nn module: the operations of its calls, and the shapes of its parameters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/modules/program_graph.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace {
+
+using LeafShape = std::vector<std::int64_t>;
+
+// An operation of a module, and the graph that contains it.
+struct LeafSite {
+  const ProgramGraph* graph;
+  const Operation* operation;
+
+  std::string_view name() const { return operation->target.aten_name(); }
+
+  // Returns an argument by name; null when it was left out, or the operator has no such argument.
+  const Operand* given_argument(std::string_view argument) const;
+  // Returns the argument or its default; nothing when it is not a plain value: a tensor, or a symbolic size.
+  std::optional<Argument> plain(std::string_view argument) const;
+  std::optional<std::int64_t> integer(std::string_view argument) const;
+  std::optional<ValueId> value(std::string_view argument) const;
+  const Meta& meta(ValueId value) const { return graph->values[value.index].meta; }
+  // Returns the argument's metadata; null when it is not a tensor.
+  const Meta* meta(std::string_view argument) const;
+
+ private:
+  std::optional<std::size_t> place_of(std::string_view argument) const;
+  const Operand* find_operand(std::size_t place) const;
+  std::optional<Argument> plain_operand(const Operand& operand) const;
+};
+
+// The operations and parameter shapes of one module.
+class LeafModule {
+ public:
+  LeafModule(std::string_view of, std::size_t over, const ModuleInfo& info,
+             const std::vector<ModuleInfo>& modules, const std::vector<ParameterRecord>& parameters,
+             std::span<const LeafSite> operations)
+      : type(of), dims(over), sites(operations), info_(info), modules_(modules), parameters_(parameters) {}
+
+  const std::string_view type;            // "Conv2d"
+  const std::size_t dims;                 // spatial dimensions; 2 when the type's name does not say
+  const std::span<const LeafSite> sites;  // the module's operations, in program order
+
+  // Returns the shape of a parameter or buffer of the module itself; null when there is none.
+  const LeafShape* shape(std::string_view name) const { return shape_in(info_, name); }
+  const LeafShape* shape(std::string_view child, std::string_view name) const;
+  std::size_t parameters() const { return info_.parameters.size(); }
+
+  // Returns the operation of the module that makes the value; null when it is made elsewhere.
+  const LeafSite* maker(const ProgramGraph* graph, ValueId value) const;
+
+ private:
+  const LeafShape* shape_in(const ModuleInfo& module, std::string_view name) const;
+
+  const ModuleInfo& info_;
+  const std::vector<ModuleInfo>& modules_;
+  const std::vector<ParameterRecord>& parameters_;
+  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const LeafSite*> makers_;  // looked up only
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,40 @@
+#include "trace/options/budget.h"
+
+#include <string>
+
+#include "support/error.h"
+#include "trace/options/options.h"
+
+namespace fxtrace {
+namespace {
+
+// Some two seconds of a processor for the smallest file, and as much again for each 130 KB: cost follows the
+// file.
+constexpr std::int64_t kUnits = std::int64_t{1} << 25;
+constexpr std::int64_t kUnitsOfByte = 256;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
+
+// As many more as more iterations are allowed.
+std::int64_t units(const Limits& limits, std::uint64_t file_size) {
+  constexpr Limits kUsual;
+  constexpr std::int64_t kMostTimes = 1'000;
+  const std::int64_t usual =
+      kUnits + kUnitsOfByte * static_cast<std::int64_t>(std::min(file_size, kMostBytes));
+  const std::int64_t iterations =
+      std::clamp(limits.iterations, kUsual.iterations, kMostTimes * kUsual.iterations);
+  return usual / kUsual.iterations * iterations;
+}
+
+}  // namespace
+
+Budget::Budget(const TraceOptions& options, std::uint64_t file_size)
+    : units_(units(options.limits, file_size)),
+      spent_(options.spent != nullptr ? options.spent : std::make_shared<std::int64_t>(0)) {}
+
+void Budget::run_out() const {
+  throw input_error(
+      "following its code takes more than " + std::to_string(units_) + " steps",
+      {"--max-iterations above " + std::to_string(Limits().iterations) + " allows more of them"});
+}
+
+}  // namespace fxtrace

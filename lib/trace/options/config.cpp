@@ -1,0 +1,55 @@
+#include "trace/options/config.h"
+
+#include <filesystem>
+#include <vector>
+
+#include "support/error.h"
+#include "support/json_document.h"
+#include "support/json_emitter.h"
+#include "trace/options/config_values.h"
+#include "trace/options/option_table.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr JsonRules kJsonRules{ErrorKind::kUsage, 32, true};
+
+}  // namespace
+
+Argument parse_concrete(std::string_view text, const std::string& what) {
+  return read_argument(JsonDocument(text, what, kJsonRules).root());
+}
+
+void read_config(std::string_view text, const std::string& file, Config& config) {
+  const JsonDocument document(text, file, kJsonRules);
+  const JsonValue root = document.root();
+  object_fields(root, "an object with options");
+  if (const auto format = root.find_or_null("format")) {
+    format->fail_at_key(
+        "unknown option 'format': this looks like a whole collection; use the value of its 'options'");
+  }
+  std::vector<std::string> known{"$schema"};
+  for (const OptionRow& row : option_table()) {
+    if (row.key != nullptr) known.emplace_back(row.key);
+  }
+  check_keys(root, known, "option");
+  if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
+  // In the order of the table, whatever the order of the keys in the file.
+  const OptionSource source{std::filesystem::path(file).parent_path()};
+  for (const OptionRow& row : option_table()) {
+    if (row.key == nullptr) continue;
+    if (const auto value = root.find_or_null(row.key)) row.value.from_json(config, *value, source);
+  }
+}
+
+std::string options_json(const Config& config) {
+  return json_text(JsonLayout::kCompact, [&](JsonEmitter& json) {
+    json.object([&] {
+      for (const OptionRow& row : option_table()) {
+        if (row.value.to_json) row.value.to_json(config, row.key, json);
+      }
+    });
+  });
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,113 @@
+// The options of a trace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/argument.h"
+#include "graph/graph_collection.h"
+
+namespace fxtrace {
+
+// One comparison of a rule's `where`: a property of the module against a plain value.
+struct Predicate {
+  std::string attribute;  // "depth", "parameters" (number of elements, submodules included), or an attribute
+                          // of the module
+  std::string op;         // "==", "!=", "<", "<=", ">", ">="
+  Argument value;         // null, bool, number, string or a list of those
+};
+
+// "TYPE", "@PATH" or "TYPE@PATH": globs over the module's type (or its public alias) and its qualified name.
+struct LeafRule {
+  std::string text;  // as the user wrote it
+  std::optional<std::string> type_glob;
+  std::optional<std::string> path_glob;
+  std::vector<Predicate> where;
+  bool leaf = true;
+};
+
+struct WrapRule {
+  std::string glob;  // over a function's qualified name
+  bool wrap = true;
+};
+
+enum class Hooks { kRun, kSkip };
+
+// Whether an input that control flow depends on, and that no other option mentions, takes its default.
+enum class Defaults { kNeeded, kNever };
+
+// The treatment of data-dependent branches and loops: the module fails, or a node with subgraphs is recorded.
+enum class ControlFlow { kFail, kSubgraph };
+
+// A fixed value of an input of the root, as in torch.fx's concrete_args: None, bools, numbers, strings,
+// lists, and dicts with string keys; each kConcretePlaceholder in it remains an input.
+struct ConcreteArg {
+  std::string name;
+  Argument value;
+};
+inline constexpr const char* kConcretePlaceholder = "$PH";  // fx.PH
+
+// A dummy input: the known type and shape of an input of the root, or of a part of one.
+struct InputSpec {
+  std::string name;  // "x", "past.0.k", "2" (by position, as Python counts arguments)
+  std::string text;  // "float32[batch,3,224,224]"; see trace/options/input_spec.h
+};
+
+// The range of a named dimension; an absent bound is unknown.  Several ranges of one name hold together.
+struct DimensionRange {
+  std::string name;
+  std::optional<std::int64_t> low, high;  // inclusive
+};
+
+struct Limits {
+  std::int64_t iterations = 100'000;  // loop iterations and function calls in one module call
+  std::int64_t nodes = 200'000;       // nodes and module calls in one graph
+  std::int64_t call_depth = 1'000;    // nested module, method and function calls
+};
+
+// Classes and operators that libraries of custom operators register.
+struct RegisteredOperators {
+  struct Method {
+    std::string class_name;  // "__torch__.torch.classes.pkg.Class"
+    std::string schema;      // "method(__torch__.torch.classes.pkg.Class self, int n) -> int"
+  };
+  std::vector<std::string> schemas;  // "pkg::op(Tensor x) -> Tensor", known ones among them
+  std::vector<Method> methods;
+};
+
+struct TraceOptions {
+  std::string method = "forward";
+  std::optional<std::string> model;  // its name, in an archive with several exported programs
+  bool default_leaves = true;
+  // Whether functions of torch.nn.functional and torch.functional stay one call.  Not in the JSON.
+  bool default_wrap = true;
+  std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
+  std::vector<WrapRule> wrap_rules;  // likewise
+  std::optional<std::int64_t> max_depth;
+  Hooks hooks = Hooks::kRun;
+  ControlFlow control_flow = ControlFlow::kFail;
+  std::vector<ConcreteArg> concrete;                    // of the root's method; the last of a name counts
+  std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
+  std::vector<InputSpec> inputs;                        // likewise
+  std::vector<DimensionRange> dimensions;
+  // Whether a dimension of an exported program may be 0 or 1 though torch.export took it for 2 or more, as it
+  // does with all: for costs and pictures.  Not in the JSON.
+  bool beyond_ranges = false;
+  Defaults defaults = Defaults::kNeeded;
+  bool grad = true;  // whether gradients are enabled where the code asks.  Not in the JSON
+  bool param_shapes_constant = false;
+  std::vector<std::string> op_libraries;
+  RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
+  std::vector<std::string> op_schemas;
+  std::vector<CustomCost> custom_costs;  // the last of a name counts
+  Limits limits;
+  // The steps that traces with copies of these options have taken, which then share one budget; null: each
+  // has its own.
+  std::shared_ptr<std::int64_t> spent;
+};
+
+}  // namespace fxtrace

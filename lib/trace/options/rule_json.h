@@ -1,0 +1,22 @@
+// The `rules` of a configuration: leaf rules with conditions, and rules for functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/json_document.h"
+#include "support/json_emitter.h"
+#include "trace/options/options.h"
+
+namespace fxtrace {
+
+// Adds a rule to `options`.  Throws the Error of JsonValue::fail().
+void read_rule(const JsonValue& value, TraceOptions& options);
+
+// Writes the rules as a field of that name, when there are any.
+void write_rules(const TraceOptions& options, const char* name, JsonEmitter& json);
+
+// Returns the keys of a rule, in the order of the schema.
+std::vector<std::string> rule_keys();
+
+}  // namespace fxtrace

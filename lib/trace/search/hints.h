@@ -1,0 +1,26 @@
+// Searches, after a trace with failures, for options that would have helped, by trying them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/options/options.h"
+#include "trace/search/trace.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace {
+
+// Returns the fewest options with which the fewest modules fail; nothing when no option tried helps, or when
+// `result`, the trace with `options`, is too large to try.  Takes up to a dozen traces, none when no module
+// failed.
+std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
+                              const GraphCollection& result);
+
+// Returns options that describe, with sizes that are common for such models, each tensor input of the method
+// that no option mentions: "--input x=float32[1,3,224,224]".  Empty when the code does not determine all of
+// them.
+std::vector<std::string> guess_input_options(const Program& program, const TraceOptions& options);
+
+}  // namespace fxtrace

@@ -1,0 +1,197 @@
+#include "trace/search/option_trials.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "support/error.h"
+#include "support/text/shell_word.h"
+#include "trace/options/config.h"
+#include "trace/options/input_spec.h"
+#include "trace/search/trace.h"
+
+namespace fxtrace {
+namespace {
+
+AddedOption make_concrete(const std::string& name, const std::string& json) {
+  const ConcreteArg concrete{name, parse_concrete(json, name)};
+  return {"--concrete " + shell_word(name + "=" + json), "input " + name,
+          [=](TraceOptions& options) { options.concrete.push_back(concrete); }};
+}
+
+AddedOption make_input(const std::string& name, const std::string& spec) {
+  const InputSpec input = make_input_spec(name, spec);
+  return {"--input " + shell_word(name + "=" + spec), "input " + name,
+          [=](TraceOptions& options) { options.inputs.push_back(input); }};
+}
+
+// "float32[N,3,H,W]" with numbers that such models often have.
+std::string with_numbers(const std::string& spec) {
+  static const std::map<char, std::string> sizes = {{'N', "1"},  {'T', "16"},  {'L', "16000"},
+                                                    {'D', "16"}, {'H', "224"}, {'W', "224"}};
+  std::string result;
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    const bool alone = i > 0 && i + 1 < spec.size() && (spec[i - 1] == '[' || spec[i - 1] == ',') &&
+                       (spec[i + 1] == ']' || spec[i + 1] == ',');
+    const auto size = sizes.find(spec[i]);
+    result += alone && size != sizes.end() ? size->second : std::string(1, spec[i]);
+  }
+  return result;
+}
+
+// A value for an input that has no default; empty for none.
+std::string any_value(const InputGuess& input) {
+  const std::string& type = input.type;
+  if (!input.value.empty()) return input.value;
+  if (type.starts_with("Optional[")) return "null";
+  if (type == "bool") return "false";
+  if (type == "int") return "1";
+  if (type == "float") return "1.0";
+  return "";
+}
+
+bool is_spoken_of(const std::string& name, const TraceOptions& options) {
+  const auto same = [&](const auto& item) { return item.name == name || item.name.starts_with(name + "."); };
+  if (std::ranges::any_of(options.concrete, same) || std::ranges::any_of(options.inputs, same)) return true;
+  return options.input_names.has_value() &&
+         std::ranges::find(*options.input_names, name) == options.input_names->end();
+}
+
+// A range for each named dimension that no option gives one.
+AddedOptions not_empty(const TraceOptions& options, std::int64_t low) {
+  AddedOptions additions;
+  for (const std::string& name : named_dimensions(options.inputs)) {
+    if (std::ranges::find(options.dimensions, name, &DimensionRange::name) != options.dimensions.end())
+      continue;
+    const DimensionRange range{name, low, std::nullopt};
+    additions.push_back({"--dim " + shell_word(name + "=" + std::to_string(low) + ".."), "dim " + name,
+                         [=](TraceOptions& added) { added.dimensions.push_back(range); }});
+  }
+  return additions;
+}
+
+// The limit that stopped the module.
+std::optional<Limit> limit_of(const ModuleRecord& module) {
+  const bool is_stopped = module.failure && module.failure->kind == FailureKind::kLimit;
+  return is_stopped ? std::optional(module.failure->limit) : std::nullopt;
+}
+
+// In nodes; also of those that were taken back at a limit.
+std::size_t work_of(const GraphCollection& collection, const Limits& limits) {
+  std::size_t work = count_nodes_of_graphs(collection);
+  for (const ModuleRecord& module : collection.modules) {
+    const auto limit = limit_of(module);
+    if (limit == Limit::kNodes) work += static_cast<std::size_t>(limits.nodes);
+    if (limit == Limit::kIterations) work += static_cast<std::size_t>(limits.iterations);
+  }
+  return work;
+}
+
+}  // namespace
+
+CandidateOptions candidate_options(const Program& program, const TraceOptions& options) {
+  CandidateOptions candidates;
+  if (options.defaults == Defaults::kNever) {
+    candidates.defaults.push_back(
+        {"--defaults needed", "defaults", [](TraceOptions& added) { added.defaults = Defaults::kNeeded; }});
+  }
+  if (!options.param_shapes_constant && !program.parameters().empty()) {
+    candidates.param_shapes_constant.push_back(
+        {"--param-shapes-constant", "param_shapes_constant",
+         [](TraceOptions& added) { added.param_shapes_constant = true; }});
+  }
+  // Sizes of a batch that is not empty decide most questions of it.
+  for (const std::int64_t low : {1, 2}) candidates.not_empty.push_back(not_empty(options, low));
+  if (options.control_flow == ControlFlow::kFail) {
+    candidates.control_flow.push_back({"--control-flow subgraph", "control_flow", [](TraceOptions& added) {
+                                         added.control_flow = ControlFlow::kSubgraph;
+                                       }});
+  }
+  struct Guess {
+    std::string name, spec;
+  };
+  std::array<std::vector<Guess>, 2> guesses;  // by which of several ranks
+  for (const InputGuess& input : program.guess_inputs(options.method)) {
+    if (is_spoken_of(input.name, options)) continue;
+    const std::string value = input.has_default ? "" : any_value(input);
+    if (!value.empty()) candidates.values.push_back(make_concrete(input.name, value));
+    const bool is_list = input.type == "List[Tensor]";
+    const std::vector<std::string>& specs = input.specs.empty() ? input.possible : input.specs;
+    if (specs.empty() || (input.type != "Tensor" && !is_list)) continue;
+    const std::string name = is_list ? input.name + ".0" : input.name;
+    for (std::size_t rank = 0; rank < guesses.size(); ++rank)
+      guesses[rank].push_back({name, specs[std::min(rank, specs.size() - 1)]});
+  }
+  if (guesses[0].empty()) return candidates;
+  const bool several = !std::ranges::equal(guesses[0], guesses[1], {}, &Guess::spec, &Guess::spec);
+  for (const bool numbers : {false, true}) {
+    for (std::size_t rank = 0; rank < (several ? 2U : 1U); ++rank) {
+      AddedOptions& inputs = candidates.inputs.emplace_back();
+      for (const Guess& guess : guesses[rank])
+        inputs.push_back(make_input(guess.name, numbers ? with_numbers(guess.spec) : guess.spec));
+    }
+  }
+  return candidates;
+}
+
+AddedOptions common_inputs(const Program& program, const TraceOptions& options) {
+  AddedOptions inputs;
+  for (const InputGuess& input : program.guess_inputs(options.method)) {
+    if (input.has_default || is_spoken_of(input.name, options)) continue;
+    if (input.type.find("Tensor") == std::string::npos) continue;
+    if (input.specs.empty() || (input.type != "Tensor" && input.type != "List[Tensor]")) return {};
+    const std::string name = input.type == "Tensor" ? input.name : input.name + ".0";
+    inputs.push_back(make_input(name, with_numbers(input.specs.front())));
+  }
+  return inputs;
+}
+
+std::size_t count_nodes_of_graphs(const GraphCollection& collection) {
+  std::size_t nodes = 0;
+  for (const ModuleGraph& graph : collection.graphs) nodes += graph.graph.size();
+  return nodes;
+}
+
+OptionTrials::OptionTrials(const Program& program, const TraceOptions& options, const GraphCollection& result,
+                           Bounds bounds)
+    : program_(program), options_(options), left_(bounds) {
+  for (const ModuleRecord& module : result.modules) {
+    if (const auto limit = limit_of(module)) at_limit_.emplace(module.path, *limit);
+  }
+}
+
+std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& additions) {
+  if (left_.traces == 0 || left_.nodes == 0) return std::nullopt;
+  --left_.traces;
+  TraceOptions options = options_;
+  for (const AddedOption& addition : additions) addition.apply(options);
+  constexpr std::int64_t kMaxIterations = 10'000;
+  // Where an addition asks for more, that is what is tried.
+  const Limits& given = options_.limits;
+  const auto limits_of = [](const Limits& limits) {
+    return std::tie(limits.iterations, limits.nodes, limits.call_depth);
+  };
+  if (limits_of(options.limits) == limits_of(given)) {
+    options.limits.nodes = std::min(options.limits.nodes, static_cast<std::int64_t>(2 * kMaxTriedNodes));
+    options.limits.iterations = std::min(options.limits.iterations, kMaxIterations);
+  }
+  try {
+    GraphCollection collection = trace(program_, options).collection;
+    left_.nodes -= std::min(left_.nodes, work_of(collection, options.limits));
+    const bool at_new_limit = std::ranges::any_of(collection.modules, [&](const ModuleRecord& module) {
+      const auto limit = limit_of(module);
+      const auto known = at_limit_.find(module.path);
+      return limit && (known == at_limit_.end() || known->second != *limit);
+    });
+    const bool is_bounded =
+        options.limits.nodes < given.nodes || options.limits.iterations < given.iterations;
+    if (is_bounded && at_new_limit) return std::nullopt;
+    return collection;
+  } catch (const Error&) {
+    return std::nullopt;  // a guess that does not fit
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,71 @@
+// Options that may help a trace in which modules failed, and traces that try them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/options/options.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace {
+
+// An option that a trial adds to those of the user.
+struct AddedOption {
+  std::string text;   // as on the command line, quoted for a shell
+  std::string about;  // what it decides: "input x"; two of the same are not added together
+  std::function<void(TraceOptions&)> apply;
+};
+using AddedOptions = std::vector<AddedOption>;
+
+// Options that the user did not give.
+struct CandidateOptions {
+  AddedOptions defaults;                // --defaults needed
+  AddedOptions param_shapes_constant;   // without parameters none
+  std::vector<AddedOptions> not_empty;  // ranges of named dimensions, from 1 on, and from 2 on
+  AddedOptions values;                  // --concrete, for inputs without a default
+  // --input for all inputs that can be guessed: for each of several ranks with names for unknown sizes, then
+  // with numbers.
+  std::vector<AddedOptions> inputs;
+  AddedOptions control_flow;  // --control-flow subgraph
+};
+CandidateOptions candidate_options(const Program& program, const TraceOptions& options);
+
+// Returns a dummy input for each tensor input that no option mentions and that has no default, with sizes
+// that are common; empty when the code does not determine all of them.
+AddedOptions common_inputs(const Program& program, const TraceOptions& options);
+
+// Returns the number of nodes of all graphs, without those of control flow.
+std::size_t count_nodes_of_graphs(const GraphCollection& collection);
+
+// The result of a trace with more nodes is not tried with other options.
+inline constexpr std::size_t kMaxTriedNodes = 20'000;
+
+// Traces with added options, within bounds on the work of all.
+class OptionTrials {
+ public:
+  struct Bounds {
+    std::size_t traces, nodes;
+  };
+  // `result` is the trace with `options` alone.  All references must outlive this.
+  OptionTrials(const Program& program, const TraceOptions& options, const GraphCollection& result,
+               Bounds bounds);
+
+  // Returns what such a trace gives.  Nothing when the options do not fit the model, when a bound of the
+  // trial, not of the user, decided the result, or when no work is left.
+  std::optional<GraphCollection> trace_with(const AddedOptions& additions);
+
+ private:
+  const Program& program_;
+  const TraceOptions& options_;
+  Bounds left_;
+  // Paths of modules of `result` that a limit stopped, with its option.
+  std::unordered_map<std::string_view, Limit> at_limit_;
+};
+
+}  // namespace fxtrace

@@ -1,0 +1,426 @@
+#include "trace/search/trace.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/each_graph.h"
+#include "graph/lint.h"
+#include "trace/tracer/alias_check.h"
+#include "trace/tracer/graph_tracer.h"
+#include "trace/tracer/leaf_rules.h"
+#include "trace/tracer/state_check.h"
+
+namespace fxtrace {
+namespace {
+
+class RecursiveTrace {
+ public:
+  RecursiveTrace(const Program& program, const TraceOptions& options)
+      : program_(program),
+        options_(options),
+        rules_(options, program, [&] { return program.bind(options)->attributes(); }),
+        facts_(program) {}
+
+  TraceResult run(bool described) {
+    method_ = program_.method_to_trace(options_.method);
+    bound_ = program_.bind(options_);
+    // A module that fails in a later graph may stand inlined in an earlier one, and a later graph may call a
+    // module that has its own already: such graphs are traced again until nothing changes.  That ends: failed
+    // modules only get more, and what is known of a module's inputs depends only on the graphs of modules
+    // that hold it.
+    do {
+      retraced_ = false;
+      walk();
+    } while (retraced_);
+    return finish(described);
+  }
+
+  TraceResult without_graphs() {
+    bound_ = program_.bind(options_);
+    TraceResult result = finish(true);
+    result.misfits.clear();  // nothing was traced that they could have had to do with
+    return result;
+  }
+
+ private:
+  struct Traced {
+    ModuleGraph graph;
+    std::vector<ModuleId> inlined;
+    std::vector<FixedInput> fixed;
+    bool stub = false;
+    GraphTracer::ModuleOutputs outputs;
+    std::vector<Diagnostic> unkept;
+    std::size_t state_writes = 0;
+  };
+
+  // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
+  void walk() {
+    order_.clear();
+    std::set<ModuleId> has_graph{ModuleId{0}};
+    std::set<ModuleId> expanded;
+    std::vector<ModuleId> level{ModuleId{0}};
+    for (std::size_t depth = 0; !level.empty(); ++depth) {
+      for (const ModuleId module : level) {
+        ensure_traced(module);
+        order_.push_back(module);
+        const std::vector<ModuleId>& failed = failed_.order();
+        for (std::size_t i = level_found_.size(); i < failed.size(); ++i)
+          level_found_.emplace(failed[i], depth);
+      }
+      std::vector<ModuleId> newly;
+      for (const ModuleId failed : failed_.order()) {
+        if (level_found_.at(failed) <= depth && expanded.insert(failed).second) newly.push_back(failed);
+      }
+      std::sort(newly.begin(), newly.end());
+      level.clear();
+      for (const ModuleId failed : newly) {
+        for (const ModuleId child : direct_submodules(failed)) {
+          if (has_graph.insert(child).second) level.push_back(child);
+        }
+      }
+    }
+  }
+
+  // Containers without a forward stand for their children.
+  std::vector<ModuleId> direct_submodules(ModuleId module) const {
+    std::vector<ModuleId> found;
+    const auto& own = facts_.info(module).children;
+    std::vector<ModuleId> pending(own.rbegin(), own.rend());
+    std::unordered_set<std::uint32_t> seen;
+    while (!pending.empty()) {
+      const ModuleId child = facts_.first(pending.back());
+      pending.pop_back();
+      if (!seen.insert(child.index).second) continue;
+      const ModuleInfo& info = facts_.info(child);
+      if (info.has_forward) {
+        found.push_back(child);
+      } else {
+        pending.insert(pending.end(), info.children.rbegin(), info.children.rend());
+      }
+    }
+    return found;
+  }
+
+  bool still_valid(const Traced& traced, ModuleId root) const {
+    if (traced.stub != is_stub(root) || bound_->inputs_changed(root)) return false;
+    return std::none_of(traced.inlined.begin(), traced.inlined.end(),
+                        [&](ModuleId module) { return failed_.contains(module); });
+  }
+
+  bool is_stub(ModuleId root) const { return failed_.contains(root) || rules_.is_leaf(root); }
+
+  void ensure_traced(ModuleId root) {
+    const auto known = traced_.find(root);
+    if (known != traced_.end()) {
+      if (still_valid(known->second, root)) return;
+      traced_.erase(known);
+    }
+    retraced_ = true;
+    while (!trace_graph(root)) {
+    }
+  }
+
+  // Traces the graph with the modules for leaves that are known to fail, and keeps it.  False when that has
+  // to be done again, because more of them are known now.
+  bool trace_graph(ModuleId root) {
+    const std::string method = root.index == 0 ? method_ : "forward";
+    const bool stub = is_stub(root);
+    const std::size_t failures = failed_.order().size();
+    std::vector<FixedInput> fixed;
+    for (;;) {
+      // A stub has as many nodes as it has inputs.
+      const auto limit = stub ? std::numeric_limits<std::int64_t>::max() : options_.limits.nodes;
+      GraphTracer tracer(facts_, rules_, limit, failed_, root, fixed);
+      try {
+        bound_->run(root, method, stub, tracer);
+      } catch (InputsAsked& asked) {
+        failed_.resize(failures);
+        fixed.insert(fixed.end(), std::make_move_iterator(asked.inputs.begin()),
+                     std::make_move_iterator(asked.inputs.end()));
+        continue;
+      } catch (const TraceAgain&) {
+        failed_.resize(failures);
+        continue;
+      } catch (TraceFailure& thrown) {
+        if (stub) throw;
+        // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
+        if (tracer.stale()) return false;
+        if (thrown.failure.kind == FailureKind::kRaised && give_an_input(fixed)) {
+          failed_.resize(failures);
+          continue;
+        }
+        if (thrown.failure.module.empty()) thrown.failure.module = facts_.info(root).path;
+        failed_.add(root, std::move(thrown.failure));
+        return false;
+      }
+      // Who asked for an input may be a leaf now.
+      const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
+      if (tracer.stale() || asked_in_vain) return false;
+      if (!stub && !tracer.has_inputs() && give_an_input(fixed)) continue;
+      std::vector<ModuleId> inlined = tracer.inlined();
+      GraphTracer::ModuleOutputs outputs = tracer.take_module_outputs();
+      std::vector<Diagnostic> unkept = tracer.take_unkept();
+      const std::vector<StateWrite> state_writes = tracer.take_state_writes();
+      ModuleGraph graph = tracer.take_result();
+      if (fail_for_state(graph, state_writes) || fail_for_aliases(graph)) return false;
+      traced_.emplace(root, Traced{std::move(graph), std::move(inlined), std::move(fixed), stub,
+                                   std::move(outputs), std::move(unkept), state_writes.size()});
+      return true;
+    }
+  }
+
+  // Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises where it gets none, or makes
+  // a graph without inputs: then the first that might be a tensor is given, and the rest is asked anew.  Once
+  // for a graph.
+  static bool give_an_input(std::vector<FixedInput>& fixed) {
+    if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
+    const auto first = std::ranges::find_if(
+        fixed, [](const FixedInput& input) { return input.may_be_tensor && input.is_default; });
+    if (first == fixed.end()) return false;
+    FixedInput given = *first;
+    given.is_given = true;
+    fixed.assign({std::move(given)});
+    return true;
+  }
+
+  // Whether control flow as subgraphs would mean something else than the code; then its module fails.
+  bool fail_for_aliases(const ModuleGraph& graph) {
+    if (options_.control_flow != ControlFlow::kSubgraph || graph.subgraphs.empty()) return false;
+    return fail_for(
+        find_alias_conflict(graph, semantics(), [this](const Node& node) { return may_write(node); }));
+  }
+
+  // Whether the graph would leave another state behind than the code; then the module that assigns it fails.
+  bool fail_for_state(ModuleGraph& graph, const std::vector<StateWrite>& writes) {
+    if (writes.empty()) return false;
+    return fail_for(
+        settle_state(graph, writes, semantics(), [this](const Node& node) { return may_write(node); }));
+  }
+
+  bool fail_for(std::optional<AliasConflict> conflict) {
+    if (!conflict) return false;
+    conflict->failure.module = conflict->module;
+    failed_.add(by_path_.at(conflict->module), std::move(conflict->failure));
+    return true;
+  }
+
+  bool may_write(const Node& node) const {
+    return node.op != Opcode::kCallModule ||
+           program_.may_write(by_path_.at(called_module(node)), node.method);
+  }
+
+  Semantics& semantics() {
+    if (!semantics_) {
+      described_.parameters = program_.parameters();
+      for (std::uint32_t i = 0; i < facts_.size(); ++i) described_.modules.push_back(record_of(ModuleId{i}));
+      for (std::uint32_t i = 0; i < facts_.size(); ++i)
+        by_path_.emplace(described_.modules[i].path, ModuleId{i});
+      semantics_.emplace(described_);
+    }
+    semantics_->forget_subgraphs();
+    return *semantics_;
+  }
+
+  // What is known of a module before anything is traced.
+  ModuleRecord record_of(ModuleId module) const {
+    const ModuleInfo& info = facts_.info(module);
+    const ModuleId first = facts_.first(module);
+    ModuleRecord record;
+    record.path = info.path;
+    record.type = info.type;
+    if (first != module) {
+      record.alias_of = facts_.info(first).path;
+      record.is_assumed = info.is_assumed;
+    } else {
+      record.attributes = info.attributes;
+    }
+    return record;
+  }
+
+  // Which inputs have their defaults, a line for each.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    std::vector<std::pair<std::string, std::vector<std::string>>> submodules;  // what, and in which graphs
+    for (const ModuleId root : order_) {
+      for (const FixedInput& input : traced_.at(root).fixed) {
+        if (!input.is_default) continue;
+        const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
+                                                              : " has its default, " + input.value);
+        if (root.index == 0) {
+          notes.push_back(text + (input.is_given     ? "; --input-names says otherwise"
+                                  : input.takes_spec ? "; --concrete or --input gives it another"
+                                                     : "; --concrete gives it another"));
+          continue;
+        }
+        auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
+        if (place == submodules.end()) place = submodules.insert(place, {text, {}});
+        place->second.push_back(facts_.info(root).path);
+      }
+    }
+    std::size_t written = 0, assigned = 0;
+    for (const ModuleId root : order_) {
+      written += traced_.at(root).state_writes;
+      assigned += traced_.at(root).graph.graph.assignments().size();
+    }
+    const auto count = [](std::size_t number, const std::string& what) {
+      return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+    };
+    if (written + assigned > 0) {
+      const std::string writes =
+          written > 0 ? " writes " + count(written, "tensor") + " into attributes" : std::string();
+      const std::string assigns = assigned > 0 ? " assigns " + count(assigned, "plain value") : std::string();
+      const char* both = written > 0 && assigned > 0 ? " and" : "";
+      notes.push_back("forward keeps state: it" + writes + both + assigns);
+    }
+    constexpr std::size_t kShown = 3;
+    for (const auto& [text, modules] : submodules) {
+      std::string where;
+      for (std::size_t i = 0; i < modules.size() && i < kShown; ++i)
+        where += (i == 0 ? "" : ", ") + modules[i];
+      if (modules.size() > kShown) where += " and " + std::to_string(modules.size() - kShown) + " more";
+      notes.push_back(text + ", in the graph" + (modules.size() == 1 ? "" : "s") + " of " + where);
+    }
+    return notes;
+  }
+
+  BoundProgram::Leaves leaves_of(const GraphCollection& collection) const {
+    std::unordered_map<std::string_view, ModuleId> ids;
+    for (std::uint32_t i = 0; i < facts_.size(); ++i) ids.emplace(facts_.info(ModuleId{i}).path, ModuleId{i});
+    BoundProgram::Leaves leaves;
+    for (const ModuleGraph& root : collection.graphs) {
+      for_each_graph(root, [&](const ModuleGraph& graph) {
+        for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
+          const Node& node = graph.graph.node(id);
+          if (node.op == Opcode::kCallModule) leaves.emplace(ids.at(called_module(node)), *node.method);
+        }
+      });
+    }
+    return leaves;
+  }
+
+  static void add_told(BoundProgram::Attributes told, BoundProgram::Attributes& attributes) {
+    for (auto& [name, value] : told) {
+      if (std::ranges::find(attributes, name, [](const auto& item) { return item.first; }) ==
+          attributes.end())
+        attributes.emplace_back(std::move(name), std::move(value));
+    }
+  }
+
+  // A module that has a graph of its own may stand in others.
+  std::vector<Diagnostic> unkept() const {
+    std::vector<Diagnostic> all;
+    for (const ModuleId root : order_) {
+      for (const Diagnostic& call : traced_.at(root).unkept) {
+        if (std::ranges::find(all, call) == all.end()) all.push_back(call);
+      }
+    }
+    return all;
+  }
+
+  TraceResult finish(bool described) {
+    TraceResult result;
+    GraphCollection& collection = result.collection;
+    collection.model.kind = program_.kind();
+    collection.model.type = facts_.info(ModuleId{0}).type;
+    collection.model.method = method_;
+    collection.model.producer_version = program_.producer_version();
+    collection.parameters = program_.parameters();
+    collection.custom_costs = options_.custom_costs;
+
+    GraphTracer::ModuleOutputs outputs;
+    std::map<std::string, std::int64_t> calls;
+    std::unordered_set<std::string> used_parameters;
+    std::set<ModuleId> traced;
+    std::unordered_set<std::string> entered;  // by another method than forward
+    for (const ModuleId root : order_) {
+      Traced& entry = traced_.at(root);
+      if (!entry.stub) traced.insert(root);
+      traced.insert(entry.inlined.begin(), entry.inlined.end());
+      outputs.merge(entry.outputs);
+      for (const auto& path : entry.graph.execution->module_forward_order) ++calls[path];
+      for (const auto& call : entry.graph.execution->method_calls) entered.insert(call.module);
+      const auto& order = entry.graph.execution->param_forward_order;
+      used_parameters.insert(order.begin(), order.end());
+    }
+    std::vector<BoundProgram::Attributes> told = bound_->attributes();
+    for (std::uint32_t i = 0; i < facts_.size(); ++i) {
+      const ModuleId first = facts_.first(ModuleId{i});
+      const ModuleInfo& first_info = facts_.info(first);
+      ModuleRecord record = record_of(ModuleId{i});
+      if (first.index == i && i < told.size()) add_told(std::move(told[i]), record.attributes);
+      const auto called = calls.find(first_info.path);
+      const bool is_called = called != calls.end();
+      if (failed_.contains(first)) {
+        record.status = ModuleStatus::kFailed;
+        record.failure = failed_.failure(first);
+      } else if (traced.contains(first) || (!is_called && entered.contains(first_info.path))) {
+        record.status = ModuleStatus::kTraced;
+      } else if (is_called) {
+        record.status = ModuleStatus::kLeaf;
+        record.rule = rules_.rule(first);
+      }
+      if (is_called && first.index == i) record.calls = called->second;
+      if (const auto given = outputs.find(i); is_called && given != outputs.end())
+        record.outputs = std::move(given->second);
+      collection.modules.push_back(std::move(record));
+    }
+    for (const auto& parameter : collection.parameters) {
+      if (parameter.kind == ParameterKind::kParameter && !parameter.alias_of &&
+          used_parameters.count(parameter.name) == 0) {
+        collection.unused_parameters.push_back(parameter.name);
+      }
+    }
+    result.notes = notes();
+    const std::vector<Diagnostic> unkept = this->unkept();
+    for (const ModuleId root : order_) collection.graphs.push_back(std::move(traced_.at(root).graph));
+    result.warnings = bound_->warnings();
+    result.undone = bound_->undone([&] { return leaves_of(collection); });
+    result.undone.insert(result.undone.begin(), unkept.begin(), unkept.end());
+    if (described) {
+      result.description.producer = program_.producer();
+      result.description.constants = program_.constants();
+      for (std::uint32_t i = 0; i < facts_.size(); ++i)
+        result.description.methods.push_back(bound_->methods(ModuleId{i}));
+    }
+    result.misfits = rules_.unmatched();
+    return result;
+  }
+
+  const Program& program_;
+  const TraceOptions& options_;
+  std::unique_ptr<BoundProgram> bound_;
+  LeafRules rules_;
+  ModuleFacts facts_;
+  FailedModules failed_;
+  std::map<ModuleId, std::size_t> level_found_;  // of each in failed_.order(), as far as it was seen
+  std::map<ModuleId, Traced> traced_;
+  std::vector<ModuleId> order_;
+  GraphCollection described_;                               // modules and parameters alone
+  std::unordered_map<std::string_view, ModuleId> by_path_;  // of those
+  std::optional<Semantics> semantics_;
+  bool retraced_ = false;
+  std::string method_;  // of the root
+};
+
+}  // namespace
+
+TraceResult trace(const Program& program, const TraceOptions& options, bool described) {
+  TraceResult result = RecursiveTrace(program, options).run(described);
+#ifndef NDEBUG
+  lint(result.collection);
+#endif
+  return result;
+}
+
+TraceResult describe(const Program& program, const TraceOptions& options) {
+  return RecursiveTrace(program, options).without_graphs();
+}
+
+}  // namespace fxtrace

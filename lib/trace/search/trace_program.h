@@ -1,0 +1,39 @@
+// Traces a program of any front end and works out the rest of the result: costs, hints, description.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trace/options/options.h"
+#include "trace/search/trace.h"
+#include "trace/tracer/program.h"
+
+namespace fxtrace {
+
+// The parts of the result that are wanted besides the graphs.
+struct TraceRequest {
+  bool description = false;
+  bool hint = false;
+  bool input_options = false;
+  // Without a method asked for and without a forward, describe modules and parameters instead of failing.
+  bool graphs_if_any = false;
+};
+
+// Receives messages while a trace runs.
+struct Listener {
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+  std::function<void(const std::string&)> warning = [](const std::string&) {};
+  std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
+};
+
+// Calls listener.warning() for each warning.  Of more than a few that have one id, the first is reported with
+// their number and the others go to listener.progress().
+void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
+
+// Traces, works out costs and whatever is wanted.  The result keeps the program alive.
+TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
+                          const TraceRequest& wanted, const Listener& listener);
+
+}  // namespace fxtrace

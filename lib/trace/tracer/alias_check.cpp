@@ -1,0 +1,349 @@
+#include "trace/tracer/alias_check.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <ranges>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "operators/higher_order.h"
+#include "operators/target.h"
+#include "passes/analysis/alias_regions.h"
+
+namespace fxtrace {
+namespace {
+
+// A result of a subgraph that is a copy of an input, where the code has that input itself: by their places.
+using Copies = std::set<std::pair<std::size_t, std::size_t>>;
+
+// Values of a graph that may share memory in the code: regions that copies keep apart here are one class.
+class Classes {
+ public:
+  explicit Classes(const AliasRegions& memory) : memory_(memory), parent_(memory.regions()) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  void unite(NodeId a, NodeId b) {
+    if (memory_.has_memory(a) && memory_.has_memory(b)) {
+      parent_[find(memory_.region_number(a))] = find(memory_.region_number(b));
+    }
+  }
+  // Nothing for what has no memory.
+  std::optional<std::size_t> class_of(NodeId value) const {
+    if (!memory_.knows(value) || !memory_.has_memory(value)) return std::nullopt;
+    return find(memory_.region_number(value));
+  }
+
+ private:
+  std::size_t find(std::size_t region) const {
+    while (parent_[region] != region) region = parent_[region] = parent_[parent_[region]];
+    return region;
+  }
+
+  const AliasRegions& memory_;
+  mutable std::vector<std::size_t> parent_;  // which find() shortens
+};
+
+// Sets of numbers that share what they have alike: a set costs what it has more than those it is made of.
+class NumberSets {
+ public:
+  using Set = std::size_t;
+  static constexpr Set kNone = 0;
+
+  // `number` must be larger than all of the set.
+  Set with(Set set, std::size_t number) {
+    nodes_.push_back({number, set});
+    return nodes_.size() - 1;
+  }
+  Set united(Set a, Set b) {
+    std::vector<std::size_t> larger;
+    while (a != kNone && b != kNone && a != b) {
+      if (nodes_[a].number < nodes_[b].number) std::swap(a, b);
+      larger.push_back(nodes_[a].number);
+      if (nodes_[a].number == nodes_[b].number) b = nodes_[b].rest;
+      a = nodes_[a].rest;
+    }
+    Set result = a == kNone ? b : a;
+    for (const std::size_t number : larger | std::views::reverse) result = with(result, number);
+    return result;
+  }
+  Set below(Set set, std::size_t limit) const {
+    while (set != kNone && nodes_[set].number >= limit) set = nodes_[set].rest;
+    return set;
+  }
+  // The least number that only one of them has.
+  std::optional<std::size_t> first_difference(Set a, Set b) const {
+    std::optional<std::size_t> found;
+    while (a != b) {
+      if (b != kNone && (a == kNone || nodes_[a].number < nodes_[b].number)) std::swap(a, b);
+      if (b != kNone && nodes_[a].number == nodes_[b].number) {
+        b = nodes_[b].rest;
+      } else {
+        found = nodes_[a].number;
+      }
+      a = nodes_[a].rest;
+    }
+    return found;
+  }
+
+ private:
+  struct Node {
+    std::size_t number = 0;
+    Set rest = kNone;  // smaller numbers
+  };
+  std::vector<Node> nodes_{Node{}};
+};
+
+class AliasCheck {
+ public:
+  AliasCheck(Semantics& semantics, const MayWrite& may_write)
+      : semantics_(semantics), may_write_(may_write) {}
+
+  // `operation`: that runs the graph as a subgraph; null for a module's own.  Throws AliasConflict.
+  Copies check(const ModuleGraph& graph, const Node* operation) {
+    const AliasRegions memory(graph, semantics_);
+    const std::vector<NodeId> order = graph.graph.order();
+    Classes classes(memory);
+    std::vector<const Node*> calls;  // whose results may be copies of operands
+    std::vector<NodeId> results;     // those, and the calls
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      const SubgraphRuns runs = subgraph_runs(parse_target(node.target));
+      const bool is_call = runs == SubgraphRuns::kOneOf || runs == SubgraphRuns::kRepeated;
+      // Its subgraphs first: which of their nodes writes.
+      const auto pairs = is_call ? copies_of_call(graph, node, runs == SubgraphRuns::kRepeated) : Pairs{};
+      if (operation != nullptr) check_writes(graph, memory, node, *operation);
+      for (const auto& [result, operand] : pairs) {
+        classes.unite(result, operand);
+        results.push_back(result);
+      }
+      if (pairs.empty()) continue;
+      calls.push_back(&node);
+      results.push_back(id);
+    }
+    const Sources sources = check_order(graph, memory, order, classes, calls, results);
+    return copies(graph, order, classes, sources);
+  }
+
+ private:
+  // The calls that a value comes from, among those with copies.  Values of one class are the same memory here
+  // too if they come from the same calls.
+  struct Source {
+    NumberSets::Set calls = NumberSets::kNone;
+    std::size_t checked = 0;  // so many writes to its class came before it, or before its last use
+  };
+  using Pairs = std::vector<std::pair<NodeId, NodeId>>;
+  using Sources = std::map<NodeId, Source>;
+  struct Write {
+    const Node* node = nullptr;
+    NumberSets::Set source = NumberSets::kNone;  // of what is written
+    std::size_t calls = 0;                       // before it
+  };
+
+  static AliasConflict conflict(const Node& operation, const Node& write, std::string message) {
+    Failure failure;
+    failure.kind = FailureKind::kDataDependentControlFlow;
+    failure.message = std::move(message);
+    failure.op = write.target;
+    failure.source = write.source;
+    return {operation.scope->module_path, std::move(failure)};
+  }
+
+  void check_writes(const ModuleGraph& graph, const AliasRegions& memory, const Node& node,
+                    const Node& operation) {
+    const Effects effects = semantics_.effects(graph, node);
+    if (effects.is_unknown) return;  // torch runs a leaf on the operands themselves, as the code does
+    for (const NodeId written : effects.written) {
+      if (!memory.is_from_outside(written)) continue;
+      throw conflict(operation, node,
+                     "an `if` or a loop that depends on an input writes to a value from around it: " +
+                         node.name + " writes to " + graph.graph.node(written).name);
+    }
+  }
+
+  // Of a node of which nothing is known, or that runs one.
+  bool may_write(const ModuleGraph& graph, const Node& node) {
+    if (parse_target(node.target).kind != TargetKind::kHigherOrder || node.op != Opcode::kCallFunction) {
+      return may_write_(node);
+    }
+    return std::ranges::any_of(node.args, [&](const Argument& argument) {
+      const auto* reference = argument.get_if<Argument::GraphRef>();
+      const ModuleGraph* subgraph =
+          reference == nullptr ? nullptr : graph.subgraphs.find_graph(reference->name);
+      if (subgraph == nullptr) return false;
+      return std::ranges::any_of(subgraph->graph.order(), [&](NodeId id) {
+        const Node& part = subgraph->graph.node(id);
+        return semantics_.effects(*subgraph, part).is_unknown && may_write(*subgraph, part);
+      });
+    });
+  }
+
+  // Results of the call, as nodes, with the operands that they are in the code.
+  Pairs copies_of_call(const ModuleGraph& graph, const Node& call, bool repeated) {
+    std::vector<NodeId> operands;
+    for (const Argument& argument : call.args) {
+      const auto* list = argument.get_if<Argument::List>();
+      if (list == nullptr) continue;
+      for (const Argument& item : list->items) {
+        const auto* id = item.get_if<NodeId>();
+        operands.push_back(id == nullptr ? NodeId{} : *id);
+      }
+    }
+    Copies found;
+    for (const Argument& argument : call.args) {
+      const auto* reference = argument.get_if<Argument::GraphRef>();
+      if (reference == nullptr) continue;
+      const ModuleGraph* subgraph = graph.subgraphs.find_graph(reference->name);
+      if (subgraph != nullptr) found.merge(check(*subgraph, &call));
+    }
+    if (repeated) found = over_all_turns(std::move(found), call);
+    std::map<std::size_t, NodeId> results;
+    for (const NodeId user : call.users) {
+      if (const auto index = item_index(graph.graph.node(user))) results.emplace(*index, user);
+    }
+    Pairs pairs;
+    for (const auto& [result, operand] : found) {
+      const auto node = results.find(result);
+      if (node == results.end() || operand >= operands.size() || !operands[operand].valid()) continue;
+      pairs.emplace_back(node->second, operands[operand]);
+    }
+    return pairs;
+  }
+
+  // Without a turn the results are what is carried in; with more than one, what one turn hands on as it got
+  // it goes on to the next.
+  static Copies over_all_turns(Copies found, const Node& loop) {
+    const auto* carried = loop.args.size() > 2 ? loop.args[2].get_if<Argument::List>() : nullptr;
+    if (carried == nullptr) return found;
+    for (std::size_t i = 0; i < carried->items.size(); ++i) found.emplace(i, i);
+    for (std::size_t before = 0; before != found.size();) {
+      before = found.size();
+      Copies more;
+      for (const auto& [result, input] : found) {
+        for (const auto& [earlier, origin] : found) {
+          if (earlier == input) more.emplace(result, origin);
+        }
+      }
+      found.merge(more);
+    }
+    return found;
+  }
+
+  // Throws where a value is seen after a write to another one of its class that copies keep apart from it.
+  Sources check_order(const ModuleGraph& graph, const AliasRegions& memory, const std::vector<NodeId>& order,
+                      const Classes& classes, const std::vector<const Node*>& calls,
+                      const std::vector<NodeId>& results) {
+    Sources sources;
+    if (calls.empty()) return sources;
+    std::set<std::size_t> with_copies, from_outside;
+    for (const NodeId result : results) {
+      if (const auto own = classes.class_of(result)) with_copies.insert(*own);
+    }
+    for (const NodeId id : order) {
+      const auto own = classes.class_of(id);
+      if (own && memory.is_from_outside(id)) from_outside.insert(*own);
+    }
+    std::map<std::size_t, std::vector<Write>> writes;  // by class
+    NumberSets sets;
+    std::size_t made = 0;  // calls so far
+    for (const NodeId id : order) {
+      const Node& node = graph.graph.node(id);
+      const auto own = classes.class_of(id);
+      const bool is_tracked = own && with_copies.contains(*own);
+      Source source;
+      bool of_its_class = false, of_others = false;
+      for_each_input(node, [&](NodeId input) {
+        const auto of_input = classes.class_of(input);
+        if (!of_input || !with_copies.contains(*of_input)) return;
+        Source& from = sources.at(input);
+        const std::vector<Write>& before = writes[*of_input];
+        for (; from.checked < before.size(); ++from.checked) {
+          const Write& write = before[from.checked];
+          const auto call = sets.first_difference(sets.below(from.calls, write.calls), write.source);
+          if (!call) continue;
+          throw conflict_of(*calls[*call], *write.node, node.op == Opcode::kOutput ? "a result" : node.name);
+        }
+        if (!is_tracked) return;
+        source.calls = sets.united(source.calls, from.calls);
+        (of_input == own ? of_its_class : of_others) = true;
+      });
+      // What agrees with the writes so far gives what agrees with them.
+      if (of_its_class && !of_others) source.checked = writes[*own].size();
+      const std::size_t before = made;
+      if (made < calls.size() && calls[made] == &node) source.calls = sets.with(source.calls, made++);
+      const Effects effects = semantics_.effects(graph, node);
+      if (!effects.is_unknown || may_write(graph, node)) {
+        for (const NodeId written : effects.written) {
+          const auto of_written = classes.class_of(written);
+          if (!of_written || !with_copies.contains(*of_written)) continue;
+          const NumberSets::Set from = sources.at(written).calls;
+          // The caller sees it, or the next call.
+          if (from != NumberSets::kNone && from_outside.contains(*of_written)) {
+            const std::size_t first = *sets.first_difference(from, NumberSets::kNone);
+            throw conflict_of(*calls[first], node, "the caller");
+          }
+          writes[*of_written].push_back({&node, from, before});
+        }
+      }
+      if (is_tracked) sources.emplace(id, source);
+    }
+    return sources;
+  }
+
+  static AliasConflict conflict_of(const Node& call, const Node& write, const std::string& who) {
+    return conflict(
+        call, write,
+        "an `if` or a loop that depends on an input gives one of its operands or something else (" +
+            call.name + "): " + write.name + " writes to one of the two, and " + who +
+            " uses the other one afterwards");
+  }
+
+  // The graph's own results that are copies of its inputs.
+  static Copies copies(const ModuleGraph& graph, const std::vector<NodeId>& order, const Classes& classes,
+                       const Sources& sources) {
+    Copies found;
+    std::map<NodeId, std::size_t> inputs;
+    for (const NodeId id : order) {
+      if (graph.graph.node(id).op == Opcode::kPlaceholder) inputs.emplace(id, inputs.size());
+    }
+    const Node& output = graph.graph.node(order.back());
+    const auto* results = output.args.empty() ? nullptr : output.args[0].get_if<Argument::Tuple>();
+    if (results == nullptr) return found;
+    for (std::size_t i = 0; i < results->items.size(); ++i) {
+      const auto* id = results->items[i].get_if<NodeId>();
+      if (id == nullptr) continue;
+      const Node& result = graph.graph.node(*id);
+      // A copy that the code makes has a place in it.
+      const bool is_copy =
+          result.target == "aten.clone.default" && !result.source->has_value() && result.args.size() == 1;
+      const auto* copied = is_copy ? result.args[0].get_if<NodeId>() : nullptr;
+      if (copied != nullptr && inputs.contains(*copied)) found.emplace(i, inputs.at(*copied));
+      const auto source = sources.find(*id);
+      if (source == sources.end() || source->second.calls == NumberSets::kNone) continue;
+      for (const auto& [input, place] : inputs) {
+        if (classes.class_of(input) == classes.class_of(*id)) found.emplace(i, place);
+      }
+    }
+    return found;
+  }
+
+  Semantics& semantics_;
+  const MayWrite& may_write_;
+};
+
+}  // namespace
+
+std::optional<AliasConflict> find_alias_conflict(const ModuleGraph& graph, Semantics& semantics,
+                                                 const MayWrite& may_write) {
+  try {
+    AliasCheck(semantics, may_write).check(graph, nullptr);
+    return std::nullopt;
+  } catch (AliasConflict& found) {
+    return std::move(found);
+  }
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,514 @@
+#include "trace/tracer/leaf_rules.h"
+
+#include <algorithm>
+#include <compare>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "operators/names/modules.h"
+#include "operators/names/torch_functions.h"
+#include "summaries/parameter_sizes.h"
+#include "support/error.h"
+#include "support/text/nearest.h"
+#include "support/text/qualified_name.h"
+#include "support/text/shell_word.h"
+#include "support/text/words.h"
+#include "trace/tracer/graph_tracer.h"
+
+namespace fxtrace {
+namespace {
+
+// Bounds on the paths that are considered for one shared module; nested sharing multiplies them.
+constexpr std::size_t kMaxPaths = 256;
+constexpr int kMaxPathDepth = 500;
+constexpr std::size_t kMaxSuggestions = 10;  // each looks at all modules or functions
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+// torch.fx.Tracer.is_leaf_module: the class stands in torch.nn or torch.ao.nn and is no torch.nn.Sequential.
+bool is_default_leaf(const ModuleInfo& module) {
+  if (module.path.empty() || !module.has_forward) return false;
+  if (!is_torch_module(module.type)) return false;
+  // What derives from Sequential: the fused modules of quantization, before and in training.
+  return module.type != "torch.nn.modules.container.Sequential" &&
+         !starts_with_any(module.type,
+                          {"torch.ao.nn.intrinsic.modules.fused.", "torch.ao.nn.intrinsic.qat.modules.",
+                           "torch.nn.intrinsic.modules.fused.", "torch.nn.intrinsic.qat.modules."});
+}
+
+// --- comparing values as Python does ---
+
+std::optional<std::int64_t> as_integer(const Argument& value) {
+  if (const auto* boolean = value.get_if<bool>()) return *boolean ? 1 : 0;
+  if (const auto* integer = value.get_if<std::int64_t>()) return *integer;
+  return std::nullopt;
+}
+
+std::optional<double> as_double(const Argument& value) {
+  if (const auto* number = value.get_if<double>()) return *number;
+  if (const auto integer = as_integer(value)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
+// Absent when there is no order between the two and they are of kinds that never are equal.
+std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
+  const auto left = as_integer(a);
+  const auto right = as_integer(b);
+  if (left && right) return *left <=> *right;
+  const auto left_number = as_double(a);
+  const auto right_number = as_double(b);
+  if (left_number && right_number) return *left_number <=> *right_number;
+  const auto* left_text = a.get_if<std::string>();
+  const auto* right_text = b.get_if<std::string>();
+  if (left_text != nullptr && right_text != nullptr) return *left_text <=> *right_text;
+  const auto* left_items = items_of(a);
+  const auto* right_items = items_of(b);
+  if (left_items != nullptr && right_items != nullptr) {
+    const std::size_t common = std::min(left_items->size(), right_items->size());
+    for (std::size_t i = 0; i < common; ++i) {
+      const auto order = compare((*left_items)[i], (*right_items)[i]);
+      if (!order || *order != 0) return order ? order : std::partial_ordering::unordered;
+    }
+    return left_items->size() <=> right_items->size();
+  }
+  if (a.is<Argument::None>() && b.is<Argument::None>()) return std::partial_ordering::equivalent;
+  return std::nullopt;
+}
+
+bool holds(const std::string& op, const Argument& actual, const Argument& wanted) {
+  const auto order = compare(actual, wanted);
+  // Values of different kinds are not equal, but have no order.
+  if (!order) return op == "!=";
+  const bool none = actual.is<Argument::None>();
+  if (op == "==") return *order == 0;
+  if (op == "!=") return *order != 0;
+  if (none) return false;
+  if (op == "<") return *order < 0;
+  if (op == "<=") return *order <= 0;
+  if (op == ">") return *order > 0;
+  if (op == ">=") return *order >= 0;
+  throw usage_error("unknown comparison '" + op + "'");
+}
+
+// --- facts about the modules of one program ---
+
+class Modules {
+ public:
+  Modules(const Program& program, std::vector<BoundProgram::Attributes> told)
+      : modules_(program.modules()),
+        told_(std::move(told)),
+        parameters_(program.parameters()),
+        facts_(program),
+        depths_(modules_.size(), 0) {
+    for (std::size_t i = 0; i < modules_.size(); ++i) {
+      if (modules_[i].parent) depths_[i] = depths_[modules_[i].parent->index] + 1;
+      if (modules_[i].alias_of)
+        aliases_[*modules_[i].alias_of].push_back(ModuleId{static_cast<std::uint32_t>(i)});
+    }
+  }
+
+  std::int64_t depth(std::size_t module) const { return depths_[module]; }
+  // What the file has of the attribute, or else what operations tell; null for neither.
+  const Argument* find_attribute(std::size_t module, const std::string& name) const {
+    const auto find = [&](const auto& attributes) -> const Argument* {
+      const auto found = std::ranges::find(attributes, name, [](const auto& item) { return item.first; });
+      return found != attributes.end() ? &found->second : nullptr;
+    };
+    const Argument* own = find(modules_[module].attributes);
+    return own == nullptr && module < told_.size() ? find(told_[module]) : own;
+  }
+
+  // Calls f for every path of the module, the first one first, until it returns true.
+  template <class F>
+  bool any_path(std::size_t module, F&& f) {
+    if (f(modules_[module].path)) return true;
+    if (aliases_.empty()) return false;
+    const auto& paths = more_paths(ModuleId{static_cast<std::uint32_t>(module)}, 0);
+    return std::any_of(paths.begin(), paths.end(), f);
+  }
+
+  // Elements of the parameters (no buffers) of the module and its submodules, tied ones once.
+  std::int64_t parameter_elements(std::size_t module) const {
+    std::int64_t total = 0;
+    for (const std::size_t index : facts_.parameters_of(ModuleId{static_cast<std::uint32_t>(module)})) {
+      if (__builtin_add_overflow(total, element_count(parameters_[index]), &total)) return INT64_MAX;
+    }
+    return total;
+  }
+
+ private:
+  // Every path but the first: those of other occurrences of the module, and those through other paths of the
+  // parent.
+  const std::set<std::string>& more_paths(ModuleId module, int level) {
+    const auto found = more_paths_.find(module);
+    if (found != more_paths_.end()) return found->second;
+    if (level > kMaxPathDepth) return none_;
+    more_paths_[module];  // ends the recursion, should a module ever contain itself
+    std::set<std::string> paths;
+    std::vector<ModuleId> occurrences{module};
+    const auto aliases = aliases_.find(module);
+    if (aliases != aliases_.end())
+      occurrences.insert(occurrences.end(), aliases->second.begin(), aliases->second.end());
+    for (const ModuleId occurrence : occurrences) {
+      const ModuleInfo& info = modules_[occurrence.index];
+      if (occurrence != module) paths.insert(info.path);
+      if (!info.parent || modules_[info.parent->index].path.empty()) continue;
+      const std::string& parent = modules_[info.parent->index].path;
+      if (info.path.size() <= parent.size()) continue;
+      const std::string name = info.path.substr(parent.size());  // with its dot
+      for (const std::string& other : more_paths(*info.parent, level + 1)) {
+        if (paths.size() >= kMaxPaths) break;
+        paths.insert(other + name);
+      }
+    }
+    return more_paths_[module] = std::move(paths);
+  }
+
+  const std::vector<ModuleInfo>& modules_;
+  std::vector<BoundProgram::Attributes> told_;  // by module, or none
+  const std::vector<ParameterRecord>& parameters_;
+  ModuleFacts facts_;
+  std::vector<std::int64_t> depths_;
+  std::map<ModuleId, std::vector<ModuleId>> aliases_;  // by first occurrence
+  std::map<ModuleId, std::set<std::string>> more_paths_;
+  const std::set<std::string> none_;
+};
+
+// One leaf rule, ready to match.  Many modules have few types, so each type is matched once.
+class Matcher {
+ public:
+  explicit Matcher(const LeafRule& rule) : rule_(rule) {
+    if (rule.type_glob) type_.emplace(*rule.type_glob);
+    if (rule.path_glob) path_.emplace(*rule.path_glob);
+  }
+
+  const Glob* type() const { return type_ ? &type_->glob() : nullptr; }
+  const Glob* path() const { return path_ ? &path_->glob() : nullptr; }
+
+  // Settles what bare names mean.
+  void settle(const std::vector<ModuleInfo>& infos, Modules& modules) {
+    const auto any_module = [&](const auto& matches) {
+      for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (!infos[i].alias_of && matches(i)) return true;
+      }
+      return false;
+    };
+    if (type_ && type_->is_bare()) {
+      type_->settle([&] {
+        types_.clear();
+        return any_module([&](std::size_t i) { return matches_type(infos[i].type); });
+      });
+      types_.clear();
+    }
+    if (path_ && path_->is_bare()) {
+      path_->settle(
+          [&] { return any_module([&](std::size_t i) { return matches_path(infos[i], i, modules); }); });
+    }
+  }
+
+  bool matches(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    return matches_name(info, module, modules) &&
+           std::ranges::all_of(rule_.where, [&](const Predicate& predicate) {
+             return matches_predicate(predicate, module, modules);
+           });
+  }
+
+  // By its globs alone.
+  bool matches_name(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    return (!type_ || matches_type(info.type)) && (!path_ || matches_path(info, module, modules));
+  }
+
+ private:
+  bool matches_path(const ModuleInfo& info, std::size_t module, Modules& modules) const {
+    return !info.path.empty() &&
+           modules.any_path(module, [this](const std::string& path) { return path_->matches(path); });
+  }
+  bool matches_type(const std::string& type) {
+    if (type.empty()) return false;
+    const auto found = types_.find(type);
+    if (found != types_.end()) return found->second;
+    const bool result = type_->matches(type) || type_->matches(public_alias(type));
+    types_.emplace(type, result);
+    return result;
+  }
+
+  static bool matches_predicate(const Predicate& predicate, std::size_t module, Modules& modules) {
+    if (predicate.attribute == "depth")
+      return holds(predicate.op, Argument(modules.depth(module)), predicate.value);
+    if (predicate.attribute == "parameters") {
+      return holds(predicate.op, Argument(modules.parameter_elements(module)), predicate.value);
+    }
+    const Argument* actual = modules.find_attribute(module, predicate.attribute);
+    return actual != nullptr && holds(predicate.op, *actual, predicate.value);
+  }
+
+  const LeafRule& rule_;
+  std::optional<NamePattern> type_, path_;
+  std::unordered_map<std::string, bool> types_;
+};
+
+// Which rules may match a text, by what their globs begin with: to try every rule for every module would take
+// the product of both.
+class RulesByPrefix {
+ public:
+  void add(const std::string& prefix, std::size_t rule) {
+    rules_[prefix].push_back(rule);
+    lengths_.insert(prefix.size());
+  }
+  void find(std::string_view text, std::vector<std::size_t>& found) const {
+    for (const std::size_t length : lengths_) {
+      if (length > text.size()) return;
+      const auto rules = rules_.find(std::string(text.substr(0, length)));
+      if (rules != rules_.end()) found.insert(found.end(), rules->second.begin(), rules->second.end());
+    }
+  }
+
+ private:
+  std::unordered_map<std::string, std::vector<std::size_t>> rules_;
+  std::set<std::size_t> lengths_;
+};
+
+class Candidates {
+ public:
+  explicit Candidates(const std::vector<Matcher>& matchers) {
+    for (std::size_t rule = 0; rule < matchers.size(); ++rule) {
+      if (const Glob* path = matchers[rule].path()) {
+        by_path_.add(path->prefix(), rule);
+      } else if (const Glob* type = matchers[rule].type()) {
+        by_type_.add(type->prefix(), rule);
+      } else {
+        others_.push_back(rule);
+      }
+    }
+  }
+  // The last rule first.
+  const std::vector<std::size_t>& rules_for(const ModuleInfo& info, std::size_t module, Modules& modules) {
+    found_ = others_;
+    modules.any_path(module, [this](const std::string& path) {
+      by_path_.find(path, found_);
+      return false;
+    });
+    by_type_.find(info.type, found_);
+    if (const std::string alias = public_alias(info.type); alias != info.type) by_type_.find(alias, found_);
+    std::ranges::sort(found_, std::greater<>());
+    const auto repeated = std::ranges::unique(found_);
+    found_.erase(repeated.begin(), repeated.end());
+    return found_;
+  }
+
+ private:
+  RulesByPrefix by_path_, by_type_;
+  std::vector<std::size_t> others_, found_;
+};
+
+Diagnostic unmatched_rule(const std::string& rule, const std::string& would) {
+  Diagnostic unmatched{"rule {} matched nothing", {shell_quoted(rule)}};
+  if (!would.empty()) unmatched.add("; {} would match", {shell_quoted(would)});
+  return unmatched;
+}
+
+// The rule that was most likely meant: of the same name in any package or at any path, a path for a type or
+// the other way round, or a name that is spelled nearly so.  Empty when there is none.
+std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
+  if (!rule.where.empty() || rule.type_glob.has_value() == rule.path_glob.has_value()) return "";
+  const std::string name = rule.type_glob ? *rule.type_glob : *rule.path_glob;
+  const auto matches = [&](const std::string& text) {
+    const LeafRule candidate = parse_leaf_rule(text, rule.leaf);
+    Matcher matcher(candidate);
+    matcher.settle(infos, modules);
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      if (!infos[i].alias_of && matcher.matches(infos[i], i, modules)) return true;
+    }
+    return false;
+  };
+  std::vector<std::string> forms = {"**." + name, "@" + name, "@**." + name};
+  if (rule.path_glob) forms = {"@**." + name, name, "**." + name};
+  const auto form = std::ranges::find_if(forms, matches);
+  if (form != forms.end()) return *form;
+
+  std::vector<std::string> types;
+  std::vector<std::string> paths;
+  const bool dotted = name.find('.') != std::string::npos;
+  for (const ModuleInfo& info : infos) {
+    const std::string alias = public_alias(info.type);
+    types.push_back(dotted ? alias : std::string(QualifiedName(alias).last()));
+    if (!info.path.empty()) paths.push_back(info.path);
+  }
+  const std::string type = find_nearest(name, types);
+  const std::string path = find_nearest(name, paths);
+  const std::string& as_type = type;
+  const std::string as_path = path.empty() ? path : "@" + path;
+  const auto& [first, second] = rule.type_glob ? std::tie(as_type, as_path) : std::tie(as_path, as_type);
+  return first.empty() ? second : first;
+}
+
+// Adds what is not known of modules that the rule matches by its globs.
+void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
+                Modules& modules) {
+  Matcher matcher(rule);
+  matcher.settle(infos, modules);
+  std::vector<std::string> untold;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].alias_of || !matcher.matches_name(infos[i], i, modules)) continue;
+    bool is_told = true;
+    for (const Predicate& predicate : rule.where) {
+      const std::string& name = predicate.attribute;
+      if (name == "depth" || name == "parameters" || modules.find_attribute(i, name) != nullptr) continue;
+      is_told = false;
+      if (std::ranges::find(untold, name) == untold.end()) untold.push_back(name);
+    }
+    count += is_told ? 0 : 1;
+  }
+  if (count == 0) return;
+  unmatched.add("; the file does not tell " + listed(untold, " and ") + " of ");
+  if (count == 1) {
+    unmatched.add("the module");
+  } else {
+    unmatched.add("{} modules", {std::to_string(count)});
+  }
+  unmatched.add(" that it would ask");
+}
+
+}  // namespace
+
+LeafRule parse_leaf_rule(const std::string& text, bool leaf) {
+  LeafRule rule;
+  rule.text = text;
+  rule.leaf = leaf;
+  if (text.empty()) throw usage_error("empty rule: expected TYPE, @PATH or TYPE@PATH");
+  const std::size_t at = text.find('@');
+  const std::string_view whole = text;
+  if (at != 0) {
+    const std::string_view type = whole.substr(0, at);
+    Glob check(type, whole, 0);
+    rule.type_glob = type;
+  }
+  if (at != std::string::npos) {
+    if (at + 1 == text.size()) throw usage_error("invalid rule '" + text + "': no path after '@'");
+    const std::string_view path = whole.substr(at + 1);
+    Glob check(path, whole, at + 1);
+    rule.path_glob = path;
+  }
+  return rule;
+}
+
+LeafRules::LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told)
+    : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {
+  std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
+  for (const auto& rule : options.wrap_rules) {
+    // Functions are known as they are called, each by a name with dots.
+    const NamePattern pattern(rule.glob);
+    function_rules_.push_back(
+        {pattern.is_bare() ? Glob("**." + rule.glob) : pattern.glob(), rule.glob, rule.wrap});
+  }
+  function_rule_matched_.assign(function_rules_.size(), false);
+
+  const bool asks = std::ranges::any_of(options.leaf_rules, [](const LeafRule& rule) {
+    return std::ranges::any_of(rule.where, [](const Predicate& predicate) {
+      return predicate.attribute != "depth" && predicate.attribute != "parameters";
+    });
+  });
+  Modules modules(program, asks && told ? told() : std::vector<BoundProgram::Attributes>{});
+  for (Matcher& matcher : matchers) matcher.settle(program.modules(), modules);
+  Candidates candidates(matchers);
+  std::vector<bool> matched(matchers.size(), false);
+  const auto& infos = program.modules();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    const ModuleInfo& info = infos[i];
+    if (info.alias_of) continue;
+    Decision& decision = decisions_[i];
+    bool decided = false;
+    // The last rule that matches decides; the others are asked only as long as it is not known that they
+    // match something.
+    for (const std::size_t r : candidates.rules_for(info, i, modules)) {
+      if (decided && matched[r]) continue;
+      if (!matchers[r].matches(info, i, modules)) continue;
+      matched[r] = true;
+      if (!decided) {
+        decided = true;
+        decision.leaf = options.leaf_rules[r].leaf;
+        decision.rule = options.leaf_rules[r].text;
+      }
+    }
+    if (!decided && options.default_leaves && is_default_leaf(info)) decision = {true, "default"};
+    if (!decision.leaf && options.max_depth && info.has_forward && modules.depth(i) >= *options.max_depth) {
+      decision = {true, "--max-depth " + std::to_string(*options.max_depth)};
+    }
+  }
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].alias_of) decisions_[i] = decisions_[infos[i].alias_of->index];
+  }
+  for (std::size_t r = 0; r < matchers.size(); ++r) {
+    if (matched[r]) continue;
+    const LeafRule& rule = options.leaf_rules[r];
+    const bool suggest = unmatched_leaf_rules_.size() < kMaxSuggestions;
+    unmatched_leaf_rules_.push_back(
+        unmatched_rule(rule.text, suggest ? suggest_rule(rule, infos, modules) : ""));
+    if (suggest) add_untold(unmatched_leaf_rules_.back(), rule, infos, modules);
+  }
+}
+
+std::optional<std::string> LeafRules::rule(ModuleId module) const {
+  const Decision& decision = decisions_[module.index];
+  if (!decision.leaf) return std::nullopt;
+  return decision.rule;
+}
+
+bool LeafRules::is_wrapped(std::string_view function) const {
+  std::string name(function);
+  const auto found = wrapped_.find(name);
+  if (found != wrapped_.end()) return found->second;
+  const bool wrapped = last_match(function).value_or(default_wrap_ && is_torch_function(function));
+  wrapped_.emplace(std::move(name), wrapped);
+  return wrapped;
+}
+
+bool LeafRules::keeps(std::string_view function) const {
+  recorded_.emplace(function);
+  return last_match(function).value_or(false);
+}
+
+std::optional<bool> LeafRules::last_match(std::string_view function) const {
+  std::optional<bool> wrap;
+  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
+    if (!function_rules_[i].glob.matches(function)) continue;
+    wrap = function_rules_[i].wrap;
+    function_rule_matched_[i] = true;
+  }
+  return wrap;
+}
+
+std::vector<Diagnostic> LeafRules::unmatched() const {
+  std::vector<Diagnostic> rules = unmatched_leaf_rules_;
+  std::vector<std::string> called;  // in no order that matters: sorted below
+  for (const auto& [name, wrapped] : wrapped_) called.push_back(name);
+  called.insert(called.end(), recorded_.begin(), recorded_.end());
+  std::ranges::sort(called);
+  std::size_t suggestions = 0;
+  for (std::size_t i = 0; i < function_rules_.size(); ++i) {
+    if (function_rule_matched_[i]) continue;
+    if (untold_ && function_rules_[i].wrap) {
+      if (std::ranges::find(rules, *untold_) == rules.end()) rules.push_back(*untold_);
+      continue;
+    }
+    const std::string& text = function_rules_[i].text;
+    if (++suggestions > kMaxSuggestions) {
+      rules.push_back(unmatched_rule(text, ""));
+      continue;
+    }
+    const std::string anywhere = "**." + text;
+    const bool is_anywhere = std::ranges::any_of(
+        called, [glob = Glob(anywhere)](const std::string& name) { return glob.matches(name); });
+    rules.push_back(unmatched_rule(text, is_anywhere ? anywhere : find_nearest(text, called)));
+  }
+  return rules;
+}
+
+}  // namespace fxtrace

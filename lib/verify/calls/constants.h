@@ -1,0 +1,49 @@
+// Reads constants of a graph as values of LibTorch.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "archive/model_file.h"
+#include "archive/zip_archive.h"
+#include "graph/graph.h"
+#include "verify/calls/engine.h"
+
+namespace fxtrace::verify {
+
+// Implements FxtraceRead; the context is a ModelFile.
+std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size);
+
+// Reads constants from the model's file, and owns their memory: values are valid as long as this.
+class ConstantReader {
+ public:
+  ConstantReader(const Engine& engine, ModelFile file, std::string root)
+      : engine_(engine), file_(std::move(file)), root_(std::move(root)) {}
+
+  // Returns the graph's constant of that name; nothing when there is none.  Throws RunError when the file
+  // lacks its content.
+  std::optional<RunValue> find_constant(const std::string& name, const ModuleGraph& graph);
+
+ private:
+  RunValue read(const Constant& constant);
+  RunValue tensor_of(const std::vector<Argument>& data, const Constant& constant);
+  RunValue object_of(const Constant& constant);
+
+  const Engine& engine_;
+  ModelFile file_;
+  std::string root_;
+  std::optional<ZipArchive> zip_;  // opened when a record is needed
+  using ByName = std::unordered_map<std::string, const Constant*>;
+  std::unordered_map<const ModuleGraph*, ByName> known_;  // constants already read, by graph
+  std::unordered_map<const Constant*, RunValue> read_;
+  std::list<std::vector<std::complex<double>>> numbers_;  // of constants with known elements
+  std::unordered_map<std::string, std::string> records_;  // contents of records
+  RunValue all_;  // the archive's tuple of constants, read when an object in it is needed
+};
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,37 @@
+// Evaluates guards of a graph for given inputs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "symbolic/expression.h"
+#include "verify/calls/engine.h"
+
+namespace fxtrace::verify {
+
+// Guards are Python expressions over the graph's inputs; LibTorch's operators evaluate them.
+class GuardEvaluator {
+ public:
+  // `sizes` are the values of named dimensions; `inputs` the graph's inputs by their names in guards.
+  GuardEvaluator(const Engine& engine, std::map<std::string, std::int64_t> sizes,
+                 std::map<std::string, RunValue> inputs);
+
+  // Returns whether the condition holds; nothing when it mentions modules, parameters or functions of the
+  // model.
+  std::optional<bool> holds(const Expression& condition) const;
+
+ private:
+  bool truth(const Expression& condition) const;
+  RunValue value_of(const Expression& expression) const;
+  RunValue call(const Expression& expression) const;
+  RunValue size_of(const SymInt& size) const;
+  RunValue run(const std::string& function, std::vector<RunValue> values) const;
+
+  const Engine& engine_;
+  std::map<std::string, std::int64_t> sizes_;
+  std::map<std::string, RunValue> inputs_;
+};
+
+}  // namespace fxtrace::verify

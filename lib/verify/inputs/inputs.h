@@ -1,0 +1,87 @@
+// Makes values for the placeholders of a graph.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph_collection.h"
+#include "trace/options/options.h"
+#include "verify/calls/engine.h"
+#include "verify/inputs/given_inputs.h"
+
+namespace fxtrace::verify {
+
+using Sizes = std::map<std::string, std::int64_t>;  // of named dimensions
+
+// Thrown for an input whose value nothing determines.
+struct MissingInput : RunError {
+  explicit MissingInput(const std::string& input)
+      : RunError("nothing says what the input " + input + " is"), name(input) {}
+  std::string name;
+};
+
+// The source of the values of a run.
+enum class InputOrigin { kRandom, kSample, kFile };
+const char* to_string(InputOrigin origin);  // "random"
+
+// Values that are given instead of drawn.
+struct GivenInputs {
+  GivenValues values;
+  InputOrigin origin = InputOrigin::kRandom;  // source of the values
+};
+
+// Makes one set of inputs for each run.  Values from a file are the same in each run.  Example inputs are
+// used in the first run, if they fit the graph.  All others are drawn, determined by the seed: floats are
+// normally distributed; integers are 0 and 1, or rows of the embedding that they index, unless set_range()
+// says otherwise.
+class InputMaker {
+ public:
+  // The inputs are for the first graph of `collection`.
+  InputMaker(const Engine& engine, const GraphCollection& collection, const TraceOptions& options,
+             std::uint64_t seed, GivenInputs given);
+
+  struct Inputs {
+    std::vector<RunValue> values;  // by placeholder
+    Sizes sizes;
+    InputOrigin origin = InputOrigin::kRandom;
+  };
+  // Sizes of named dimensions are those of given values, or drawn from their ranges so that guards about
+  // sizes hold.  Throws MissingInput, and RunError for values of a file that the graph cannot take.
+  Inputs make(std::int64_t run) const;
+
+  // The integers that are drawn for an input.
+  struct DrawnRange {
+    std::int64_t low = 0, high = 1;
+  };
+  // Returns nothing for inputs that are no tensors of integers.
+  std::optional<DrawnRange> range_of(NodeId input) const;
+  // Draws the integers of an input from that range from now on.
+  void set_range(NodeId input, DrawnRange range) { drawn_[input.index] = range; }
+
+ private:
+  bool gives_all() const;
+  Sizes given_sizes() const;
+  void bind_given(Sizes& sizes) const;
+  void bind(const Expression& said, std::int64_t actual, Sizes& sizes) const;
+  Sizes draw(std::uint64_t seed, int tries) const;  // `tries`: failed attempts so far
+  bool fits(const Sizes& sizes) const;
+  RunValue make_value(const Node& node, std::size_t position, const Sizes& sizes, std::uint64_t seed) const;
+  RunValue make_tensor(const std::string& dtype, const std::vector<Expression>& shape, const Sizes& sizes,
+                       DrawnRange range, std::uint64_t seed) const;
+  RunValue make_container(const Node& node, const Sizes& sizes, std::uint64_t seed) const;
+  DrawnRange drawn_range(NodeId input) const;
+  std::optional<std::int64_t> rows_of(const Node& lookup) const;
+
+  const Engine& engine_;
+  const GraphCollection& collection_;
+  const ModuleGraph& graph_;
+  const TraceOptions& options_;
+  std::uint64_t seed_;
+  GivenInputs given_;
+  std::map<std::string, DimensionRange> ranges_;  // ranges of all named dimensions
+  std::map<std::uint32_t, DrawnRange> drawn_;     // by input, where set_range() said so
+};
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,517 @@
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "exported/program/exported_program.h"
+#include "shapes/scalar_type.h"
+#include "support/error.h"
+#include "symbolic/affine.h"
+#include "verify/calls/constants.h"
+#include "verify/calls/file_mappings.h"
+#include "verify/calls/functions.h"
+#include "verify/calls/nested.h"
+#include "verify/models/runnable_model.h"
+
+namespace fxtrace::verify {
+namespace {
+
+using Values = std::unordered_map<std::uint32_t, RunValue>;  // by place in ProgramGraph::values
+
+// The tensors of the archive.  Maps each record into memory once, copy-on-write.  Tensors are valid as long
+// as this.
+class MappedWeights {
+ public:
+  MappedWeights(const Engine& engine, ModelFile file, const ExportedArchive& archive)
+      : engine_(engine), mappings_(std::move(file)), archive_(archive) {}
+
+  // Throws RunError.
+  RunValue tensor(const TensorRecord& record);
+
+ private:
+  struct Storage {
+    void* data = nullptr;
+    std::size_t size = 0;
+    struct Free {
+      void operator()(void* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<void, Free>
+        own;  // of a compressed record, and of one that does not lie as an allocation does
+  };
+  const Storage& storage(const TensorRecord& record);
+
+  const Engine& engine_;
+  FileMappings mappings_;
+  const ExportedArchive& archive_;
+  std::map<std::string, Storage> storages_;
+};
+
+const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record) {
+  auto [place, is_new] = storages_.try_emplace(record.storage);
+  Storage& storage = place->second;
+  if (!is_new) return storage;
+  RecordBytes bytes;
+  try {
+    bytes = archive_.storage(record.storage_name());
+  } catch (const Error& error) {
+    throw RunError(error.what());
+  }
+  // Sums of elements are rounded by how they lie.
+  constexpr std::size_t kAlignment = 64;
+  const auto keep = [&](const void* from, std::size_t size) {
+    storage.own.reset(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment));
+    if (storage.own == nullptr) throw std::bad_alloc();
+    std::memcpy(storage.own.get(), from, size);
+    storage.data = storage.own.get();
+  };
+  if (!bytes.offset) {
+    storage.size = bytes.content.size();
+    keep(bytes.content.data(), storage.size);
+    return storage;
+  }
+  if (bytes.size == 0) return storage;
+  storage.data = mappings_.map(*bytes.offset, bytes.size);
+  if (storage.data == nullptr)
+    throw RunError(record.record + " cannot be mapped into memory, or the file ends within it");
+  storage.size = static_cast<std::size_t>(bytes.size);
+  if (*bytes.offset % kAlignment != 0) keep(storage.data, storage.size);
+  return storage;
+}
+
+RunValue MappedWeights::tensor(const TensorRecord& record) {
+  const Storage& found = storage(record);
+  // torch.export saves a constant that had no storage, as those inside of a vmap, without a byte: nothing
+  // needs its values.
+  if (found.size == 0 && record.record.find("data/constants/") != std::string::npos) {
+    std::vector<RunValue> sizes;
+    for (const std::int64_t size : record.sizes) sizes.push_back(engine_.integer(size));
+    const RunValue dtype = engine_.constant(Argument::Dtype{record.dtype});
+    return engine_.call("aten::zeros", "", {{engine_.list(sizes)}, {{"dtype", dtype}}});
+  }
+  static char nothing = 0;
+  void* data = found.data == nullptr ? &nothing : found.data;
+  return engine_.tensor(record.dtype, record.sizes, record.strides, record.offset, data, found.size);
+}
+
+class ProgramModel : public RunnableModel {
+ public:
+  ProgramModel(const ModelSource& source, const ExportedProgram& program)
+      : source_(source),
+        engine_(source.engine),
+        program_(program),
+        weights_(source.engine, source.file, program.archive()),
+        constants_(source.engine, source.file, source.root) {
+    records_ = program.archive().tensors(program.name());
+    objects_ = program.archive().objects(program.name());
+    match(source.collection.graphs.front(), program.graph());
+    note_absorbed();
+  }
+
+  RunValue run_file(const std::vector<RunValue>& inputs) override {
+    const ProgramGraph& graph = program_.graph();
+    const GraphSignature& signature = program_.signature();
+    const auto named = named_inputs(source_.collection.graphs.front().graph, inputs);
+    const std::map<std::string, RunValue> given(named.begin(), named.end());
+    std::vector<RunValue> values;
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const GraphSignature::Entry& entry = signature.inputs[i];
+      if (const LiftedInput* lifted = program_.find_lifted(graph.inputs[i].value)) {
+        values.push_back(state(lifted->target));
+        continue;
+      }
+      const std::string name = input_name(entry.name, i);
+      values.push_back(user_input(name, entry, given));
+    }
+    Values made;
+    const OwnModes modes(engine_);
+    const std::vector<RunValue> outputs = run_program(graph, values, made);
+    std::vector<Argument> leaves;
+    std::vector<RunValue> results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const GraphSignature::Entry& entry = signature.outputs[i];
+      if (is_result(entry.role)) {
+        leaves.emplace_back(NodeId{static_cast<std::uint32_t>(results.size())});
+        results.push_back(outputs[i]);
+      } else if (entry.role == SignatureRole::kBufferMutation ||
+                 entry.role == SignatureRole::kParameterMutation) {
+        write(state(entry.target.value_or("")), outputs[i]);
+      } else if (entry.role == SignatureRole::kUserInputMutation) {
+        write(given.at(entry.target.value_or("")), outputs[i]);
+      }
+    }
+    const auto& spec = program_.out_spec();
+    const Argument result = spec ? spec->unflatten(leaves) : Argument(Argument::Tuple{leaves});
+    return engine_.evaluate(result, [&](NodeId id) { return results.at(id.index); });
+  }
+
+  std::vector<std::pair<std::string, RunValue>> buffers() override {
+    std::vector<std::pair<std::string, RunValue>> found;
+    for (const ParameterRecord& parameter : program_.parameters()) {
+      if (parameter.kind == ParameterKind::kBuffer && !parameter.alias_of &&
+          records_.contains(parameter.name))
+        found.emplace_back(parameter.name, state(parameter.name));
+    }
+    return found;
+  }
+
+  void assign(const std::string& target, const RunValue& /*value*/) override {
+    throw RunError("an exported program assigns nothing to " + target);
+  }
+
+  RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
+    if (states_.contains(target) || records_.contains(target) || objects_.contains(target))
+      return state(target);
+    if (const auto constant = constants_.find_constant(target, graph)) return *constant;
+    return state(target);
+  }
+
+  // The operators of the program that the call stands for, on what it is given.
+  RunValue call_module(const ModuleCall& call) override {
+    const ProgramPart& part = *call.node.program;
+    if (call.node.target->empty() && part.nodes.empty()) return run_file(call.inputs);  // the root is a leaf
+    const auto known = programs_.find(&call.graph);
+    if (known == programs_.end() || part.nodes.empty())
+      throw RunError("the program has no call that stands for these nodes");
+    const ProgramGraph& graph = *known->second;
+    std::unordered_map<std::uint32_t, const RunValue*> given;  // by node
+    std::size_t next = 0;
+    for_each_input(call.node, [&](NodeId id) { given[id.index] = &call.inputs.at(next++); });
+    Values values;
+    Sizes sizes;
+    for (const ProgramPart::Place& place : part.inputs) {
+      const Argument* argument = find_part(call.node, place.path);
+      if (argument == nullptr) throw RunError(place.value + " enters, but is not among the arguments");
+      const auto* id = argument->get_if<NodeId>();
+      const ValueId value = value_named(graph, place.value);
+      values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
+      note_sizes(graph.values[value.index].meta, values[value.index], sizes);
+    }
+    const Origins& origin = origins_of(graph);
+    std::vector<ValueId> made;
+    for (const std::uint32_t place : operations_of(graph, part.nodes)) {
+      const Operation& operation = graph.operations[place];
+      bind(graph, operation, origin, sizes, values);
+      run(graph, operation, values);
+      for (const Operation::Output& output : operation.outputs) made.push_back(output.value);
+    }
+    if (&graph == &program_.graph()) write_absorbed(made, values);
+    return result_of(graph, part, values);
+  }
+
+  std::optional<RunValue> call_model_function(const std::string&, const RunArguments&) override {
+    return std::nullopt;
+  }
+
+ private:
+  using Origins = std::vector<ValueId>;
+
+  // --- which graph is which ---
+
+  void match(const ModuleGraph& graph, const ProgramGraph& program) {
+    programs_.emplace(&graph, &program);
+    for (const Operation& operation : program.operations) {
+      for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+        note_lasting(program, operation, subgraph.graph);
+        const ModuleGraph* ours = graph.subgraphs.find_graph(subgraph.name);
+        if (ours != nullptr) match(*ours, subgraph.graph);
+      }
+    }
+  }
+
+  // Operations of the graph by the names of nodes, in the order in which they stand in the graph.
+  std::vector<std::uint32_t> operations_of(const ProgramGraph& graph, const std::vector<std::string>& names) {
+    const auto [place, is_new] = operations_.try_emplace(&graph);
+    if (is_new) {
+      for (std::uint32_t i = 0; i < graph.operations.size(); ++i)
+        place->second[name_of_node(graph, graph.operations[i])].push_back(i);
+    }
+    std::vector<std::uint32_t> found;
+    for (const std::string& name : names) {
+      const auto known = place->second.find(name);
+      if (known != place->second.end()) found.insert(found.end(), known->second.begin(), known->second.end());
+    }
+    std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    return found;
+  }
+
+  ValueId value_named(const ProgramGraph& graph, const std::string& name) {
+    const auto [place, is_new] = names_.try_emplace(&graph);
+    if (is_new) {
+      for (std::uint32_t i = 0; i < graph.values.size(); ++i) place->second.emplace(graph.values[i].name, i);
+    }
+    const auto found = place->second.find(name);
+    if (found == place->second.end()) throw RunError("the program has no value " + name);
+    return ValueId{found->second};
+  }
+
+  // Inputs of a subgraph that are the model's own tensors in every run of it.
+  void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
+    const Origins& origin = origins_of(outer);
+    for_each_lasting_operand(operation, inner, [&](ValueId input, const Operand& operand) {
+      const auto* value = operand.get_if<ValueId>();
+      if (value == nullptr) return;
+      if (const std::string name = own_name(outer, origin[value->index]); !name.empty())
+        lasting_[&inner][input.index] = name;
+    });
+  }
+
+  const Origins& origins_of(const ProgramGraph& graph) {
+    const auto [place, is_new] = origins_.try_emplace(&graph);
+    if (is_new) place->second = origins(graph);
+    return place->second;
+  }
+
+  // Of a value that is one of the model's own tensors; empty for others.
+  std::string own_name(const ProgramGraph& graph, ValueId value) const {
+    if (&graph == &program_.graph()) {
+      const LiftedInput* lifted = program_.find_lifted(value);
+      if (lifted != nullptr) return lifted->target;
+    }
+    const auto known = lasting_.find(&graph);
+    if (known != lasting_.end()) {
+      const auto name = known->second.find(value.index);
+      if (name != known->second.end()) return name->second;
+    }
+    for (const auto& [name, object] : graph.objects) {
+      if (object == value) return name;
+    }
+    return {};
+  }
+
+  // --- state ---
+
+  const RunValue& state(const std::string& name) {
+    if (const auto known = states_.find(name); known != states_.end()) return known->second;
+    if (const auto object = objects_.find(name); object != objects_.end())
+      return states_.emplace(name, load_object(object->second)).first->second;
+    const auto record = records_.find(name);
+    if (record == records_.end()) throw RunError("the archive does not tell what " + name + " holds");
+    return states_.emplace(name, load_tensor(record->second)).first->second;
+  }
+
+  // A tensor of a class of its own is the dict of what it is made of, of which the program takes one at a
+  // time.
+  RunValue load_tensor(const TensorRecord& record) {
+    if (record.parts.empty()) {
+      const RunValue tensor = weights_.tensor(record);
+      // Products are computed in another order for what needs a gradient, even where none is recorded.
+      const Dtype dtype = find_scalar_type(std::string_view(record.dtype));
+      if (record.requires_grad && dtype && (is_floating(*dtype) || is_complex(*dtype)))
+        engine_.call("aten::requires_grad_", "", {{tensor}, {}});
+      return tensor;
+    }
+    std::vector<RunValue> names, tensors;
+    for (const StoredTensor& stored : record.parts) {
+      TensorRecord part{stored, 0, record.record, false, true};
+      part.storage = record.record + ":" + stored.storage;
+      names.push_back(engine_.text(stored.name));
+      tensors.push_back(weights_.tensor(part));
+    }
+    return engine_.dict(names, tensors);
+  }
+
+  RunValue load_object(const std::string& record) const {
+    try {
+      const std::string bytes = program_.archive().read_object(record);
+      return engine_.checked(engine_.api().unpickle_object(bytes.data(), bytes.size()));
+    } catch (const Error& error) {
+      throw RunError(error.what());
+    } catch (const RunError& error) {
+      const std::string why = error.what();
+      const std::size_t type = why.rfind("__torch__.");
+      if (why.find("resolve type") == std::string::npos || type == std::string::npos) throw;
+      throw RunError("LibTorch has no class " + why.substr(type) +
+                     "; --op-library opens a library that has it");
+    }
+  }
+
+  RunValue user_input(const std::string& name, const GraphSignature::Entry& entry,
+                      const std::map<std::string, RunValue>& given) const {
+    if (const auto value = given.find(name); value != given.end()) return value->second;
+    for (const ConcreteArg& fixed : source_.options.concrete) {
+      if (fixed.name == name) return engine_.constant(fixed.value);
+    }
+    if (entry.value) return engine_.constant(*entry.value);
+    throw RunError("nothing is given for the input " + name);
+  }
+
+  void write(const RunValue& to, const RunValue& from) const {
+    engine_.call("aten::copy_", "", {{to, from}, {}});
+  }
+
+  // --- running ---
+
+  std::vector<RunValue> run_program(const ProgramGraph& graph, const std::vector<RunValue>& inputs,
+                                    Values& values) {
+    if (inputs.size() != graph.inputs.size())
+      throw RunError("a graph of the program gets another number of inputs");
+    for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i].value.index] = inputs[i];
+    for (const auto& [name, value] : graph.objects) {
+      if (records_.contains(name) || objects_.contains(name)) values[value.index] = state(name);
+    }
+    std::vector<std::uint32_t> uses = count_uses(graph);
+    for (const Operation& operation : graph.operations) {
+      run(graph, operation, values);
+      for_each_input(operation, [&](ValueId used) {
+        if (--uses[used.index] == 0) values.erase(used.index);
+      });
+    }
+    std::vector<RunValue> outputs;
+    for (const Operand& output : graph.outputs) outputs.push_back(value_of(graph, output, values));
+    return outputs;
+  }
+
+  RunValue value_of(const ProgramGraph& graph, const Operand& operand, const Values& values) const {
+    return engine_.evaluate(operand, [&](ValueId value) {
+      const auto found = values.find(value.index);
+      if (found != values.end()) return found->second;
+      const ProgramValue& known = graph.values[value.index];
+      if (known.fixed) return engine_.constant(*known.fixed);
+      throw RunError("the program uses " + known.name + ", which is not there");
+    });
+  }
+
+  void run(const ProgramGraph& graph, const Operation& operation, Values& values) {
+    FunctionCall call;
+    call.target = operation.target.text();
+    for (const Operand& operand : operation.args) {
+      if (const auto* body = operand.get_if<argument::GraphRef>()) {
+        call.args.emplace_back(body_of(operation, body->name));
+      } else {
+        call.args.emplace_back(value_of(graph, operand, values));
+      }
+    }
+    for (const auto& [name, operand] : operation.kwargs)
+      call.kwargs.emplace_back(name, value_of(graph, operand, values));
+    const RunValue result = run_function(engine_, call);
+    for (const Operation::Output& output : operation.outputs) {
+      RunValue value = result;
+      for (const std::int64_t index : output.path)
+        value = engine_.item(value, static_cast<std::size_t>(index));
+      values[output.value.index] = std::move(value);
+    }
+  }
+
+  Body body_of(const Operation& operation, const std::string& name) {
+    for (const ProgramSubgraph& subgraph : operation.subgraphs) {
+      if (subgraph.name != name) continue;
+      return [this, &subgraph](const std::vector<RunValue>& inputs) {
+        Values values;
+        std::vector<RunValue> outputs = run_program(subgraph.graph, inputs, values);
+        return subgraph.graph.single_output ? outputs.at(0) : engine_.tuple(outputs);
+      };
+    }
+    throw RunError("the program has no graph " + name);
+  }
+
+  // --- leaves ---
+
+  // Sizes of what a call is given, as the program says them, and what they are now.
+  struct Sizes {
+    std::vector<SymInt> said;
+    std::vector<std::int64_t> actual;
+  };
+  void note_sizes(const Meta& meta, const RunValue& value, Sizes& sizes) const {
+    if (!meta.shape || !engine_.is_tensor(value)) return;
+    const std::vector<std::int64_t> shape = engine_.shape(value);
+    for (std::size_t i = 0; i < shape.size() && i < meta.shape->size(); ++i) {
+      const SymInt* said = (*meta.shape)[i].size();
+      if (said == nullptr || said->is_number()) continue;
+      sizes.said.push_back(*said);
+      sizes.actual.push_back(shape[i]);
+    }
+  }
+
+  // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
+  // and what an input was changed into, which is that input.
+  void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin, const Sizes& sizes,
+            Values& values) {
+    for_each_input(operation, [&](ValueId used) {
+      if (values.contains(used.index)) return;
+      const ValueId first = origin[used.index];
+      if (const auto same = values.find(first.index); same != values.end()) {
+        values[used.index] = same->second;
+        return;
+      }
+      if (const std::string name = own_name(graph, first); !name.empty()) {
+        values[used.index] = state(name);
+        return;
+      }
+      const auto& said = graph.values[used.index].meta.value;
+      const auto source =
+          said && said->size() != nullptr ? find_source(*said->size(), sizes.said) : std::nullopt;
+      const auto number = source ? source->value(sizes.actual) : std::nullopt;
+      if (number) values[used.index] = engine_.integer(*number);
+    });
+  }
+
+  // Changes of buffers that a functional program has among its outputs, and that no node of the graph writes.
+  void note_absorbed() {
+    std::unordered_set<std::string> written;
+    const Graph& graph = source_.collection.graphs.front().graph;
+    for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
+      const Node& node = graph.node(id);
+      if (*node.target != "aten.copy_.default" || node.args.empty()) continue;
+      const auto* to = node.args[0].get_if<NodeId>();
+      if (to != nullptr) written.insert(*graph.node(*to).target);
+    }
+    const auto& outputs = program_.signature().outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const auto role = outputs[i].role;
+      if (role != SignatureRole::kBufferMutation && role != SignatureRole::kParameterMutation) continue;
+      const auto* value = program_.graph().outputs[i].get_if<ValueId>();
+      const std::string target = outputs[i].target.value_or("");
+      if (value == nullptr || written.contains(target) || program_.find_lifted(*value) != nullptr) continue;
+      absorbed_[value->index].push_back(target);
+    }
+  }
+  void write_absorbed(const std::vector<ValueId>& made, const Values& values) {
+    for (const ValueId value : made) {
+      const auto targets = absorbed_.find(value.index);
+      if (targets == absorbed_.end()) continue;
+      for (const std::string& target : targets->second) write(state(target), values.at(value.index));
+    }
+  }
+
+  RunValue result_of(const ProgramGraph& graph, const ProgramPart& known, const Values& values) {
+    std::vector<NestedItem> parts;
+    for (const ProgramPart::Place& result : known.results) {
+      const auto made = values.find(value_named(graph, result.value).index);
+      if (made == values.end()) throw RunError("the call does not make all of its results");
+      parts.push_back({&result.path, made->second});
+    }
+    return nested(engine_, parts, 0);
+  }
+
+  ModelSource source_;
+  const Engine& engine_;
+  const ExportedProgram& program_;
+  MappedWeights weights_;
+  ConstantReader constants_;
+  std::map<std::string, TensorRecord> records_;
+  std::map<std::string, std::string> objects_;  // likewise: where objects of C++ classes are
+  std::unordered_map<std::string, RunValue> states_;
+  std::unordered_map<const ModuleGraph*, const ProgramGraph*> programs_;
+  std::unordered_map<const ProgramGraph*, Origins> origins_;  // of graphs that were asked for
+  using Places = std::unordered_map<std::string, std::vector<std::uint32_t>>;
+  std::unordered_map<const ProgramGraph*, Places> operations_;  // likewise
+  std::unordered_map<const ProgramGraph*, std::unordered_map<std::string, std::uint32_t>> names_;
+  std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
+  std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets by value
+};
+
+}  // namespace
+
+std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program) {
+  return std::make_unique<ProgramModel>(source, program);
+}
+
+}  // namespace fxtrace::verify

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "support/json_emitter.h"
+#include "support/remove_repeated.h"
+#include "support/text/printable.h"
+#include "support/text/qualified_name.h"
+#include "writers/check/check_words.h"
+#include "writers/check/check_writers.h"
+
+namespace fxtrace {
+namespace {
+
+// A path as a reference relative to the repository, as GitHub takes it: without a scheme, and
+// percent-encoded.
+std::string uri_of(std::string_view path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string uri;
+  for (const char c : path) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          std::string_view("-._~/").find(c) != std::string_view::npos;
+    const auto byte = static_cast<unsigned char>(c);
+    uri += is_plain ? std::string(1, c) : std::string{'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return uri;
+}
+
+// The path that was given, from the folder that the program runs in: where GitHub's jobs have the repository.
+// What is outside of it has no place there, and no folder of this machine is told.
+std::string uri_of_model(const std::string& given) {
+  const std::filesystem::path path = path_from_here(given);
+  const bool is_outside = path.empty() || path.is_absolute() || *path.begin() == "..";
+  return uri_of(is_outside ? std::filesystem::path(given).filename().string() : path.string());
+}
+
+std::string uri_of_source(const SourceLocation& source) {
+  const std::string file = check_words::source_file(source);
+  const std::filesystem::path path = std::filesystem::path(file).lexically_normal();
+  return uri_of(path.empty() || *path.begin() == ".." ? path.filename().string() : path.string());
+}
+
+// Braces and brackets are markup in SARIF's messages.
+std::string message_of(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '{' || c == '}') result += c;
+    if (c == '[' || c == ']' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+void write_message(JsonEmitter& json, std::string_view key, const std::string& text) {
+  json.key(key).object([&] { json.field("text", message_of(text)); });
+}
+
+void write_sarif_rule(JsonEmitter& json, const Rule& rule) {
+  json.field("id", short_line(rule.name));
+  write_message(json, "shortDescription", short_line(rule.text));
+  if (rule.message) write_message(json, "help", short_line(*rule.message));
+  json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
+}
+
+// Each once, as SARIF wants them: nodes of two graphs may have the same module and name.
+void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places) {
+  for (OffencePlace& place : places) place.graph.reset();
+  remove_repeated(places);
+  json.key("logicalLocations").objects(places, [&](const OffencePlace& place) {
+    json.field("fullyQualifiedName", place.record ? *place.record : path_text(place.module));
+    if (place.node) json.field("name", *place.node);
+    json.field("kind", place.record ? "resource" : "module");
+  });
+}
+
+void write_physical_location(JsonEmitter& json, const std::string& uri, std::int64_t line,
+                             const std::string& text = "") {
+  json.key("physicalLocation").object([&] {
+    json.key("artifactLocation").object([&] { json.field("uri", uri); });
+    json.key("region").object([&] {
+      json.field("startLine", line);
+      if (!text.empty()) json.key("snippet").object([&] { json.field("text", text); });
+    });
+  });
+}
+
+// The same in every run, whatever other offences there are: GitHub tells by it which ones are new.  Lines of
+// a binary file cannot.
+std::string fingerprint(const CheckReport& report, const Offence& offence) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
+  const auto add = [&](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    hash = (hash ^ 0xFF) * 0x100000001b3ULL;
+  };
+  add(report.rules[offence.rule].name);
+  add(offence.message);
+  if (offence.source) add(offence.source->text);  // its line moves
+  for (const OffencePlace& place : offence.places) {
+    add(place.module);
+    add(place.record.value_or(""));
+  }
+  std::ostringstream text;
+  text << std::hex << hash << ":1";
+  return text.str();
+}
+
+void write_result(JsonEmitter& json, const CheckReport& report, const Offence& offence, std::size_t index) {
+  const Rule& rule = report.rules[offence.rule];
+  json.field("ruleId", short_line(rule.name));
+  json.field("ruleIndex", index);
+  json.field("level", to_string(rule.severity));
+  std::string text = short_line(offence.message);
+  if (const std::string places = check_words::places(offence); !places.empty()) text += " (" + places + ")";
+  if (rule.message) text += ". " + short_line(*rule.message);
+  text = message_of(text);
+  const bool has_source = offence.source && !offence.source->file.empty();
+  const std::int64_t line = has_source ? std::max<std::int64_t>(offence.source->line, 1) : 1;
+  if (has_source) {  // a link to the related location
+    const std::string name = check_words::source_file(*offence.source) + ":" + std::to_string(line);
+    text += " at [" + message_of(short_line(name)) + "](1)";
+  }
+  json.key("message").object([&] { json.field("text", text); });
+  json.key("locations").objects(std::array{&report}, [&](const CheckReport* model) {
+    write_physical_location(json, uri_of_model(check_words::path(*model)), 1);
+    if (!offence.places.empty()) write_logical_locations(json, offence.places);
+  });
+  if (has_source) {
+    json.key("relatedLocations").objects(std::array{&*offence.source}, [&](const SourceLocation* source) {
+      json.field("id", 1);
+      write_physical_location(json, uri_of_source(*source), line, source->text);
+      write_message(json, "message", source->function.empty() ? "source" : short_line(source->function));
+    });
+  }
+  json.key("partialFingerprints").object([&] {
+    json.field("primaryLocationLineHash", fingerprint(report, offence));
+  });
+  if (report.has_baseline) json.field("baselineState", offence.is_known ? "unchanged" : "new");
+  if (offence.is_known) {
+    json.key("suppressions").objects(std::array{"external"}, [&](const char* kind) {
+      json.field("kind", kind);
+      json.field("status", "accepted");
+    });
+  }
+  json.key("properties").object([&] {
+    json.field("model", report.model.file);
+    json.field("undecided", offence.is_undecided);
+  });
+}
+
+void write_invocation(JsonEmitter& json, const CheckReports& reports) {
+  json.field("executionSuccessful", reports.unread.empty());
+  if (reports.unread.empty()) return;
+  json.key("toolExecutionNotifications")
+      .objects_lines(reports.unread, [&](const CheckReports::Unread& unread) {
+        json.field("level", "error");
+        write_message(json, "message", short_line(unread.message));
+        json.key("locations").objects(std::array{&unread.path}, [&](const std::string* path) {
+          write_physical_location(json, uri_of_model(*path), 1);
+        });
+      });
+}
+
+}  // namespace
+
+void write_check_sarif(const CheckReports& reports, std::ostream& out) {
+  std::vector<const Rule*> rules;  // of all models, each once
+  std::unordered_map<std::string, std::size_t> indices;
+  for (const CheckReport& report : reports.models) {
+    for (const Rule& rule : report.rules) {
+      if (indices.try_emplace(rule.name, rules.size()).second) rules.push_back(&rule);
+    }
+  }
+  JsonEmitter json(out);
+  json.document([&] {
+    json.field("$schema",
+               "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json");
+    json.field("version", "2.1.0");
+    json.key("runs");
+    json.open_lines('[');
+    json.item();
+    json.object_lines([&] {
+      json.key("tool").object_lines([&] {
+        json.key("driver").object_lines([&] {
+          json.field("name", "fxtrace");
+          json.field("version", FXTRACE_VERSION);
+          json.key("rules").objects_lines(rules, [&](const Rule* rule) { write_sarif_rule(json, *rule); });
+        });
+      });
+      json.key("invocations").objects(std::array{&reports}, [&](const CheckReports* all) {
+        write_invocation(json, *all);
+      });
+      json.key("results");
+      json.open_lines('[');
+      for (const CheckReport& report : reports.models) {
+        for (const Offence& offence : report.offences) {
+          json.item();
+          json.object(
+              [&] { write_result(json, report, offence, indices.at(report.rules[offence.rule].name)); });
+        }
+      }
+      json.close(']');
+    });
+    json.close(']');
+  });
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,190 @@
+#include "writers/formats/text_report.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "graph/analysis/text_form.h"
+#include "support/text/columns.h"
+#include "support/text/printable.h"
+#include "support/text/qualified_name.h"
+
+namespace fxtrace {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kMostRagged = 60;  // characters of a column
+
+}  // namespace
+
+TableCell::TableCell(const std::string& shown, const char* its_style, std::string lines)
+    : text(one_line(shown)), style(its_style), tree(std::move(lines)) {}
+
+TableCell::TableCell(std::int64_t number) : TableCell(with_separators(number)) {}
+
+bool TextTable::is_empty(std::size_t column) const {
+  return std::ranges::all_of(rows, [&](const TableRow& row) { return row[column].text.empty(); });
+}
+
+void TextTable::remove(std::size_t column) {
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  columns.erase(columns.begin() + at);
+  for (TableRow& row : rows) row.erase(row.begin() + at);
+}
+
+void TextTable::fit() {
+  const std::size_t most = is_ragged ? kMostRagged : TextLayout::kAny;
+  for (TableColumn& column : columns) column.width = std::min(fxtrace::width(one_line(column.title)), most);
+  for (const TableRow& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::size_t needed = fxtrace::width(row[i].tree) + fxtrace::width(row[i].text);
+      columns[i].width = std::max(columns[i].width, std::min(needed, most));
+    }
+  }
+}
+
+std::size_t TextTable::width() const {
+  std::size_t sum = kGap * (columns.size() - 1);
+  for (const TableColumn& column : columns) sum += column.width;
+  return sum;
+}
+
+std::size_t TextTable::least_width() const {
+  std::size_t sum = width();
+  for (const TableColumn& column : columns) {
+    if (column.least != 0 && column.width > column.least) sum -= column.width - column.least;
+  }
+  return sum;
+}
+
+void TextTable::cut_to(std::size_t room, std::size_t least) {
+  for (std::size_t all = width(); all > room; --all) {
+    TableColumn* widest = nullptr;
+    for (TableColumn& column : columns) {
+      if (column.least == 0 || column.width <= std::min(column.least, least)) continue;
+      if (widest == nullptr || column.width > widest->width) widest = &column;
+    }
+    if (widest == nullptr) return;
+    --widest->width;
+  }
+}
+
+std::string TextTable::line(const TableRow& row, const TextLayout& layout) const {
+  std::string line;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const TableColumn& column = columns[i];
+    std::string tree, text = row[i].text;
+    if (!is_ragged) {
+      // The front of a name goes first, and then that of the tree.
+      constexpr std::size_t kLeastName = 8;
+      const std::size_t least = std::min({fxtrace::width(text), kLeastName, column.width});
+      if (column.width > least) tree = cut(row[i].tree, column.width - least, Keep::kEnd);
+      text = cut(text, column.width - fxtrace::width(tree), column.keep);
+    }
+    const std::size_t used = fxtrace::width(tree) + fxtrace::width(text);
+    const bool is_end = is_ragged && i + 1 == row.size() && !column.right;
+    const std::string padding(used < column.width && !is_end ? column.width - used : 0, ' ');
+    if (i != 0) line.append(kGap, ' ');
+    if (column.right) line += padding;
+    line += layout.paint(tree, kFaint) + layout.paint(text, row[i].style);
+    if (!column.right) line += padding;
+  }
+  while (!is_ragged && line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+void TextTable::write(std::ostream& out, const TextLayout& layout, const char* style) const {
+  TableRow titles;
+  for (const TableColumn& column : columns) titles.emplace_back(column.title);
+  out << layout.paint(line(titles, layout), style) << "\n";
+  write_rows(out, layout);
+}
+
+void TextTable::write_rows(std::ostream& out, const TextLayout& layout) const {
+  for (const TableRow& row : rows) out << line(row, layout) << "\n";
+}
+
+void TextReport::list(const std::vector<Line>& lines, const char* style, const char* indent,
+                      std::size_t most) {
+  std::size_t widest = 0;
+  for (const auto& [label, text] : lines) widest = std::max(widest, std::min(width(label), most));
+  for (const auto& [label, text] : lines) {
+    const std::size_t used = std::min(width(label), widest);
+    line(indent + layout_.paint(label, style) + std::string(widest - used + kGap, ' ') + text);
+  }
+}
+
+void TextReport::sentence(const std::string& text) {
+  constexpr std::size_t kLeast = 40;  // characters
+  std::istringstream in(text);
+  std::string shown;
+  for (std::string word; in >> word;) {
+    if (!shown.empty() && width(shown) + 1 + width(word) > std::max(layout_.line(), kLeast)) {
+      line(shown);
+      shown = "  " + word;
+    } else {
+      shown += (shown.empty() ? "" : " ") + word;
+    }
+  }
+  line(shown);
+}
+
+std::vector<bool> last_ones(const std::vector<std::size_t>& depths) {
+  std::vector<bool> is_last(depths.size(), true);
+  std::vector<std::size_t> open;  // the row at each depth
+  for (std::size_t i = 0; i < depths.size(); ++i) {
+    while (!open.empty() && depths[open.back()] > depths[i]) open.pop_back();
+    if (!open.empty() && depths[open.back()] == depths[i]) {
+      is_last[open.back()] = false;
+      open.pop_back();
+    }
+    open.push_back(i);
+  }
+  return is_last;
+}
+
+std::vector<std::string> tree_lines(const std::vector<std::size_t>& depths) {
+  constexpr std::size_t kMostLines = 20;
+  const std::vector<bool> is_last = last_ones(depths);
+  std::vector<std::string> lines;
+  std::vector<std::string> above;  // for the children of the row at each depth
+  for (std::size_t i = 0; i < depths.size(); ++i) {
+    const std::size_t depth = std::min(depths[i], above.size());
+    above.resize(depth);
+    if (depth == 0) {
+      lines.emplace_back();
+      above.emplace_back();
+    } else if (depth > kMostLines) {
+      lines.push_back(above.back());
+      above.push_back(above.back());
+    } else {
+      lines.push_back(above.back() + (is_last[i] ? "└ " : "├ "));
+      above.push_back(above.back() + (is_last[i] ? "  " : "│ "));
+    }
+  }
+  return lines;
+}
+
+std::string range_of_modules(const std::string& first, const std::string& last, std::size_t count) {
+  const std::string from = short_line(path_text(first));
+  if (count == 1) return from;
+  return from + " … " + short_line(path_text(last)) + " (" +
+         counted(static_cast<std::int64_t>(count), "module") + ")";
+}
+
+std::string range_of_modules(const std::string& first, const std::vector<std::string>& alike) {
+  return alike.empty() ? range_of_modules(first, first, 1)
+                       : range_of_modules(first, alike.back(), alike.size());
+}
+
+std::string value_or_type(const Meta& meta, const char* unknown) {
+  return meta.shape || meta.value ? value_text(meta) : meta.type.value_or(unknown);
+}
+
+std::string model_text(const GraphCollection::Model& model) {
+  std::string text = model.type.empty() ? "" : model.type + ", ";
+  text += model.kind_text();
+  if (model.method != "forward" && !model.method.empty()) text += ", method " + model.method;
+  return text;
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,327 @@
+#include "writers/pictures/dot_writer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/analysis/text_form.h"
+#include "pictures/labels.h"
+#include "pictures/looks.h"
+#include "support/text/utf8.h"
+#include "writers/formats/dot_text.h"
+#include "writers/pictures/difference_marks.h"
+
+namespace fxtrace {
+namespace {
+
+using Index = Outline::Index;
+using Kind = Outline::Kind;
+
+constexpr const char* kText = "#24292f";
+constexpr const char* kQuiet = "#57606a";    // secondary text
+constexpr const char* kFailure = "#b3261e";  // text of a failure
+constexpr const char* kAmber = "#a88a1d";    // parameters and constants
+constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
+
+// In the order of kLooks.
+constexpr std::string_view kDotShapes[] = {"ellipse", "box", "box", "hexagon", "note", "box", "box"};
+static_assert(std::size(kDotShapes) == std::size(kLooks));
+
+// Of what differs between two models.
+struct DotMark {
+  const char* sign;
+  const char* meaning;
+  const char* style;  // of the border
+  const char* fill;
+  const char* line;
+};
+const DotMark& dot_mark(Change change) {
+  static constexpr DotMark kAdded = {"+", "added", ",bold", "#d2f4d9", "#1a7f37"};
+  static constexpr DotMark kRemoved = {"\u2212", "removed", ",dashed", "#ffdcd7", "#b3261e"};
+  static constexpr DotMark kChanged = {"~", "changed", "", "#fff1c2", "#8a6100"};
+  return change == Change::kAdded ? kAdded : change == Change::kRemoved ? kRemoved : kChanged;
+}
+
+// Nested clusters alternate, so that neighbours stand apart.
+constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
+
+class DotWriter {
+ public:
+  // `merged`: where the collection is that of two models; else null.
+  DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
+            const MergedCollection* merged = nullptr)
+      : collection_(collection),
+        out_(out),
+        options_(options),
+        picture_(make_picture(collection, options, distinction_of(merged))),
+        labels_(collection, picture_.outline, options.order),
+        parameters_(collection) {
+    if (merged != nullptr) marks_.emplace(*merged, picture_.outline);
+  }
+
+  void document() {
+    out_
+        << "digraph fxtrace {\n"
+           "  graph [fontname=\"Helvetica\", fontsize=12, fontcolor=\"#24292f\", bgcolor=\"white\",\n"
+           "         rankdir=TB, ranksep=0.3, nodesep=0.25, labelloc=t, labeljust=l, pad=0.3];\n"
+           "  node [fontname=\"Helvetica\", fontsize=11, fontcolor=\"#24292f\", penwidth=1.1, margin=\"0.12,0.05\",\n"
+           "        height=0.3];\n"
+           "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
+    const std::string& type = collection_.model.type;
+    // There is room above a picture, whatever a box has.
+    const std::size_t room = options_.max_label == 0 ? 0 : 2 * options_.max_label;
+    out_ << "  label=<" << "<B>" + dot_html(cut(type.empty() ? "model" : type, room, Keep::kEnd)) + "</B>";
+    if (!collection_.model.file.empty())
+      out_ << kNewLine << small(dot_html(cut(collection_.model.file, room)), kQuiet) << kRoom;
+    if (!picture_.note.empty()) out_ << kNewLine << small(dot_html(picture_.note), kQuiet) << kSomeRoom;
+    out_ << kNewLine << legend() << kSomeRoom << kNewLine << ">;\n";
+    for (const Index top : picture_.tops) {
+      const bool has_cluster = picture_.tops.size() > 1 || options_.focus.has_value();
+      if (has_cluster || !picture_.is_open[top]) {
+        box(top, "  ", 0);
+      } else {
+        for (const Index child : item(top).children) box(child, "  ", 0);
+      }
+    }
+    for (const Index neighbor : picture_.neighbors) node(neighbor, "  ");
+    stack_graphs();
+    for (const auto& [from, to] : picture_.edges) {
+      const bool is_outside = this->is_outside(from) || this->is_outside(to);
+      out_ << "  b" << from << " -> b" << to << (is_outside ? " [style=dashed]" : "") << ";\n";
+    }
+    out_ << "}\n";
+  }
+
+ private:
+  static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
+  // A line is as high as what is largest in it: below a title it must be more than its own text asks for.
+  static constexpr const char* kRoom = R"(<FONT POINT-SIZE="13">&#8202;</FONT>)";
+  // Below others of its size: what is in brackets or underlined reaches the next line.
+  static constexpr const char* kSomeRoom = R"(<FONT POINT-SIZE="11">&#8202;</FONT>)";
+
+  const Outline::Item& item(Index index) const { return picture_.outline[index]; }
+
+  std::string html(std::string_view text, Keep keep = Keep::kStart) const {
+    return dot_html(cut(text, options_.max_label, keep));
+  }
+  static std::string small(const std::string& html, const char* colour) {
+    return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
+  }
+  // What stands in one line behind something else.
+  std::string beside(std::string_view text) const { return small("&#160;&#160;" + html(text), kQuiet); }
+  std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
+
+  const DotMark* mark_of(Index index) const {
+    if (!marks_) return nullptr;
+    const bool is_closed = item(index).kind != Kind::kNode && !picture_.is_open[index];
+    const auto change = is_closed ? marks_->of_closed(index) : marks_->own(index);
+    return change ? &dot_mark(*change) : nullptr;
+  }
+  static std::string title_of(const DotMark* mark, const std::string& title) {
+    return mark == nullptr ? title : std::string(mark->sign) + " " + title;
+  }
+
+  // In two lines where it is long.
+  std::string title_html(std::string_view title, const char* new_line) const {
+    std::string text;
+    for (const std::string_view line : break_lines(title, options_.max_label, 2)) {
+      if (!text.empty()) text += new_line;
+      text += "<B>" + html(line, Keep::kEnd) + "</B>";
+    }
+    return text.empty() ? html("") : text;
+  }
+
+  bool is_outside(Index index) const {
+    return std::find(picture_.neighbors.begin(), picture_.neighbors.end(), index) != picture_.neighbors.end();
+  }
+
+  // Each graph but the first of a column below the one before.
+  void stack_graphs() {
+    for (const std::vector<Index>& column : graph_columns(picture_)) {
+      for (std::size_t i = 1; i < column.size(); ++i) {
+        out_ << "  b" << seen_in(picture_, column[i - 1]).back() << " -> b"
+             << seen_in(picture_, column[i]).front() << " [style=invis];\n";
+      }
+    }
+  }
+
+  // Coloured squares with what they mean, of what is in the picture.
+  std::string legend() const {
+    std::string text;
+    if (marks_) {
+      for (const Change change : {Change::kAdded, Change::kRemoved, Change::kChanged}) {
+        const DotMark& mark = dot_mark(change);
+        text += small("<B>" + dot_html(mark.sign) + "</B>", mark.line) +
+                small("&#160;" + dot_html(mark.meaning) + "&#160;&#160;", kQuiet);
+      }
+      text += std::string(kSomeRoom) + kNewLine;
+    }
+    for (const Look look : looks_in(picture_)) {
+      text += small("\u25A0", style_of(look).line) +
+              small("&#160;" + dot_html(style_of(look).meaning) + "&#160;&#160;", kQuiet);
+    }
+    if (!labels_.usual_dtype().empty()) {
+      text += small(dot_html("tensors are " + labels_.usual_dtype() + " unless it is said"), kQuiet);
+    }
+    return text.empty() ? "&#160;" : text;
+  }
+
+  void box(Index index, const std::string& indent, std::size_t level) {
+    if (!picture_.is_open[index]) {
+      node(index, indent);
+      return;
+    }
+    const Outline::Item& box = item(index);
+    if (box.kind == Kind::kPart) {
+      for (const Index child : box.children) this->box(child, indent, level);
+      return;
+    }
+    const Label label = labels_.label(index);
+    const DotMark* mark = mark_of(index);
+    out_ << indent << "subgraph cluster_b" << index << " {\n"
+         << indent << "  label=<" << title_html(title_of(mark, open_title(picture_, label, index)), kNewLine);
+    if (!label.type.empty()) out_ << beside(label.type);
+    if (!label.order.empty()) out_ << beside(label.order);
+    if (box.kind == Kind::kModule && !label.details.empty())
+      out_ << kNewLine << quiet(label.details) << kRoom;
+    const bool failed = box.kind == Kind::kGraph && is_failed(item(index));
+    out_ << kNewLine << ">; tooltip=" << dot_quoted(about(index)) << "; margin=10; ";
+    if (box.kind == Kind::kOperator || box.kind == Kind::kBody) {
+      out_ << R"(style="rounded,dashed"; color=")" << kBody << "\"; penwidth=1.2;\n";
+    } else {
+      out_ << R"(style="rounded,filled)" << (mark == nullptr ? "" : mark->style) << "\"; fillcolor=\""
+           << kClusterFills[level % 2] << "\"; color=\""
+           << (mark != nullptr ? mark->line
+               : failed        ? kFailure
+                               : "#afb8c1")
+           << "\"; penwidth=" << (mark == nullptr ? "1" : "2") << ";\n";
+    }
+    for (const Index child : box.children) this->box(child, indent + "  ", level + 1);
+    out_ << indent << "}\n";
+  }
+
+  // A sentence in lines of a label's length.
+  std::string failure(std::string_view reason) const {
+    std::string text = small("<B>failed</B>", kFailure);
+    const char* before = ": ";
+    for (const std::string_view line : break_lines(reason, options_.max_label, kReasonLines)) {
+      text += (*before == ':' ? small(before, kFailure) : before) + small(html(line), kFailure) + kSomeRoom;
+      before = "<BR/>";
+    }
+    return text;
+  }
+
+  void node(Index index, const std::string& indent) {
+    const Outline::Item& shown = item(index);
+    const Look look = look_of(shown);
+    const std::string_view shape = kDotShapes[static_cast<std::size_t>(look)];
+    LookStyle style = style_of(look);
+    const DotMark* mark = mark_of(index);
+    if (mark != nullptr) {
+      style.fill = mark->fill;
+      style.line = mark->line;
+    }
+    const Label label = labels_.label(index);
+    std::vector<std::string> lines;
+    // A long path says most at its end.
+    std::string first = title_html(title_of(mark, label.title), "<BR/>");
+    std::string second = label.type;
+    if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
+    if (label.title.size() + second.size() <= kShortLine && !second.empty()) {
+      first += beside(second);
+      second.clear();
+    }
+    if (!label.order.empty()) first += beside(label.order);
+    lines.push_back(std::move(first));
+    if (!second.empty()) lines.push_back(quiet(second));
+    if (!label.failure.empty()) lines.push_back(failure(label.failure));
+    for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
+    std::string note = label.note;
+    // Of a box that came or went as a whole there is no more to say.
+    const std::uint32_t inside = marks_ ? marks_->inside(index) : 0;
+    if (inside > 0 && marks_->of_closed(index) == Change::kChanged)
+      note += (note.empty() ? "" : ", ") + std::to_string(inside) + (inside == 1 ? " differs" : " differ");
+    if (picture_.same_as[index] != Outline::kNone)
+      note = labels_.same_note(picture_.same_as[index], index) + ", " + note;
+    for (const std::string_view line : break_lines(note, options_.max_label, 2))
+      lines.push_back(small("<I>" + html(line) + "</I>", kQuiet));
+    if (!label.value.empty()) lines.push_back(quiet(label.value));
+    const bool is_round = shape == "box";
+    const bool is_repeated = shown.kind == Kind::kRepeats;
+    out_ << indent << "b" << index << " [shape=" << shape << ", style=\""
+         << (is_round ? "rounded,filled" : "filled") << (is_outside(index) ? ",dashed" : "")
+         << (mark == nullptr ? "" : mark->style) << "\", fillcolor=\"" << style.fill << "\", color=\""
+         << style.line << "\"";
+    if (shown.kind != Kind::kNode) out_ << ", peripheries=" << (is_repeated ? 3 : 2);
+    out_ << ", label=<";
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      out_ << (i == 0 ? "" : "<BR/>") << lines[i] << (i == 0 ? "" : i == 1 ? kRoom : kSomeRoom);
+    if (options_.parameters && shown.kind == Kind::kNode && shown.node->op == Opcode::kCallModule)
+      parameters_of(shown);
+    out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";
+  }
+
+  // What the label leaves out.
+  std::string about(Index index) const {
+    const Outline::Item& shown = item(index);
+    std::string text;
+    if (shown.node == nullptr) {
+      text = shown.kind == Kind::kBody ? shown.name : shown.path;
+      if (!shown.type.empty()) text += (text.empty() ? "" : ": ") + shown.type;
+      return text.empty() ? labels_.label(index).title : text;
+    }
+    const Node& node = *shown.node;
+    text = node.name + " = " + to_string(node.op) + "[" + *node.target + "]";
+    if (is_failed(item(index)) && shown.module->failure)
+      text += "; failed: " + shown.module->failure->message;
+    if (!shown.type.empty()) text += "; " + shown.type;
+    if (!node.program->nodes.empty()) {
+      const std::size_t count = node.program->nodes.size();
+      text.append("; stands for ").append(std::to_string(count));
+      text += count == 1 ? " node of the program" : " nodes of the program";
+    }
+    if (const auto& source = *node.source) {
+      text += "; " + source->file;
+      if (source->line > 0) text.append(":").append(std::to_string(source->line));
+      if (!source->text.empty()) text.append(": ").append(source->text);
+    }
+    return text;
+  }
+
+  // "weight [8, 4]", one line each.
+  void parameters_of(const Outline::Item& call) {
+    const auto lines = parameters_.lines(call, labels_);
+    if (!lines.empty()) out_ << "<BR/>";
+    for (const auto& [name, value] : lines) {
+      if (value.empty()) {
+        out_ << quiet(name) << kSomeRoom << kNewLine;
+      } else {
+        out_ << small(html(name, Keep::kEnd), kText) << small("&#160;", kText) << quiet(value) << kSomeRoom
+             << kNewLine;
+      }
+    }
+  }
+
+  std::optional<DifferenceMarks> marks_;  // where there are two models
+  const GraphCollection& collection_;
+  std::ostream& out_;
+  const PictureOptions& options_;
+  Picture picture_;
+  Labels labels_;
+  LeafParameters parameters_;
+};
+
+}  // namespace
+
+void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
+  DotWriter(collection, out, options).document();
+}
+
+void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
+  DotWriter(merged.collection, out, options, &merged).document();
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,30 @@
+#include "writers/pictures/html_writer.h"
+
+#include "writers/formats/html_text.h"
+#include "writers/pictures/html_data.h"
+#include "writers/pictures/html_page.h"
+
+namespace fxtrace {
+
+namespace {
+
+void write_page(const GraphCollection& collection, const MergedCollection* merged, std::ostream& out,
+                const PictureOptions& options) {
+  const HtmlPage page = html_page();
+  const GraphCollection::Model& model = collection.model;
+  out << page.before_title << html_text(model.file.empty() ? model.type : model.file) << page.before_data;
+  write_html_data(collection, out, options, merged);
+  out << page.after_data;
+}
+
+}  // namespace
+
+void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options) {
+  write_page(collection, nullptr, out, options);
+}
+
+void write_html(const MergedCollection& merged, std::ostream& out, const PictureOptions& options) {
+  write_page(merged.collection, &merged, out, options);
+}
+
+}  // namespace fxtrace

@@ -1,0 +1,16 @@
+// Writes the answer of `fxtrace why`.
+#pragma once
+
+#include <ostream>
+
+#include "summaries/explanation.h"
+#include "writers/formats/text_layout.h"
+
+namespace fxtrace {
+
+// For people.
+void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout = {});
+// schemas/why.schema.json describes it.
+void write_explanation_json(const Explanation& explanation, std::ostream& out);
+
+}  // namespace fxtrace
