@@ -59,7 +59,7 @@ constexpr Row kCommands[] = {
      make_check_command},
     {"catalog",
      "Read many models into one SQLite database: a row for each model, module, parameter, graph, "
-     "node, edge, operator and failure (docs/catalog.md), so that a question about all of them is one "
+     "node, edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one "
      "SQL statement.",
      make_catalog_command},
     {"query", "Ask a catalog of models a question in SQL, of SQLite's dialect.", make_query_command},

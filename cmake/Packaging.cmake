@@ -1,5 +1,5 @@
 # `cpack -G DEB` in a build folder of the preset release: a package for the distribution that it is built on.  The
-# program and, if it was built, the plugin for --op-library, which needs a LibTorch of the system (docs/installing.md).
+# program and, if it was built, the plugin for --op-library, which needs a LibTorch of the system (docs/how-to/installing.md).
 set(CPACK_PACKAGE_NAME fxtrace)
 set(CPACK_PACKAGE_CONTACT "fxtrace maintainers <maintainers@fxtrace.example>" CACHE STRING "Who packages, as NAME <ADDRESS>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trace PyTorch models into torch.fx graphs")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that a room links what it includes and nothing else, that links go down the rows that docs/architecture.md draws,
+"""Checks that a room links what it includes and nothing else, that links go down the rows that docs/contributing/architecture.md draws,
 that LibTorch stays where it belongs, that every source file is built, that files named in comments and docs exist, that
 no two files of lib/ and app/ have one name, and that a pass has the name of its file.
 
@@ -121,16 +121,16 @@ def upward(root):
 
 
 def not_as_drawn(root):
-    """Yields rooms that docs/architecture.md does not draw, and links that do not go to a lower row of its drawing."""
-    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    """Yields rooms that docs/contributing/architecture.md does not draw, and links that do not go to a lower row of its drawing."""
+    page = (root / "docs" / "contributing" / "architecture.md").read_text(encoding="utf-8")
     rows = re.split(r"\n ─+.*\n", re.search(r"^Each room .*?^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[1])
     row_of = {name: row for row, text in enumerate(rows) for name in re.findall(r"(?:^|[│┊]) (\w+)", text, re.MULTILINE)}
     linked = links(root)
-    yield from (f"docs/architecture.md: {room.name} is not drawn" for room in linked if room.name not in row_of)
+    yield from (f"docs/contributing/architecture.md: {room.name} is not drawn" for room in linked if room.name not in row_of)
     for room, targets in linked.items():
         for target in sorted(name.removeprefix("fxtrace::") for name in targets):
             if row_of.get(target, len(rows)) <= row_of.get(room.name, -1):
-                yield f"docs/architecture.md: {room.name} links {target}, which is not drawn below it"
+                yield f"docs/contributing/architecture.md: {room.name} links {target}, which is not drawn below it"
 
 
 def not_built(root):
@@ -214,7 +214,7 @@ def self_test():
     rooms = ("support", "graph", "passes", "trace", "execute")
     files = {f"lib/{room}/README.md": "# See gone.h\n" if room == "trace" else "#\n" for room in rooms} | {
         "lib/fxtrace/README.md": "#\n" * (MOST_LINES + 1),
-        "docs/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
+        "docs/contributing/architecture.md": "Each room stands on those below it:\n\n```\n app   all │ fxtrace\n ────\n graph  nodes │ execute\n"
         "               graph_like\n ────\n support\n ────\n trace\n```\n",
         "lib/support/CMakeLists.txt": "fxtrace_library(support SOURCES)",
         "lib/support/error.h": "#pragma once\n#include <string>\n",
@@ -267,10 +267,10 @@ def self_test():
         "lib/trace/CMakeLists.txt: fxtrace::support is linked, and nothing of it is included",
         "lib/torchscript/values/value.h:2: values stands below what it includes",
         "lib/torchscript/interpreter/state/frame.h:2: state stands below what it includes",
-        "docs/architecture.md: passes is not drawn",
-        "docs/architecture.md: torchscript is not drawn",
-        "docs/architecture.md: interpreter is not drawn",
-        "docs/architecture.md: trace links support, which is not drawn below it",
+        "docs/contributing/architecture.md: passes is not drawn",
+        "docs/contributing/architecture.md: torchscript is not drawn",
+        "docs/contributing/architecture.md: interpreter is not drawn",
+        "docs/contributing/architecture.md: trace links support, which is not drawn below it",
         "app/commands/forgotten.cpp: not in app/CMakeLists.txt",
         f"lib/fxtrace/README.md: has more than {MOST_LINES} lines",
         "lib/graph/wide: has 26 files, more than 25",

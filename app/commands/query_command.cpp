@@ -186,7 +186,7 @@ Command make_query_command(CLI::App& app) {
   app.description(
       app.get_description() +
       " FILE is what fxtrace catalog made, or another SQLite database; it is only read, as models are. "
-      "docs/catalog.md describes the tables, and has questions to begin with.");
+      "docs/how-to/catalog.md describes the tables, and has questions to begin with.");
   app.footer(
       "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
       "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "

@@ -1,4 +1,4 @@
-// Generates documents for an installation's share/ folder: manual pages and shell completions.
+// Generates documents from the descriptions of commands: manual pages, shell completions, the reference of options.
 #pragma once
 
 #include <ostream>
@@ -11,6 +11,9 @@ namespace fxtrace::cli {
 // Writes a command's page for section 1, with the macros of man(7).  The page of fxtrace itself describes
 // what all commands share.
 void write_man_page(const CommandText& command, const std::string& version, std::ostream& out);
+
+// Writes the body of docs/reference/options.md: the commands of `program` with all their options.
+void write_options_page(const CommandText& program, std::ostream& out);
 
 // Write completion scripts for commands, options, listed values of options, and files.  `program` is fxtrace
 // itself with its commands; `fxtrace MODEL` alone means `summary`.

@@ -1,5 +1,7 @@
 // Writes the manual pages and the completions of shells into a folder as share/ of an installation has them.
-// Runs in the build: fxtrace_documents FOLDER.
+// Runs in the build:
+//   fxtrace_documents FOLDER
+//   fxtrace_documents --options-page     the reference of options on stdout, for scripts/reference
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -36,12 +38,16 @@ void write_man_pages(const CommandText& command, const std::filesystem::path& fo
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::cerr << "usage: fxtrace_documents FOLDER\n";
+    std::cerr << "usage: fxtrace_documents FOLDER|--options-page\n";
     return 2;
   }
   try {
-    const std::filesystem::path folder = argv[1];
     const CommandText program = fxtrace::cli::describe(fxtrace::cli::CommandLine().app());
+    if (argv[1] == std::string("--options-page")) {
+      fxtrace::cli::write_options_page(program, std::cout);
+      return 0;
+    }
+    const std::filesystem::path folder = argv[1];
     write_man_pages(program, folder / "man/man1");
     write_file(folder / "bash-completion/completions/fxtrace",
                [&](std::ostream& out) { fxtrace::cli::write_bash_completion(program, out); });

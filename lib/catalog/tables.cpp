@@ -14,7 +14,7 @@ std::vector<Table> make_tables() {
             {"path", "TEXT NOT NULL", "as it was found: the folder that was given, and what is below it"},
             {"file_bytes", "INTEGER NOT NULL", ""},
             {"modified_ns", "INTEGER NOT NULL", "nanoseconds since 1970"},
-            {"content", "TEXT NOT NULL", "equal for files of equal content; see docs/catalog.md"},
+            {"content", "TEXT NOT NULL", "equal for files of equal content; see docs/how-to/catalog.md"},
             {"program", "TEXT", "its name, if the archive has several exported programs"},
             {"error", "TEXT", "why it could not be read; then the columns below are NULL"},
             {"advice", "TEXT", "what would help"},

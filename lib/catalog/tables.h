@@ -1,4 +1,4 @@
-// The tables of a catalog: the one definition that the database, the rows and docs/catalog.md agree with.
+// The tables of a catalog: the one definition that the database, the rows and docs/how-to/catalog.md agree with.
 #pragma once
 
 #include <cstddef>

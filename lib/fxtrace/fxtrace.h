@@ -12,7 +12,7 @@
 //
 // Unlike the program, the library reads the model in the calling process, without limits on memory and time
 // other than those of a trace.  For untrusted models, run the program, which uses a sandboxed process
-// (docs/security.md), and read its JSON with read_json().  A trace needs a stack of 8 MiB, as main threads
+// (docs/explanation/security.md), and read its JSON with read_json().  A trace needs a stack of 8 MiB, as main threads
 // have.  Several threads may trace at the same time; traces share no data.
 //
 // Libraries of operators (`op_libraries`) need LibTorch, which is opened with the first of them

@@ -12,7 +12,7 @@ from common import ROOT, Failure, run, say
 
 # Where the version is said besides, in examples and in what tests compare with; what was measured keeps the version that it was
 # measured with.
-SAY_IT = ["README.md", "docs", ":!docs/benchmarks.md", "examples", "tests/golden", "tests/golden_documents"]
+SAY_IT = ["README.md", "docs", ":!docs/reference/benchmarks.md", "examples", "tests/golden", "tests/golden_documents"]
 
 
 def replace_everywhere(old: str, new: str) -> None:

@@ -1,4 +1,4 @@
-"""fxtrace.catalog: many models in one SQLite database, or the rows of one as Arrow tables (docs/catalog.md)."""
+"""fxtrace.catalog: many models in one SQLite database, or the rows of one as Arrow tables (docs/how-to/catalog.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Catalog:
         - recursive: also what is in the folders of folders; include: names of files to read in these, "*.pt2";
         - options: the keywords of trace().
 
-        Returns an open connection to the database, whose tables docs/catalog.md describes; costs are multiply-accumulates and
+        Returns an open connection to the database, whose tables docs/how-to/catalog.md describes; costs are multiply-accumulates and
         bytes. A file that cannot be read is a row of "models" with its `error`, and a warning.
 
         Raises UsageError for wrong options, InputError for a path that is not there, an output that is no such database, and

@@ -19,7 +19,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "volume: belongs to the second tier (docs/testing.md)")
+    config.addinivalue_line("markers", "volume: belongs to the second tier (docs/contributing/testing.md)")
 
     # A shell that starts us in the background has these ignored, and so would be whatever we start.
     for sent in (signal.SIGINT, signal.SIGQUIT):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts for docs/convert.md: what fxtrace convert makes of the samples and the zoo, beside torch's TS2EPConverter.
+"""Counts for docs/how-to/convert.md: what fxtrace convert makes of the samples and the zoo, beside torch's TS2EPConverter.
 
     convert_counts.py FXTRACE [--jobs N] [--only WORD]
 

@@ -15,7 +15,7 @@ import large_collections
 import pytest
 
 SCHEMA = os.path.join(harness.ROOT, "schemas", "query.schema.json")
-PAGE = os.path.join(harness.ROOT, "docs", "catalog.md")
+PAGE = os.path.join(harness.ROOT, "docs", "how-to", "catalog.md")
 SAMPLES = ["nested_scripted.pt", "nested_exported.pt2", "failing_nested.pt", "shared_tied_exported.pt2", "control_flow_submodule.pt"]
 
 

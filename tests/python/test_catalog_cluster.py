@@ -1,4 +1,4 @@
-"""The program of docs/catalog.md that catalogs a bucket with Ray: a model that cannot be read, and a worker that dies in between."""
+"""The program of docs/how-to/catalog.md that catalogs a bucket with Ray: a model that cannot be read, and a worker that dies in between."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import sys
 import harness
 import pytest
 
-PAGE = os.path.join(harness.ROOT, "docs", "catalog.md")
+PAGE = os.path.join(harness.ROOT, "docs", "how-to", "catalog.md")
 SAMPLES = ["nested_exported.pt2", "failing_nested.pt", "nested_scripted.pt", "vision_exported.pt2"]
 
 

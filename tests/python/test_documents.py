@@ -8,6 +8,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
@@ -68,6 +69,14 @@ def test_page(program, share, command):
         assert " ".join(line.split()) in words, line
     source = page(share, command).read_text(encoding="utf-8")
     assert not re.search(r"(?<!\\)[-'`^~](?!\\)", re.sub(r"^\..*", "", source, flags=re.MULTILINE)), source
+
+
+def test_reference_is_made_from_the_sources(program):
+    documents = pathlib.Path(program.path).with_name("fxtrace_documents")
+    if not documents.exists():
+        pytest.skip("the build has no fxtrace_documents")
+    done = subprocess.run([sys.executable, HERE.parents[1] / "scripts" / "reference", "--check", "--documents", documents], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_page_as_recorded(share):

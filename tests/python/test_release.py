@@ -28,11 +28,11 @@ import torch_headers  # noqa: E402
 @pytest.fixture
 def tree(tmp_path, monkeypatch):
     """A repository with what a version is cut of."""
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "reference").mkdir(parents=True)
     (tmp_path / "CMakeLists.txt").write_text("project(fxtrace VERSION 0.1.0 LANGUAGES CXX)\nset(OTHER 0.1.0)\n")
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n### Added\n\n- This.\n\n## [0.1.0] - 2026-01-01\n\n- That.\n")
     (tmp_path / "docs" / "page.md").write_text("fxtrace 0.1.0, v0.1.0 and 10.1.0.2\nfind_package(fxtrace 0.1 REQUIRED)\n")
-    (tmp_path / "docs" / "benchmarks.md").write_text("fxtrace 0.1.0\n")
+    (tmp_path / "docs" / "reference" / "benchmarks.md").write_text("fxtrace 0.1.0\n")
     for command in (["init", "-q"], ["config", "user.name", "a"], ["config", "user.email", "a@example.org"], ["add", "-A"], ["commit", "-qm", "As it is"]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     monkeypatch.setattr(cut, "ROOT", tmp_path)
@@ -49,7 +49,7 @@ def test_a_version_is_cut(tree):
     assert "## [Unreleased]\n\n## [0.2.0] - 2026-05-28\n" in (tree / "CHANGELOG.md").read_text()
     assert (tree / "CMakeLists.txt").read_text().endswith("set(OTHER 0.1.0)\n")
     assert (tree / "docs" / "page.md").read_text() == "fxtrace 0.2.0, v0.2.0 and 10.1.0.2\nfind_package(fxtrace 0.2 REQUIRED)\n"
-    assert (tree / "docs" / "benchmarks.md").read_text() == "fxtrace 0.1.0\n"  # what was measured
+    assert (tree / "docs" / "reference" / "benchmarks.md").read_text() == "fxtrace 0.1.0\n"  # what was measured
     tags = subprocess.run(["git", "tag", "--points-at", "HEAD"], cwd=tree, capture_output=True, text=True, check=True).stdout
     assert tags == "v0.2.0\n"
 

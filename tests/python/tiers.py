@@ -1,4 +1,4 @@
-"""Which parameters of a test are in the first tier: the others have the mark `volume` (docs/testing.md)."""
+"""Which parameters of a test are in the first tier: the others have the mark `volume` (docs/contributing/testing.md)."""
 
 import os
 import subprocess

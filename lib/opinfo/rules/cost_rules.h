@@ -3,7 +3,7 @@
 // MACs are counted for matrix products and operators built on them: convolutions, attention, recurrent
 // layers.  This is half the number of FLOPs of torch.utils.flop_counter, which counts two for each MAC.
 // Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement count
-// none.  Masks, causal or not, do not reduce the count.  docs/costs.md has a formula and a source for each
+// none.  Masks, causal or not, do not reduce the count.  docs/reference/costs.md has a formula and a source for each
 // family.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The table of trace options, each declared once.  The command line, configuration files, the `options` of a
-// collection, and the tests of the schema and of docs/options.md all read it.
+// collection, and the tests of the schema and of docs/reference/options.md all read it.
 #pragma once
 
 #include <cstddef>

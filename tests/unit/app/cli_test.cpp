@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <regex>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -414,31 +412,3 @@ TEST_CASE("cli: modules that fail", "[cli]") {
   CHECK_THAT(strict.err, ContainsSubstring("modules failed to trace"));
 }
 
-TEST_CASE("cli: docs/options.md has a row for every option of trace", "[cli]") {
-  // "  -f, --format json|text" is listed as `-f json|text`, by its short name.
-  std::set<std::string> known;
-  std::istringstream help(run({"trace", "--help"}).out);
-  const std::regex option(R"(^ +(-[a-z]|--[a-z-]+)(?:, --[a-z-]+)?((?: \S+)?)(?:  .*)?$)");
-  std::smatch match;
-  for (std::string line; std::getline(help, line);) {
-    if (std::regex_match(line, match, option)) CHECK(known.insert(match.str(1) + match.str(2)).second);
-  }
-  CHECK(known.erase("-h") == 1);
-  std::set<std::string> rows;
-  std::ifstream file(FXTRACE_SOURCE_DIR "/docs/options.md");
-  std::string line;
-  while (line != "| option | meaning |" && std::getline(file, line)) {
-  }
-  while (std::getline(file, line) && line.starts_with("|")) {
-    // | `--leaf RULE`, `--no-leaf RULE` | ... |
-    const std::string cell = line.substr(2, line.find(" | ") - 2);
-    for (std::size_t start = 0; (start = cell.find('`', start)) != std::string::npos;) {
-      const std::size_t end = cell.find('`', start + 1);
-      std::string name = cell.substr(start + 1, end - start - 1);
-      std::erase(name, '\\');  // in front of |
-      CHECK(rows.insert(name).second);
-      start = end + 1;
-    }
-  }
-  CHECK(rows == known);
-}
