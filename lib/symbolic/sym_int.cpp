@@ -408,7 +408,7 @@ SymInt extremum(AtomKind kind, const std::vector<SymInt>& values) {
 
 }  // namespace
 
-bool same(const AtomRef& a, const AtomRef& b) { return a == b || a->text == b->text; }
+bool same_atom(const AtomRef& a, const AtomRef& b) { return a == b || a->text == b->text; }
 
 bool before(const AtomRef& a, const AtomRef& b) {
   const bool symbol = a->kind == AtomKind::kSymbol;
@@ -417,13 +417,13 @@ bool before(const AtomRef& a, const AtomRef& b) {
 }
 
 bool same_atoms(const Term& a, const Term& b) {
-  return std::equal(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(), same);
+  return std::equal(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(), same_atom);
 }
 
 bool before(const Term& a, const Term& b) {
   if (a.atoms.size() != b.atoms.size()) return a.atoms.size() > b.atoms.size();
   for (std::size_t i = 0; i < a.atoms.size(); ++i) {
-    if (!same(a.atoms[i], b.atoms[i])) return before(a.atoms[i], b.atoms[i]);
+    if (!same_atom(a.atoms[i], b.atoms[i])) return before(a.atoms[i], b.atoms[i]);
   }
   return false;
 }
@@ -470,7 +470,7 @@ bool divide_atoms(const std::vector<AtomRef>& whole, const std::vector<AtomRef>&
   rest.clear();
   auto next = part.begin();
   for (const AtomRef& atom : whole) {
-    if (next != part.end() && same(atom, *next)) {
+    if (next != part.end() && same_atom(atom, *next)) {
       ++next;
     } else {
       rest.push_back(atom);

@@ -14,7 +14,7 @@ namespace fxtrace::interpreter {
 struct Attempt;
 
 // A call of a method of a module.
-struct ModuleCall {
+struct MethodCall {
   ModuleId module, caller;
   Function& method;
   const Values& arguments;  // the module first
@@ -38,7 +38,7 @@ class Strategy {
   virtual void note_change(const Value&, const std::string&, const IrNode*) {}
   // Constructs an object of torch.classes at `node`; false when its __init__ is a call like others.
   virtual bool make_object(const IrNode*, const Values&) { return false; }
-  virtual Value call_module(const ModuleCall& call) = 0;
+  virtual Value call_module(const MethodCall& call) = 0;
   virtual Value call_function(Function& function, const Values& arguments, const IrNode* node) = 0;
   virtual Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) = 0;
   virtual void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) = 0;

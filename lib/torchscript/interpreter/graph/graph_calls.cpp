@@ -24,7 +24,7 @@ bool GraphCalls::make_object(const IrNode* node, const Values& values) {
   return true;
 }
 
-Value GraphCalls::call_module(const ModuleCall& call) {
+Value GraphCalls::call_module(const MethodCall& call) {
   if (open_calls_.contains(call.node) || (!call.is_forward && call.module == call.caller))
     return code_.follow(call.method, call.arguments, call.node);
   if (call.is_forward) return call_forward(call.module, call.method, call.arguments, call.node);

@@ -19,7 +19,7 @@ class GraphCalls : RecordingPart {
 
   // See Strategy.
   bool make_object(const IrNode* node, const Values& values);
-  Value call_module(const ModuleCall& call);
+  Value call_module(const MethodCall& call);
   Value call_function(Function& function, const Values& values, const IrNode* node);
   // Runs the module call that begins with the hook at `first`, if any, with its hooks inside the call, so
   // that their nodes and uses belong to the module.  Returns the last node of the call; null when `first`

@@ -32,7 +32,7 @@ class GraphStrategy final : public BasicStrategy {
   bool make_object(const IrNode* node, const Values& values) override {
     return calls_.make_object(node, values);
   }
-  Value call_module(const ModuleCall& call) override { return calls_.call_module(call); }
+  Value call_module(const MethodCall& call) override { return calls_.call_module(call); }
   Value call_function(Function& function, const Values& arguments, const IrNode* node) override {
     return calls_.call_function(function, arguments, node);
   }

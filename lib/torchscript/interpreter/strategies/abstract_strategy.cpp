@@ -24,7 +24,7 @@ void AbstractStrategy::note_unknown_writes(const Values& arguments) {
 }
 
 // A call that cannot be followed returns an unknown value, as a leaf does.
-Value AbstractStrategy::call_module(const ModuleCall& call) {
+Value AbstractStrategy::call_module(const MethodCall& call) {
   Checkpoint before = context_.checkpoint();
   const CostLog::Mark cost_before = context_.costs != nullptr ? context_.costs->mark() : CostLog::Mark{};
   context_.changes.begin_stretch(before.changes);

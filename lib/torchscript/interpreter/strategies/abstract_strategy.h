@@ -34,7 +34,7 @@ class AbstractStrategy final : public BasicStrategy {
   void note_unknown_writes(const Values& arguments);
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
-  Value call_module(const ModuleCall& call) override;
+  Value call_module(const MethodCall& call) override;
   Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
   void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
   void branch(const IrNode* node, const Value& condition) override;

@@ -62,7 +62,7 @@ void BasicStrategy::set_results(const IrNode* node, const FunctionSchema& schema
   propagation_.note_results(node, schema, values);
 }
 
-Value BasicStrategy::call_module(const ModuleCall& call) {
+Value BasicStrategy::call_module(const MethodCall& call) {
   return code_.follow(call.method, call.arguments, call.node);
 }
 

@@ -12,7 +12,7 @@ class BasicStrategy : public Strategy, protected EvaluatorPart {
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
   void call_operator(const IrNode* node, const FunctionSchema& schema, const Values& values) override;
-  Value call_module(const ModuleCall& call) override;
+  Value call_module(const MethodCall& call) override;
   Value call_function(Function& function, const Values& arguments, const IrNode* node) override;
   Value attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) override;
   void set_attribute(const AttributePlace& place, const Value& value, const IrNode* node) override;
