@@ -187,7 +187,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (arguments.programs_only && holds_no_program(info.kind)) {
     std::erase_if(rules.rules, std::not_fn(is_about_safety));
     console.remark("note", input.display() +
-                               " holds no program, so it is held to no rule of programs: it is " + info.what);
+                               " holds no program, so rules about programs are skipped: it is " + info.what);
   }
   CheckedModel model;
   model.model.file = input.base_name();
@@ -245,10 +245,10 @@ void refuse_unknown_names(const CheckReports& reports) {
     if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
     if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
     throw usage_error(
-        "the rule " + shell_quoted(unknown.rule) + " would hold for nothing: " + shell_quoted(unknown.name) +
-            (unknown.is_path ? " is the path of no module of " : " is no operator, function or type of ") +
+        "the rule " + shell_quoted(unknown.rule) + " matches nothing: " + shell_quoted(unknown.name) +
+            (unknown.is_path ? " is not the path of a module of " : " is not an operator, function or type of ") +
             (reports.models.size() == 1 ? "the model" : "the models") +
-            (unknown.is_path ? "" : ", and none that is known"),
+            (unknown.is_path ? "" : ", nor a known one"),
         hints);
   }
 }

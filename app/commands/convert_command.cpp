@@ -113,7 +113,7 @@ std::string line_of(const Refusal& refusal) {
 // Says all of it at once, each kind once.
 void report(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
   console.error(input.with_display(
-      input_error("a program of torch.export cannot say all that this model does; nothing was written")));
+      input_error("the model does something that a torch.export program cannot express; no file was written")));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
   for (const Refusal& refusal : refusals) {

@@ -69,7 +69,7 @@ DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
     names.emplace_back(to_string(static_cast<DifferenceKind>(i)));
   DifferenceKinds kinds;
   for (const std::size_t kind :
-       places_of(text, names, option + ": no kind of difference is called", "the kinds are "))
+       places_of(text, names, option + ": unknown kind of difference", "the kinds are "))
     kinds.add(static_cast<DifferenceKind>(kind));
   return kinds;
 }

@@ -23,7 +23,7 @@ std::vector<std::string> schema_names() {
 int run_schema(const std::string& name, Console& console) {
   const auto found = std::ranges::find(schemas(), name, &Schema::name);
   if (found == schemas().end()) {
-    throw usage_error("no schema is called '" + name + "'" + did_you_mean(name, schema_names()),
+    throw usage_error("unknown schema '" + name + "'" + did_you_mean(name, schema_names()),
                       {"the schemas are " + joined(schema_names())});
   }
   write_stdout(console, [&](std::ostream& out) { out << found->text; });

@@ -63,7 +63,7 @@ struct SummaryArguments : ModelArguments {
 std::vector<CostColumn> read_columns(const std::string& text) {
   std::vector<CostColumn> columns;
   for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity"},
-                                           "--columns: there is no column", "the columns are ")) {
+                                           "--columns: unknown column", "the columns are ")) {
     const auto column = static_cast<CostColumn>(place);
     if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
   }

@@ -144,7 +144,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   if (files.against) {
     if (info.kind != FileKind::kExportedProgram)
       throw input.with_display(input_error(
-          "--against holds a program of torch.export (.pt2) to a model, and this is " + info.what));
+          "--against expects a torch.export program (.pt2) as MODEL, got " + info.what));
     other = read_other(*files.against, config.options, isolated, console);
     set_up_for_other(traced);
   }
@@ -152,7 +152,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   wanted.input_options = info.kind == FileKind::kTorchScript;
   TraceResult& result = trace_file(input, info, traced, wanted, isolated, console);
   if ((given ? *given : result.collection).graphs.empty() || result.collection.graphs.empty())
-    throw input.with_display(input_error("there is no graph to run"));
+    throw input.with_display(input_error("the model has no graph to run"));
   GraphCollection& collection = given ? *given : result.collection;
   if (!given) run_passes(traced.passes, collection, console);
   const auto finish = [&](const verify::Verification& verification) {

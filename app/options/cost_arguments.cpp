@@ -72,9 +72,9 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     if (missing.empty()) continue;
     for (std::size_t i = 0; i < arguments; ++i) names.push_back("in" + std::to_string(i));
     names.emplace_back("out");
-    throw usage_error("--cost " + shell_word(as_given(rule->name)) + ": a call of it has no '" +
+    throw usage_error("--cost " + shell_word(as_given(rule->name)) + ": a call of the operator has no argument '" +
                           missing.front() + "'" + did_you_mean(missing.front(), names),
-                      {"it has " + joined(names)});
+                      {"the names are " + joined(names)});
   }
   for (const Subgraph& subgraph : graph.subgraphs) check_names(subgraph.graph, costs);
 }
@@ -103,7 +103,7 @@ void check_custom_costs(const std::vector<const GraphCollection*>& collections, 
     const std::string name = as_given(rule.name);
     const std::string near = did_you_mean(name, names);
     if (!near.empty()) throw usage_error("--cost: the model does not call '" + name + "'" + near);
-    console.warning("--cost " + shell_word(name) + ": no such call is seen in the model");
+    console.warning("--cost " + shell_word(name) + ": the model does not call this operator");
   }
 }
 

@@ -58,7 +58,7 @@ inline std::function<std::string(const std::string&)> one_of(const std::vector<s
 }
 
 // Returns the places in `names` of the items of a list: of "shapes,nodes".  Throws Error(kUsage) for another
-// item, which says `unknown` of it: "--only: no kind of difference is called".
+// item, which says `unknown` of it: "--only: unknown kind of difference".
 inline std::vector<std::size_t> places_of(const std::string& list, const std::vector<std::string>& names,
                                           const std::string& unknown, const std::string& hint) {
   std::vector<std::size_t> places;

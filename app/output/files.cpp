@@ -41,15 +41,15 @@ struct StreamLimit {
 StreamLimit limit_of(std::string_view head) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (head.starts_with("PK"))
-    return {std::uint64_t{64} << 30, "more than 64 GiB come from it", "give the model by its file name"};
+    return {std::uint64_t{64} << 30, "the input is larger than 64 GiB", "give the model by its file name"};
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   const std::size_t start = head.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && (head[start] == '{' || head[start] == '['))
-    return {JsonDocument::kMaxText, "more than 1 GB of text comes from it", "a collection is smaller"};
+    return {JsonDocument::kMaxText, "the input is JSON of more than 1 GB", "a collection is smaller"};
   // What else there is, no command reads.  Most of it is looked at as a file is, to say what it is.
   return {std::uint64_t{256} << 20,
-          "this is no model: it begins neither as a zip archive nor as JSON, and does not end soon",
-          "give the file by its name to be told what it is"};
+          "not a model: the input starts neither like a zip archive nor like JSON, and is larger than 256 MiB",
+          "give the file by its name, and fxtrace says what it is"};
 }
 
 // A temporary file without a name, which holds all that comes from `in`.

@@ -105,9 +105,9 @@ const Format& FormatArguments::chosen() const {
     return *found;
   }
   throw usage_error(
-      "-o " + shell_word(output_) + ": no format has the suffix '" + suffix + "', only " +
+      "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
           column(&Format::suffix, ", ", " and "),
-      {column(&Format::name, ", ", " or ") + " behind -f writes that format into a file of any name"});
+      {column(&Format::name, ", ", " or ") + " after -f selects a format whatever the file is called"});
 }
 
 const Format& FormatArguments::format() const {
@@ -131,7 +131,7 @@ void FormatArguments::check_terminal(const Console& console, bool asks_format) c
   const Format& format = this->format();
   if (!console.out_is_terminal() || output_ != "-") return;
   if (format.graphviz != nullptr && std::string_view(format.graphviz) == "png")
-    throw usage_error("a terminal shows no PNG", {"-o picture.png writes it to a file"});
+    throw usage_error("PNG is binary, and stdout is a terminal", {"-o picture.png writes it to a file"});
   if (!asks_format || format_) return;
   throw usage_error("without -o and -f this writes JSON, which is long for a terminal",
                     {"-o picture.svg draws it, -f text shows it here, and -f json shows the JSON"});

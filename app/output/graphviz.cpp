@@ -132,7 +132,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
   const std::size_t boxes = check_dot(dot_text);
   if (boxes > kManyBoxes) {
     console.warning("Graphviz takes up to a minute for " + with_separators(static_cast<std::int64_t>(boxes)) +
-                    " boxes, and draws no more than " +
+                    " boxes, and draws at most " +
                     with_separators(static_cast<std::int64_t>(kMostBoxes)) +
                     "; --depth N and --focus PATH draw fewer, and -f html shows any number");
   }
@@ -150,7 +150,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
   const std::string said = run({"-Knop2", format, with_titles.number(), picture, boxes}, isolation);
   if (said.find("too large") != std::string::npos)
     console.warning(
-        "the PNG is smaller than it should be, as Graphviz draws no larger one; an SVG has any size");
+        "the PNG is scaled down to the largest size that Graphviz draws; an SVG has any size");
 }
 
 std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isolation) const {

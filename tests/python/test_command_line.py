@@ -248,13 +248,13 @@ def test_pipes_devices_and_descriptors(program, model):
 )
 def test_a_stream_without_an_end(program, tmp_path, command, stream):
     done = shell(program, "export TMPDIR=$PWD; " + stream.format(command), tmp_path)
-    check_error(done, 3, "this is no model: it begins neither as a zip archive nor as JSON, and does not end soon\n")
+    check_error(done, 3, "not a model: the input starts neither like a zip archive nor like JSON, and is larger than 256 MiB\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_stream_of_text_without_an_end(program, tmp_path):
     done = shell(program, "{ echo '{'; yes; } | fxtrace render -", tmp_path)
-    check_error(done, 3, "stdin: more than 1 GB of text comes from it\n")
+    check_error(done, 3, "stdin: the input is JSON of more than 1 GB\n")
 
 
 def test_a_stream_of_something_else_is_told(program, tmp_path):
@@ -274,8 +274,8 @@ def test_a_stream_that_cannot_be_kept_or_read(program, model):
     ("words", "says"),
     [
         (("render",), "without -o and -f this writes JSON, which is long for a terminal"),
-        (("render", "-f", "png"), "a terminal shows no PNG"),
-        (("trace", "-f", "png"), "a terminal shows no PNG"),
+        (("render", "-f", "png"), "PNG is binary, and stdout is a terminal"),
+        (("trace", "-f", "png"), "PNG is binary, and stdout is a terminal"),
         (("render", "-f", "json"), None),
         (("trace",), None),
         (("render", "-f", "text"), None),

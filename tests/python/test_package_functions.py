@@ -119,7 +119,7 @@ def test_summaries_say_what_the_program_says():
     for at in (3, [3], {"s19": None}, {"s19": "many"}, {"nothing": 3}, "s19"):
         with pytest.raises(fxtrace.UsageError, match="at takes|--at: "):
             fxtrace.summary(DIMENSIONS, at=at)
-    with pytest.raises(fxtrace.UsageError, match="--columns: there is no column 'cache'"):
+    with pytest.raises(fxtrace.UsageError, match="--columns: unknown column 'cache'"):
         fxtrace.summary(DIMENSIONS, columns="cache")
     with pytest.raises(fxtrace.InputError, match="no such file"):
         fxtrace.summary("none.pt2")

@@ -316,7 +316,7 @@ AbstractValue tensor_value(Array array) {
       TensorContent{std::make_shared<const Array>(std::move(array)), {}});
   return {std::move(info)};
 }
-Results give(Array array) { return {tensor_value(std::move(array))}; }
+Results one_result(Array array) { return {tensor_value(std::move(array))}; }
 
 AbstractValue number_value(const Array& array) {
   need(array.count() == 1);
