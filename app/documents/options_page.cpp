@@ -14,7 +14,7 @@ namespace {
 std::string escaped(std::string_view text) {
   std::string result;
   for (const char c : text) {
-    if (std::string_view("\\*_<>|`[]#~$").find(c) != std::string_view::npos) result += '\\';
+    if (std::string_view("\\*_<>|").find(c) != std::string_view::npos) result += '\\';
     result += c;
   }
   return result;
@@ -31,16 +31,17 @@ void write_rows(const std::string& title, const std::vector<OptionText>& options
   if (options.empty()) return;
   out << "\n| " << escaped(title) << " | |\n|---|---|\n";
   for (const OptionText& option : options) {
-    out << "| " << joined(option.names, code) << (option.value.empty() ? "" : " " + code(option.value))
-        << " | " << escaped(option.help) << (option.is_repeatable ? " May be given several times." : "")
-        << " |\n";
+    std::vector<std::string> names = option.names;
+    if (!option.value.empty()) names.back() += " " + option.value;
+    const bool says_so = option.help.find("epeatable") != std::string::npos;
+    out << "| " << joined(names, code) << " | " << escaped(option.help)
+        << (option.is_repeatable && !says_so ? "; repeatable" : "") << " |\n";
   }
 }
 
 void write_command(const CommandText& command, std::ostream& out) {
   out << "\n## " << command.name << "\n\n"
-      << escaped(command.help) << "\n\n```text\n"
-      << command.usage() << "\n```\n";
+      << escaped(command.help) << "\n\nUsage: " << code(command.usage()) << "\n";
   write_rows("argument", command.arguments, out);
   for (const OptionGroupText& group : command.groups) write_rows(group.title, group.options, out);
 }

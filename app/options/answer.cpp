@@ -46,7 +46,7 @@ std::size_t AnswerArguments::format() const {
     if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
   }
   throw usage_error("-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
-                        listed(suffixes, " and "),
+                        listed(suffixes, " or "),
                     {listed(options, " or ") + " selects a format whatever the file is called"});
 }
 

@@ -106,7 +106,7 @@ const Format& FormatArguments::chosen() const {
   }
   throw usage_error(
       "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
-          column(&Format::suffix, ", ", " and "),
+          column(&Format::suffix, ", ", " or "),
       {column(&Format::name, ", ", " or ") + " after -f selects a format whatever the file is called"});
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
       {{}, "missing command"},
       {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
       {{"model.pt", "-o", "x.dot"},
-       "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv and .md"},
+       "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv or .md"},
       {{"dir/model", "--sort", "name"}, "--sort: expected macs, params or bytes, got 'name'"},
       {{"-", "--json", "--csv"}, "--json excludes --csv"},
       {{"summary", "a", "--depth", "-1"}, "--depth: expected an integer of at least 0, got '-1'"},
