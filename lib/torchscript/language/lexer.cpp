@@ -46,7 +46,7 @@ constexpr std::array kWords{
     Word{"with", TokenKind::kWith},
 };
 
-// By their first character, longer ones in front of their starts.
+// Sorted by first character; a sign stands before the signs that are its prefixes.
 constexpr std::array kSigns{
     Word{"!=", TokenKind::kNotEqual},
     Word{"%=", TokenKind::kPercentAssign},
@@ -93,7 +93,7 @@ constexpr std::array kSigns{
     Word{"~", TokenKind::kTilde},
 };
 
-// By character: the first sign that starts with it.
+// Index by character of the first sign that starts with it.
 constexpr auto kFirstSigns = [] {
   std::array<std::size_t, 128> first{};
   for (std::size_t c = 0; c < first.size(); ++c) {
@@ -142,7 +142,7 @@ class Lexer {
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-  // Over lines without code; how far the next line is indented.
+  // Skips lines without code and returns the indentation of the next line.
   std::size_t skip_to_code() {
     std::size_t line = at_;
     while (at_ < text_.size()) {
