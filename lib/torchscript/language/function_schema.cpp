@@ -204,7 +204,7 @@ class DefaultParser {
   }
   [[noreturn]] void fail() const {
     throw input_error("argument '" + argument_.name + "' of a schema has the default value '" +
-                      std::string(text_.substr(0, 100)) + "', which its type cannot have");
+                      std::string(text_.substr(0, 100)) + "', which does not fit its type");
   }
 
   std::string_view text_;

@@ -241,10 +241,10 @@ class Lexer {
     const std::string_view close = text_.substr(at_).starts_with(three) ? three : three.substr(0, 1);
     std::size_t end = at_ + close.size();
     while (end < text_.size() && !text_.substr(end).starts_with(close)) {
-      if (text_[end] == '\n' && close.size() == 1) fail("a string that does not end");
+      if (text_[end] == '\n' && close.size() == 1) fail("unterminated string");
       end += text_[end] == '\\' ? 2 : 1;
     }
-    if (end >= text_.size()) fail("a string that does not end");
+    if (end >= text_.size()) fail("unterminated string");
     add(TokenKind::kString, at_, end + close.size());
   }
 

@@ -454,7 +454,7 @@ class Parser {
       valid = digits[i] >= '0' && digits[i] <= '7';
       value = value * 8 + (digits[i] - '0');
     }
-    if (!valid || value > 255) fail("a string has an escape that TorchScript does not read");
+    if (!valid || value > 255) fail("a string has an escape sequence that TorchScript does not support");
     return static_cast<char>(value);
   }
 

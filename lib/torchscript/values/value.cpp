@@ -103,7 +103,7 @@ const std::vector<Value>& Value::items() const { return is_tuple() ? to_tuple().
 
 void Value::complain(ValueKind wanted) const {
   throw Error(ErrorKind::kInternal,
-              std::string(name_of(kind_)) + " stands where " + name_of(wanted) + " is expected");
+              std::string(name_of(kind_)) + " where " + name_of(wanted) + " is expected");
 }
 
 bool Value::is(const Value& other) const {
