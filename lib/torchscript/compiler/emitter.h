@@ -10,13 +10,14 @@
 // 1. An assignment of a value is a prim::Store of the name and a use a prim::Load; prim::If and prim::Loop
 //    have no results for variables.  The Environment knows only the types of variables, and names that are
 //    bound to something that is not a value (sugared_value.h).
-// 2. Each block of an `if`, a loop or a closure has a scope.  After an `if` the names that both branches
-//    define become variables of the scope around it, with a common type.  A branch that exits counts as
-//    defining all of them: prim::Uninitialized is stored there.
+// 2. Each block of an `if`, a loop, a comprehension or a closure has a scope.  An assignment in it must fit
+//    the type that the variable has outside.  After an `if`, the names that both branches define (or one,
+//    if they were defined before) become variables of the scope around it, with a common type.  A branch
+//    that exits counts as defining them all: prim::Uninitialized is stored there.
 // 3. `return`, `break` and `continue` are the nodes prim::ReturnStatement, prim::Break and prim::Continue.
-//    exits_ has the blocks that end in `return` or `raise`, an `if` with two such branches included;
-//    statements after such an end are not compiled.  Nodes after `break` and `continue` are emitted, and
-//    removed by exits.cpp.
+//    exits_ has the blocks that end in `return`, in `raise`, or in an `if` both of whose branches end so;
+//    further statements in such a block are not compiled.  Nodes after `break` and `continue` are emitted,
+//    and removed by exits.cpp.
 // 4. A prim::Loop has two blocks, the body and the condition, which is the constant True for a `for`, and
 //    the trip count as its only input.
 // 5. A condition that is known while compiling (isinstance, hasattr, `is None`, constants) selects a
@@ -24,8 +25,8 @@
 //    the types of variables in the branches: prim::unchecked_cast, stored under the same name.
 // 6. An expression is a SugaredValue until a value is needed (as_value): a method, a class or a range has
 //    no node.  Loops over tuples are unrolled.
-// 7. Literals and defaults are not emitted in place: constants_ and numbers_ have one node for each value,
-//    at the start of the graph.
+// 7. Constants are not emitted in place (with one exception, in emit_condition()): constants_ and numbers_
+//    have one node for each value, at the start of the graph.
 //
 // Example:
 //
@@ -40,7 +41,7 @@
 // emit_branches() compiles both branches, each in a scope of its own, and finds that block1 exits.  So `y`,
 // which only block0 defines, becomes a variable after the `if`.  The result of the graph is a
 // prim::Uninitialized, which exits.cpp replaces by the values returned: %x in block1, and neg(y) in block0,
-// where the code after the `if` comes to stand.
+// where the code after the `if` is moved.
 #pragma once
 
 #include <functional>

@@ -12,10 +12,10 @@
 //    tells that the block always exits, never exits or always raises.  Any other value means that it may
 //    exit.
 // 2. After visit(block) neither the block nor a block in it has a reachable node of the kind of exit.
-// 3. Nodes behind a node that always exits or raises are removed.  Nodes behind a node that may exit move
+// 3. Nodes after a node that always exits or raises are removed.  Nodes after a node that may exit move
 //    into a new prim::If on `taken` (guard_rest), and with them the results of the block.
 // 4. The values of an exit have a meaning only where `taken` is true; elsewhere they are prim::Uninitialized.
-//    The results of a block that was left early have none, and no code reads them.
+//    The results of a block that was left early have no meaning either; no code reads them.
 // 5. An exit stops at its target, where its values become the block's results (reach).
 // 6. Results, inputs and outputs that an exit needs are appended, so that the others keep their indices.
 //

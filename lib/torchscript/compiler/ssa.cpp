@@ -14,8 +14,8 @@
 // Then transform_exits() (exits.cpp) eliminates prim::LoopContinuation and prim::ReturnStatement.
 //
 // 1. A store in a block is seen only in that block and the blocks in it.  A variable leaves a branch or a
-//    body as a result of the prim::If or prim::Loop, which a store behind the node assigns to its name.
-// 2. ControlFlow visits inner blocks first, and then meets the stores that it inserted behind the node: an
+//    body as a result of the prim::If or prim::Loop, which a store after the node assigns to its name.
+// 2. ControlFlow visits inner blocks first, and then meets the stores that it inserted after the node: an
 //    assignment reaches outwards block by block.
 // 3. A name becomes a result of a prim::If when both branches have it: assigned there, or visible before.
 //    It becomes a carried value of a prim::Loop when the body assigns it and it is visible before the loop.

@@ -202,7 +202,7 @@ void PickleValues::push_persistent(Entry id) {
 // --- the memo ---
 
 void PickleValues::put(std::uint64_t index) {
-  // Every entry of the memo takes an opcode in the pickle, so no index is beyond its size.
+  // Every entry of the memo takes an opcode of the pickle, so an index cannot exceed the pickle's size.
   if (index > bytes_.size()) throw input_error("its pickle has a memo index beyond its size");
   if (memo_.size() <= index) {
     const auto size = static_cast<std::size_t>(index) + 1;

@@ -33,7 +33,7 @@ Value broadcast(Arguments arguments) {
   const auto a = sizes_argument(arguments, 1), b = sizes_argument(arguments, 0);
   std::vector<std::int64_t> result(std::max(a.size(), b.size()));
   for (std::size_t i = result.size(); i > 0; --i) {
-    const std::size_t behind = result.size() - i;  // the number of sizes behind this one
+    const std::size_t behind = result.size() - i;  // the number of sizes after this one
     const std::int64_t x = behind < a.size() ? a[a.size() - 1 - behind] : 1;
     const std::int64_t y = behind < b.size() ? b[b.size() - 1 - behind] : 1;
     if (x != y && x != 1 && y != 1) {
