@@ -129,7 +129,7 @@ class Transformer {
   Exit visit(IrBlock& block) {
     // Every early exit nests the code after it one level deeper.
     constexpr int kMaxDepth = 500;
-    if (++depth_ > kMaxDepth) throw input_error("a function has more early exits than fxtrace follows");
+    if (++depth_ > kMaxDepth) throw input_error("a function has more early exits than fxtrace supports");
     IrBlock* const outer_target = target_;
     if (is_target(block)) target_ = &block;
     Exit exit = wont();
@@ -252,7 +252,7 @@ class Transformer {
     IrBlock* taken = node->add_block();
     IrBlock* rest = node->add_block();
     while (first != block.return_node()) {
-      if (++moves_ > kMaxMoves) throw input_error("a function has more early exits than fxtrace follows");
+      if (++moves_ > kMaxMoves) throw input_error("a function has more early exits than fxtrace supports");
       IrNode* const next = first->next();
       first->move_before(rest->return_node());
       first = next;

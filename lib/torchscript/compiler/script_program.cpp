@@ -37,7 +37,7 @@ class Definition final : public FunctionCode {
     ++program_.open_compilations();
     const Restore close([this] { --program_.open_compilations(); });
     if (program_.open_compilations() > Program::kMaxCompilations)
-      throw input_error("functions without result types call each other deeper than fxtrace follows");
+      throw input_error("functions without result types call each other deeper than fxtrace supports");
     auto graph = compile_function(program_, file_, tree_, function, self_);
     file_.forget_body(tree_);
     return graph;
@@ -303,8 +303,7 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   constexpr int kMaxNested = 50;
   if (++nested_types_ > kMaxNested) {
     nested_types_ = 0;
-    throw SourceError(found.file->range(*found.tree),
-                      "NamedTuples hold each other deeper than fxtrace follows");
+    throw SourceError(found.file->range(*found.tree), "NamedTuples are nested deeper than fxtrace supports");
   }
   const TypeParser parser(*found.file, resolver());
   std::vector<std::string> fields;

@@ -236,7 +236,7 @@ IrGraph::IrGraph() {
 }
 IrGraph::~IrGraph() = default;
 
-void IrGraph::refuse() { throw input_error("the code unfolds to more than fxtrace follows"); }
+void IrGraph::refuse() { throw input_error("the code unfolds to more nodes than fxtrace supports"); }
 
 namespace {
 

@@ -163,7 +163,8 @@ class Parser {
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) {
-      if (++parser.level_ > kMaxLevels) parser.fail("the code has more levels than fxtrace follows");
+      if (++parser.level_ > kMaxLevels)
+        parser.fail("the code has more levels of nesting than fxtrace supports");
     }
     ~Level() { --parser_.level_; }
     Level(const Level&) = delete;
@@ -219,7 +220,7 @@ class Parser {
     }
     int depth = 0;
     for (const Tree* part : parts) depth = std::max<int>(depth, part->depth);
-    if (depth >= 2 * kMaxLevels) fail("the code has more levels than fxtrace follows");
+    if (depth >= 2 * kMaxLevels) fail("the code has more levels of nesting than fxtrace supports");
     tree->depth = static_cast<std::uint16_t>(depth + 1);
     return *tree;
   }

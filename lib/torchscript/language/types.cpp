@@ -27,7 +27,7 @@ Type::Type(TypeKind kind, std::vector<TypePtr> contained, std::string name)
     size += part->size_;
   }
   if (depth > kMaxDepth || size > kMaxSize)
-    throw input_error("a type of the archive's code has more parts than fxtrace follows");
+    throw input_error("a type of the archive's code has more parts than fxtrace supports");
   depth_ = static_cast<std::uint16_t>(depth);
   size_ = static_cast<std::uint32_t>(size);
 }
