@@ -9,11 +9,11 @@ namespace {
 
 struct BuiltinCode {
   std::string_view name;
-  std::string_view types;  // there is one for each, which the code has as "$"; empty: one function
+  std::string_view types;  // types that replace "$" in the code, for one function each; empty: one function
   std::string_view code;
 };
 
-// What is commutative is turned round; the others say it with what there is.
+// Commutative operators swap their operands; the others use operators that have an overload for the operands.
 constexpr BuiltinCode kBuiltinCode[] = {
     {"aten::add", "float int complex", "def add(a: $, b: Tensor) -> Tensor:\n  return torch.add(b, a)\n"},
     {"aten::mul", "float int complex", "def mul(a: $, b: Tensor) -> Tensor:\n  return torch.mul(b, a)\n"},
@@ -35,7 +35,7 @@ constexpr BuiltinCode kBuiltinCode[] = {
     {"aten::floordiv", "",
      "def floordiv(self: Tensor, other: Tensor) -> Tensor:\n"
      "  return torch.floor_divide(self, other)\n"},
-    // Operators that were registered once, which archives of then call.
+    // Operators that PyTorch registered once, which old archives call.
     {"aten::_single", "float int", "def _single(x: BroadcastingList1[$]) -> List[$]:\n  return x\n"},
     {"aten::_pair", "float int", "def _pair(x: BroadcastingList2[$]) -> List[$]:\n  return x\n"},
     {"aten::_triple", "float int", "def _triple(x: BroadcastingList3[$]) -> List[$]:\n  return x\n"},

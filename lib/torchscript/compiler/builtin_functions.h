@@ -8,8 +8,8 @@
 
 namespace fxtrace::torchscript {
 
-// Returns their code, in the order in which they are tried after the registered overloads; empty for most
-// names.
+// Returns the code of the functions with this name, in the order in which they are tried after the registered
+// overloads; empty for most names.
 std::vector<std::string> builtin_functions(std::string_view name);
 
 }  // namespace fxtrace::torchscript

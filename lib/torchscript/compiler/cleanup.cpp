@@ -1,5 +1,14 @@
-// The passes are those that PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp runs at the end (BSD-3-Clause,
-// see NOTICE).
+// The final passes of the compiler, which PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp runs at its end
+// (BSD-3-Clause, see NOTICE).  clean_up() runs, in this order:
+//
+// 1. LoopForms gives each loop either a trip count or a condition, not both.
+// 2. normalize_operators() replaces operators by those of which they are synonyms.
+// 3. lift_closures() makes the bodies of forks graphs of their own, which it cleans up too.
+// 4. lower_tuples() replaces items of a tuple that is made in the same graph by the values in it.
+// 5. sweep() removes nodes and results without uses and side effects.
+// 6. Decisions folds constants, and removes branches and loops that they decide; sweep() runs once more.
+// 7. pool_constants() moves constants to the start of the graph, each once.
+// 8. Order sorts the results of branches and loops by their first use.
 #include "torchscript/ir/ir_steps.h"
 
 #include <algorithm>
@@ -22,8 +31,8 @@ namespace {
 
 // --- bodies of fork ---
 
-// Values from around the closure become inputs, in the order in which they are met; constants are copied, but
-// for numbers that the code has, as in LibTorch.
+// Values from outside of the closure become inputs, in the order in which they are met.  Constants are
+// copied, except for number literals (kAttrShared), which become inputs too, as in LibTorch.
 void lift_closures(IrBlock& block) {
   for (IrNode* node : block.nodes()) {
     for (IrBlock* inner : node->blocks()) {
@@ -63,7 +72,8 @@ void lift_closures(IrBlock& block) {
 
 // --- loops with a count and a condition ---
 
-// What `break` in a `for` leaves: it becomes a `while` that counts, so that each loop is of one kind.
+// A `for` with a `break` has a trip count and a condition.  It becomes a `while` loop that counts, so that
+// each loop is of one kind.
 class LoopForms {
  public:
   explicit LoopForms(IrGraph& graph) : graph_(graph), constants_(graph), matcher_(graph, constants_) {
@@ -137,7 +147,7 @@ void lower_tuples(IrBlock& block) {
   }
 }
 
-// --- branches and loops that are decided ---
+// --- constants, and branches and loops that they decide ---
 
 class Decisions {
  public:
@@ -174,7 +184,7 @@ class Decisions {
     replace(node, Constant(Constant::Device{*text}));
   }
 
-  // A tuple of constants is one, but for what can be written.
+  // A tuple of immutable constants is a constant.
   void visit_tuple(IrNode& node) {
     Constant::Tuple tuple;
     for (const IrValue* input : node.inputs()) {
@@ -186,7 +196,7 @@ class Decisions {
   }
 
   void replace(IrNode& node, Constant value) {
-    // A number that a Scalar came out as has its own type; None that of what it may be.
+    // A folded Scalar has the type of its value; None keeps the type of the node.
     TypePtr type = node.output()->type();
     if (type->kind() != TypeKind::kTuple && !value.is_none()) type = type_of(value, tensor_type());
     IrNode* constant = node.graph()->create_constant(std::move(value), std::move(type));
@@ -200,7 +210,7 @@ class Decisions {
            !constant.is<Constant::Dict>() && !constant.is<Constant::FunctionValue>();
   }
 
-  // "cpu", "cuda:0": what any build of LibTorch reads.
+  // Returns whether any build of LibTorch can parse the device: "cpu", "cuda:0".
   static bool is_device(std::string_view text) {
     const std::size_t colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
@@ -239,7 +249,7 @@ class Decisions {
         continue;
       }
       if (one != other && one->node()->owning_block() != node.graph()->block()) {
-        // It stood in the branch: it has to live on.
+        // The constant is in the branch, and moves out to stay defined.
         one->node()->move_before(node.graph()->block()->nodes().front());
       }
       node.output(i)->replace_all_uses_with(one);
@@ -282,7 +292,7 @@ class Decisions {
 
 bool has_effect(const IrNode& node) {
   if (node.is(Symbol::kPrimLoop)) {
-    // A loop that works out whether to go on may not end.
+    // A loop that computes its condition may not end.
     const IrNode* producer = node.blocks()[0]->outputs()[0]->node();
     if (!producer->is(Symbol::kPrimParam) && producer->is_inside(node)) return true;
     const Constant* constant = producer->constant();
@@ -311,7 +321,7 @@ bool has_effect(const IrNode& node) {
   }
   const FunctionSchema* schema = node.operator_schema();
   if (schema == nullptr) return false;
-  if (schema->row == nullptr) return true;  // an operator of which only the schema is known
+  if (schema->row == nullptr) return true;  // only its schema is known
   return may_write(schema->row) || !has_trait(schema->row, traits::kKnown) ||
          has_trait(schema->row, traits::kSideEffect);
 }
@@ -342,12 +352,12 @@ void sweep(IrBlock& block) {
     for (IrBlock* inner : node->blocks()) sweep(*inner);
     IrNode* const previous = node->previous();
     if (!has_uses(*node) && !has_effect(*node)) node->destroy();
-    // The first node's previous is the return node.
+    // The node before the first one is the return node.
     node = previous;
   }
 }
 
-// --- other names of operators ---
+// --- synonyms of operators ---
 
 void normalize_operators(IrBlock& block) {
   static const auto synonyms = [] {
@@ -400,7 +410,7 @@ class Order {
   }
 
  private:
-  // As the nodes stand in the text; a block's results come last in it.
+  // Numbers nodes in the order of the graph's text; a block's return node is the last in it.
   void number(const IrBlock& block) {
     for (const IrNode* node : block.nodes()) {
       numbers_[node] = next_++;

@@ -1,4 +1,5 @@
-// emitter*.cpp follow PyTorch's torch/csrc/jit/frontend/ir_emitter.cpp (BSD-3-Clause, see NOTICE).
+// The parts of the Emitter for definitions, statements and assignments.  emitter*.cpp follow PyTorch's
+// torch/csrc/jit/frontend/ir_emitter.cpp (BSD-3-Clause, see NOTICE).
 #include "torchscript/compiler/emitter.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace fxtrace::torchscript {
 
 namespace {
 
-// What a function may come to.  Archives of torch have at most one node or input for two bytes.
+// The limit of a graph's size (IrGraph::size()): a part for any function, and a part per byte of its file.
+// Archives of torch have at most one node or input for two bytes.
 constexpr std::size_t kSizeOfAny = 200'000;
 constexpr std::size_t kSizePerByte = 4;
 
@@ -77,10 +79,10 @@ void Emitter::emit_definition(const Tree& definition, const TypePtr& self, IrBlo
       fail(definition, "Function was not annotated as having type None, but does not return along all paths");
     emit_return(range_of(definition), nullptr);
   } else if (open.merged == nullptr) {
-    // It always raises.
+    // The function always raises.
     open.merged = open.declared != nullptr ? open.declared : none_type();
   }
-  // The statements that return come into this place later (exits.cpp).
+  // A placeholder for the values of the `return`s, which exits.cpp puts here.
   IrNode* placeholder = create(Symbol::kPrimUninitialized, {}, 1, {});
   block->add_output(placeholder->output()->set_type(definitions_.back().merged));
   definitions_.pop_back();
@@ -130,13 +132,13 @@ void Emitter::emit_return(const SourceRange& range, const Tree* value) {
 void Emitter::emit_statements(const Tree& list) {
   for (const Tree* statement : list.all()) {
     emit_statement(*statement);
-    // What follows an exit is not reached, and not looked at.
+    // Statements after `return` and `raise` are unreachable and not compiled.
     if (exits_.contains(environment_.block())) return;
   }
 }
 
 void Emitter::emit_statement(const Tree& statement) {
-  graph_.spend(1);  // even where it leaves nothing: loops over tuples are unrolled
+  graph_.spend(1);  // even if it emits no node, as loops over tuples are unrolled
   switch (statement.kind) {
     case Syntax::kIf: {
       const Condition condition = emit_condition(statement.part(0));
@@ -276,7 +278,7 @@ void Emitter::emit_assignment(const Tree& statement) {
   if (!value.is_there()) fail(statement, "For an assignment, expected an expression on the right-hand side");
   if (targets.count == 1)
     return emit_assignment_to(targets.part(0), value, statement.part(2), range_of(statement));
-  // a = b = value: what it is once, then from left to right.
+  // a = b = value: the value is evaluated once, then assigned from left to right.
   const std::string_view name = environment_.keep_name("$tmp_assign_" + std::to_string(made_names_++));
   environment_.set(range_of(value), name, emit_sugared(value));
   Tree again;
@@ -306,7 +308,7 @@ void Emitter::emit_assignment_to(const Tree& target, const Tree& value, const Tr
       const TypePtr declared = type.is_there() ? types_.parse(type) : nullptr;
       const SugaredValue object = emit_sugared(target.part(0));
       IrValue* assigned = as_value(emit_sugared(value, 1, declared), range_of(value));
-      // An archive has the place of what is assigned, and none of the statement.
+      // As in LibTorch, the node's range is that of the value, not of the statement.
       return set_attribute(object, target.text, assigned, range, range_of(value));
     }
     case Syntax::kSubscript:
@@ -391,9 +393,9 @@ namespace {
 
 struct AugmentedOperator {
   TokenKind token;
-  const char* in_place;  // of tensors and lists
+  const char* in_place;  // for tensors and lists
   const char* plain;
-  const char* in_place_method;  // of classes
+  const char* in_place_method;  // for objects of classes, like `method`
   const char* method;
 };
 

@@ -1,8 +1,47 @@
-// Emits the graph of one function from its syntax tree.  Variables are loads and stores, and exits are nodes
-// of their own, until ssa.cpp and exits.cpp eliminate them.  emitter.cpp has definitions and statements,
-// emitter_conditions.cpp `if`, loops and type refinements, emitter_expressions.cpp expressions,
-// emitter_calls.cpp calls, emitter_values.cpp attributes and other operations of sugared values,
-// emitter_subscripts.cpp subscripts and assignments to them.
+// Emits the graph of one function from its syntax tree, in LibTorch's order of nodes.  emitter.cpp has
+// definitions and statements, emitter_conditions.cpp `if`, loops and type refinements,
+// emitter_expressions.cpp expressions, emitter_calls.cpp calls, emitter_values.cpp attributes and other
+// operations of sugared values, emitter_subscripts.cpp subscripts and assignments to them.
+//
+// The emitter reads the tree once, from top to bottom, and inserts nodes at the graph's insert point.  Its
+// graph is not in SSA form and has exits in the middle of blocks; ssa.cpp, exits.cpp and cleanup.cpp finish
+// it.
+//
+// 1. An assignment of a value is a prim::Store of the name and a use a prim::Load; prim::If and prim::Loop
+//    have no results for variables.  The Environment knows only the types of variables, and names that are
+//    bound to something that is not a value (sugared_value.h).
+// 2. Each block of an `if`, a loop, a comprehension or a closure has a scope.  An assignment in it must fit
+//    the type that the variable has outside.  After an `if`, the names that both branches define (or one,
+//    if they were defined before) become variables of the scope around it, with a common type.  A branch
+//    that exits counts as defining them all: prim::Uninitialized is stored there.
+// 3. `return`, `break` and `continue` are the nodes prim::ReturnStatement, prim::Break and prim::Continue.
+//    exits_ has the blocks that end in `return`, in `raise`, or in an `if` both of whose branches end so;
+//    further statements in such a block are not compiled.  Nodes after `break` and `continue` are emitted,
+//    and removed by exits.cpp.
+// 4. A prim::Loop has two blocks, the body and the condition, which is the constant True for a `for`, and
+//    the trip count as its only input.
+// 5. A condition that is known while compiling (isinstance, hasattr, `is None`, constants) selects a
+//    branch, and only that one is compiled, in the scope around it.  Where it is not known, it may refine
+//    the types of variables in the branches: prim::unchecked_cast, stored under the same name.
+// 6. An expression is a SugaredValue until a value is needed (as_value): a method, a class or a range has
+//    no node.  Loops over tuples are unrolled.
+// 7. Constants are not emitted in place (with one exception, in emit_condition()): constants_ and numbers_
+//    have one node for each value, at the start of the graph.
+//
+// Example:
+//
+//   def f(x: Tensor, c: bool) -> Tensor:       Store[x](%x)
+//     if c:                                    Store[c](%c)
+//       y = torch.relu(x)                      If(Load[c])
+//     else:                                      block0(): Store[y](relu(Load[x]))
+//       return x                                 block1(): ReturnStatement(Load[x])
+//     return torch.neg(y)                                  Store[y](Uninitialized)
+//                                              ReturnStatement(neg(Load[y]))
+//
+// emit_branches() compiles both branches, each in a scope of its own, and finds that block1 exits.  So `y`,
+// which only block0 defines, becomes a variable after the `if`.  The result of the graph is a
+// prim::Uninitialized, which exits.cpp replaces by the values returned: %x in block1, and neg(y) in block0,
+// where the code after the `if` is moved.
 #pragma once
 
 #include <functional>
@@ -24,7 +63,7 @@
 
 namespace fxtrace::torchscript {
 
-// A type refinement of a variable where a condition is true, or false.
+// The type that a variable has where a condition is true, or where it is false.
 struct Refinement {
   std::string_view name;
   TypePtr type;
@@ -39,7 +78,7 @@ struct Refinements {
 struct Condition {
   IrValue* value = nullptr;
   Refinements refinements;
-  std::optional<bool> known;  // known at compile time: only one branch is compiled
+  std::optional<bool> known;  // the value, if known at compile time: then only one branch is compiled
 };
 
 class Emitter {
@@ -52,7 +91,7 @@ class Emitter {
   using Expressions = std::span<const Tree* const>;
   enum class LoopKind : std::uint8_t { kNone, kLoop, kUnrolled };
   struct OpenDefinition {
-    TypePtr declared, merged;  // types of the result
+    TypePtr declared, merged;  // the annotated type of the result, and the one of all `return`s so far
   };
 
   // --- definitions and statements ---
@@ -63,7 +102,7 @@ class Emitter {
   void emit_assignment_to(const Tree& target, const Tree& value, const Tree& type, const SourceRange& range);
   void assign_all(Expressions targets, const std::vector<SugaredValue>& values, const SourceRange& range,
                   std::size_t binders);
-  void assign_item(Expressions targets, const SugaredValue& item, const SourceRange& range);  // of a for loop
+  void assign_item(Expressions targets, const SugaredValue& item, const SourceRange& range);  // of a `for`
   void assign_tuple(const Tree& target, const SugaredValue& value, const SourceRange& range);
   std::size_t count_binders(Expressions targets, const SourceRange& range, bool* starred) const;
   void emit_augmented_assignment(const Tree& statement);
@@ -186,14 +225,14 @@ class Emitter {
   Function& function_;
   TypeParser types_;
   ConstantPool constants_;
-  ConstantPool numbers_;  // literals; they are outside forked code, and passed into it
+  ConstantPool numbers_;  // number literals: unlike other constants, inputs of forked code (cleanup.cpp)
   SchemaMatcher matcher_;
   Environment environment_;
   std::vector<OpenDefinition> definitions_;
-  std::unordered_set<const IrBlock*> exits_;  // blocks whose end is unreachable
+  std::unordered_set<const IrBlock*> exits_;  // blocks whose end is unreachable, by `return` or `raise`
   LoopKind loop_ = LoopKind::kNone;
   std::size_t made_names_ = 0;
-  bool is_archive_code_;  // its operators may have old versions
+  bool is_archive_code_;  // whether operators may have old versions (upgraders.h)
 };
 
 }  // namespace fxtrace::torchscript

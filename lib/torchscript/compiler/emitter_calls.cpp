@@ -1,3 +1,5 @@
+// The part of the Emitter (emitter.h) for calls: of functions, methods, classes, operators with their old
+// versions, casts, and special forms such as isinstance() and fork().
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -133,7 +135,7 @@ SugaredValue Emitter::call_method(IrValue* self, const std::string& method, Call
   if (const auto* type = self->type()->as<ClassType>()) {
     const Function* function = type->find_method(method);
     if (function == nullptr && type->is_torchbind()) {
-      // What an operator's schema gave is the class by its name alone.
+      // A class that comes from the schema of an operator has only its name, so the program's is looked up.
       const TypePtr known = program_.find_type(type->name());
       if (known != nullptr && known->as<ClassType>() != nullptr)
         function = known->as<ClassType>()->find_method(method);
@@ -188,7 +190,7 @@ IrValue* Emitter::call_builtin(Symbol symbol, const Call& arguments) {
   if (overloads.empty() && written.empty())
     throw SourceError(arguments.range, "Unknown builtin op: " + std::string(to_text(symbol)) + ".");
   std::vector<const FunctionSchema*> old;
-  std::vector<Function*> functions;  // what may take the call's place, behind the overloads
+  std::vector<Function*> functions;  // functions that may be inlined, tried after the overloads
   if (is_archive_code_ && program_.operator_version() < kCurrentOperatorVersion) {
     std::vector<const FunctionSchema*> current;
     for (const FunctionSchema* overload : overloads) {
@@ -225,7 +227,7 @@ IrValue* Emitter::emit_inlined(const Function& function, const Match& match, con
   IrNode* before = graph_.insert_point()->previous();
   IrCloner cloner(graph_, [&](IrValue* value) { return given.at(value); });
   IrValue* result = cloner.clone_nodes(*body.block(), graph_.insert_point()).at(0);
-  // It is the call's place that counts.
+  // The inlined nodes have the range of the call.
   for (IrNode* node = before->next(); node != graph_.insert_point(); node = node->next())
     node->set_source_range(range);
   return result;
@@ -246,7 +248,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       if (!is_subtype(*value->type(), *type, &why_not))
         throw SourceError(range, "expected an expression of type " + type->repr_str() + " but found " +
                                      value->type()->repr_str() + "\n" + why_not);
-      // None that is annotated knows of what it could have been.
+      // An annotated None keeps the annotated type.
       if ((type->kind() == TypeKind::kOptional || type->kind() == TypeKind::kUnion) &&
           value->type()->kind() == TypeKind::kNone)
         value = constants_.get_constant(Constant(), type, range);
@@ -256,7 +258,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       require_arguments(expression, 2, "unchecked_cast");
       const TypePtr type = types_.parse(*arguments[0]);
       IrValue* value = emit(*arguments[1]);
-      // Refinements put one in already.
+      // A refinement may have cast it to this type already.
       if (!value->node()->is(Symbol::kPrimUncheckedCast) || !(*value->type() == *type))
         value = unchecked_cast(value, type);
       return sugared(value);
@@ -287,7 +289,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
     }
     case SpecialForm::kTolist: {
       if (hint == nullptr) throw SourceError(range, "Expected type hint for result of tolist()");
-      // Two more inputs say how deep the list is, and of what.
+      // Two further inputs are the depth of the list, and the kind of its elements.
       const Type* element = hint.get();
       std::int64_t depth = 0;
       for (; element->kind() == TypeKind::kList; ++depth) element = element->contained_types()[0].get();
@@ -317,7 +319,7 @@ SugaredValue Emitter::emit_special(SpecialForm form, const Tree& expression, con
       bounds.push_back(integer(std::numeric_limits<std::int64_t>::max(), range));
       SugaredValue iterated = as_iterable(emit_sugared(*arguments[0]), range);
       SugaredValue numbers = make_range(bounds, range);
-      // As long as the other one.
+      // The numbers are as many as the items of the other iterable.
       if (iterated.is(SugaredValue::Kind::kTuple)) {
         numbers.static_length = static_cast<std::int64_t>(iterated.parts.size());
       } else {
@@ -355,7 +357,7 @@ SugaredValue Emitter::emit_list_call(const Tree& expression, const TypePtr& hint
   if (iterated.is_value() && (iterated.value->type()->kind() == TypeKind::kList ||
                               iterated.value->type()->kind() == TypeKind::kString))
     return sugared(call_builtin(Symbol::kAtenList, {iterated.value}, range));
-  // [element for element in iterated]
+  // Emits [element for element in iterated].
   Tree iterator, element, comprehension;
   iterator.kind = element.kind = Syntax::kName;
   iterator.text = environment_.keep_name("$_iter" + std::to_string(made_names_++));
@@ -387,7 +389,7 @@ SugaredValue Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint
     if (type == nullptr) type = dict_type(string_type(), inputs.empty() ? tensor_type() : inputs[1]->type());
     return sugared(create(Symbol::kPrimDictConstruct, inputs, 1, {})->output()->set_type(type));
   }
-  if (arguments.size() != 1) throw SourceError(range, "dict expected at most 1 argument");
+  if (arguments.size() != 1) throw SourceError(range, "dict() expects at most 1 positional argument");
   dict = call_builtin(Symbol::kAtenDict, {emit(*arguments[0], hint)}, range);
   for (const Tree* keyword : expression.part(2).all()) {
     IrValue* key = constant(Constant(std::string(keyword->text)), range);
@@ -396,7 +398,7 @@ SugaredValue Emitter::emit_dict_call(const Tree& expression, const TypePtr& hint
   return sugared(dict);
 }
 
-// The body stands in a closure until cleanup.cpp makes it a graph of its own.
+// The body is in a prim::Closure until cleanup.cpp makes it a graph of its own.
 SugaredValue Emitter::emit_fork(const Tree& expression, Symbol kind) {
   const SourceRange range = range_of(expression);
   const Expressions arguments = expression.part(1).all();

@@ -1,3 +1,5 @@
+// The part of the Emitter (emitter.h) for conditions and the type refinements that follow from them,
+// branches, and loops.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -8,7 +10,7 @@
 
 namespace fxtrace::torchscript {
 
-// --- what a condition tells of variables ---
+// --- type refinements by conditions ---
 
 namespace {
 
@@ -20,7 +22,7 @@ std::vector<Refinement> united(const std::vector<Refinement>& a, const std::vect
     if (same == result.end()) {
       result.push_back(each);
     } else if (!(*same->type == *each.type)) {
-      result.erase(same);  // nothing is said of a variable of which two things are said
+      result.erase(same);  // a variable with two different refinements has none
     }
   }
   return result;
@@ -70,10 +72,10 @@ Condition Emitter::emit_condition(const Tree& expression) {
   }
   Condition result;
   result.value = emit_to_bool(emit(expression), range);
-  // LibTorch has a number here that nobody uses.  It tells a branch that the code has from one that an early
-  // exit made, which is joined with the one before it (exits.cpp).
+  // LibTorch has an unused number here.  It separates a branch of the code from the branch before it, as
+  // exits.cpp merges only branches with nothing between them.
   graph_.insert(graph_.create_constant(Constant(std::int64_t{0}), int_type()));
-  // What torch.__isnot__(x, None) says, which saved code has for `is`.
+  // Constants and two operators are known while the code is compiled.
   const IrNode* node = result.value->node();
   if (const Constant* value = node->constant()) {
     if (const bool* known = value->get_if<bool>()) result.known = *known;
@@ -210,7 +212,7 @@ Condition Emitter::emit_isinstance(const Tree& call) {
   const bool has_alternatives = actual->kind() == TypeKind::kUnion || actual->kind() == TypeKind::kOptional;
   const std::vector<TypePtr> alternatives =
       has_alternatives ? actual->contained_types() : std::vector<TypePtr>{actual};
-  // What the value may be where the answer is yes, and where it is no.
+  // The types that the value may have where the condition is true (held), and where it is false (rest).
   std::vector<TypePtr> held, rest;
   bool always = true;
   for (const TypePtr& alternative : alternatives) {
@@ -306,7 +308,7 @@ void Emitter::emit_branches(const SourceRange& range, const Condition& condition
   const Branch no = branch(condition.refinements.if_false, if_false);
   if (yes.exits && no.exits) exits_.insert(node->owning_block());
 
-  // A variable lives on where all ways through have defined it.
+  // A variable is defined after the branches if both define it; a branch that exits counts as defining all.
   std::set<std::string_view> changed;
   const auto gather = [&](const Branch& from, const Branch& other, const char* name_of_other) {
     for (const std::string_view name : environment_.defined_in(*from.scope)) {
@@ -396,11 +398,12 @@ void Emitter::emit_for(Expressions targets, Expressions iterated, const SourceRa
 void Emitter::assign_item(Expressions targets, const SugaredValue& item, const SourceRange& range) {
   if (targets.size() == 1) return assign_all(targets, {item}, range, 1);
   const std::vector<SugaredValue> items = as_tuple(item, range, targets.size());
-  if (items.size() != targets.size()) throw SourceError(range, "the loop's variables do not fit its items");
+  if (items.size() != targets.size())
+    throw SourceError(range, "the number of loop variables differs from the number of values in an item");
   assign_all(targets, items, range, targets.size());
 }
 
-// A loop has a body, and a block for its condition until ssa.cpp puts that into the body.
+// Until ssa.cpp, a loop has a second block for its condition.
 void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& emit_body,
                         const SugaredValue* iterable, Expressions targets, const Tree* condition) {
   IrValue* trips = iterable != nullptr ? length_of(*iterable, range)
@@ -423,7 +426,7 @@ void Emitter::emit_loop(const SourceRange& range, const std::function<void()>& e
   {
     const InsertPointGuard guard(graph_, body);
     if (iterable != nullptr) {
-      // zip and enumerate give several at once, which are put together as one tuple.
+      // zip and enumerate give several values, which become one tuple.
       assign_item(targets, sugared(as_value(item_of(*iterable, turn, range), range)), range);
     }
     emit_body();

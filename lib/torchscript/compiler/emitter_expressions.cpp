@@ -1,3 +1,5 @@
+// The part of the Emitter (emitter.h) for expressions: names, literals, operators, containers and
+// comprehensions.
 #include <algorithm>
 #include <array>
 #include <complex>
@@ -45,7 +47,7 @@ struct GlobalName {
   SugaredValue value;
 };
 
-// Names of the language; those of what was imported follow below.
+// Returns the names of the language, and those that the importer of archives adds, sorted.
 const std::vector<GlobalName>& globals() {
   using Kind = SugaredValue::Kind;
   static const auto table = [] {
@@ -88,7 +90,7 @@ const std::vector<GlobalName>& globals() {
         {"tuple", sugared_special(SpecialForm::kTuple)},
         {"zip", sugared_special(SpecialForm::kZip)},
     };
-    // What the importer adds.
+    // Names that the importer adds.
     rows.push_back({"torch", sugared_text(Kind::kOperatorNamespace, "aten")});
     rows.push_back({"ops", of_kind(Kind::kOperators)});
     rows.push_back({"CONSTANTS", of_kind(Kind::kConstants)});
@@ -133,7 +135,7 @@ namespace {
 struct OperatorRow {
   TokenKind token;
   const char* symbol;
-  const char* method;  // of classes
+  const char* method;  // for objects of classes
 };
 
 constexpr std::array kOperators{
@@ -193,7 +195,7 @@ IrValue* Emitter::emit_unary(const Tree& expression) {
   const SourceRange range = range_of(expression);
   const bool is_minus = expression.token == TokenKind::kMinus;
   IrValue* operand = emit(expression.part(0));
-  // A negative constant is a constant.
+  // The negative of a constant is a constant.
   if (const Constant* value = is_minus ? operand->node()->constant() : nullptr) {
     if (const auto* real = value->get_if<double>()) return constant(Constant(-*real), range);
     const auto* whole = value->get_if<std::int64_t>();
@@ -273,7 +275,7 @@ std::vector<IrValue*> Emitter::emit_all(Expressions expressions) {
 
 namespace {
 
-// Of Optional[List[int]] or a union with a list the list.
+// Returns the part of an optional or a union that is of this kind: List[int] of Optional[List[int]].
 TypePtr hinted(const TypePtr& hint, TypeKind kind) {
   if (hint == nullptr || hint->kind() == kind) return hint;
   if (hint->kind() != TypeKind::kOptional && hint->kind() != TypeKind::kUnion) return nullptr;
@@ -332,7 +334,7 @@ IrValue* Emitter::emit_dict(const Tree& expression, const TypePtr& hint) {
   return node->output()->set_type(type);
 }
 
-// The variables of a comprehension are its own: it has a scope, which ssa.cpp takes away again.
+// The variables of a comprehension are local to it: it is a block of its own, which ssa.cpp inlines.
 IrValue* Emitter::emit_comprehension(const Tree& expression, const TypePtr& hint) {
   const SourceRange range = range_of(expression);
   const bool is_list = expression.is(Syntax::kListComprehension);

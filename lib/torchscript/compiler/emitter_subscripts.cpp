@@ -1,3 +1,5 @@
+// The part of the Emitter (emitter.h) for subscripts of tuples, containers and tensors, and for assignments
+// to them.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -81,7 +83,7 @@ IrValue* Emitter::emit_tuple_index(const SourceRange& range, IrValue* tuple, IrV
   return node->output()->set_type(type);
 }
 
-// Bounds are constants, so what is left is known: the items themselves, as one tuple.
+// The bounds are constants, so the slice is a tuple of known items.
 IrValue* Emitter::emit_tuple_slice(const SourceRange& range, IrValue* value, const Tree& slice) {
   constexpr const char* kMessage = "tuple slice indices must be integer constants";
   const auto bound = [&](std::size_t part, std::int64_t otherwise) {
@@ -115,7 +117,7 @@ Emitter::Index Emitter::classify_index(const Tree& subscript, IrValue* given, co
   if (subscript.is(Syntax::kEllipsis)) return {Index::Kind::kEllipsis, nullptr, nullptr, 0};
   IrValue* value = given != nullptr ? given : emit(subscript);
   if (value->type()->kind() == TypeKind::kList) {
-    // A list of numbers is a tensor of them.
+    // A list of numbers becomes an int64 tensor.
     Call arguments{range, {{range, {}, value}}, {{range, "dtype", integer(4, range)}}, {}};
     value = call_builtin(Symbol::kAtenTensor, arguments);
   }
@@ -134,7 +136,8 @@ Emitter::Index Emitter::classify_index(const Tree& subscript, IrValue* given, co
                                "'. Only ints, slices, lists and tensors are supported");
 }
 
-// Slices and integers are taken at once; what is left are the tensors that index, by dimension.
+// Emits slices, integers and None as views at once.  Returns the view, and the tensors that index it, by
+// dimension.
 std::pair<IrValue*, std::vector<IrValue*>> Emitter::emit_indexing(const SourceRange& range, IrValue* value,
                                                                   Expressions subscripts, IrValue* first) {
   std::vector<Index> indices;
@@ -146,7 +149,7 @@ std::pair<IrValue*, std::vector<IrValue*>> Emitter::emit_indexing(const SourceRa
       throw SourceError(range, "An index can only have a single ellipsis ('...')");
     ellipsis = i;
   }
-  // In front of an ellipsis dimensions count from the first, behind it from the last.
+  // Dimensions count from the first before an ellipsis, and from the last after it.
   std::int64_t dim = 0;
   for (std::size_t i = 0; i < ellipsis; ++i) {
     indices[i].dim = dim;
@@ -191,7 +194,7 @@ IrValue* Emitter::tensor_list(const std::vector<IrValue*>& items) {
 
 // --- assignments ---
 
-// tensor[0] = 5 means a tensor of 5.
+// Converts a number for `tensor[0] = 5` to a tensor with the dtype and device of `like`.
 IrValue* Emitter::value_as_tensor(IrValue* value, IrValue* like) {
   switch (value->type()->kind()) {
     case TypeKind::kNumber:

@@ -1,3 +1,5 @@
+// The part of the Emitter (emitter.h) for operations of sugared values: conversion to a value, unpacking,
+// iteration, and reading and setting attributes.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -54,7 +56,7 @@ const char* kind_text(const SugaredValue& value) {
   return "value";
 }
 
-// --- what a sugared value can do ---
+// --- conversion, unpacking and iteration ---
 
 IrValue* Emitter::as_value(const SugaredValue& value, const SourceRange& range) {
   switch (value.kind) {
@@ -226,7 +228,7 @@ SugaredValue Emitter::attribute(const SugaredValue& value, std::string_view name
       const auto& type = *value.type->as<ClassType>();
       if (Function* hook = type.find_hook(std::string(name))) return sugared(hook);
       if (name == "__new__") return sugared_special(SpecialForm::kCreateObject);
-      // A static method is saved as a function of the class.
+      // Static methods are saved as methods, and called by the class.
       if (Function* method = type.find_method(name)) return sugared(method);
       throw SourceError(range, "Tried to lookup unknown attribute on class " + type.annotation_str());
     }
@@ -287,7 +289,7 @@ SugaredValue Emitter::resolve_global(const std::string& qualified, const SourceR
 
 namespace {
 
-// Properties of tensors and devices that are operators.
+// Returns whether a value of the kind has a property that is an operator (prim::dtype).
 bool is_property(TypeKind kind, std::string_view name) {
   static constexpr std::array<std::string_view, 30> kOfTensors{
       "H",         "T",       "data",      "device",       "dtype",         "grad",
@@ -301,7 +303,7 @@ bool is_property(TypeKind kind, std::string_view name) {
   return std::binary_search(kOfTensors.begin(), kOfTensors.end(), name);
 }
 
-// x.float() is x.to(float32).
+// Returns the dtype of a method that casts a tensor: x.float() is x.to(float32).
 std::optional<std::int64_t> cast_method(std::string_view name) {
   struct Row {
     std::string_view name;
@@ -328,7 +330,7 @@ SugaredValue Emitter::attribute_of_value(IrValue* value, std::string_view name, 
       return {.kind = SugaredValue::Kind::kTensorCast, .value = value, .number = *dtype};
   }
   if (is_property(type.kind(), name)) {
-    // Those that LibTorch writes in TorchScript itself.
+    // Properties that LibTorch implements in TorchScript.
     struct Row {
       std::string_view name;
       const char* symbol;

@@ -55,7 +55,7 @@ void Environment::store(const SourceRange& range, std::string_view name, IrValue
 void Environment::set(const SourceRange& range, std::string_view name, SugaredValue value,
                       const TypePtr& declared) {
   if (value.is_value() && !value.value->has_name() && is_meaningful_name(name)) {
-    // A constant stands for all of its kind, so only a new one is named.
+    // Equal constants are one value, so only one without uses takes the name.
     const bool is_constant = value.value->node()->is(Symbol::kPrimConstant);
     if (is_constant ? !value.value->has_uses() : value.value->node()->owning_block() == block())
       value.value->set_name(name);

@@ -1,5 +1,5 @@
 // The scopes of the code that is compiled.  Variables are prim::Store and prim::Load nodes by name in the
-// graph until ssa.cpp eliminates these; here are their types, and names bound to sugared values.
+// graph until ssa.cpp eliminates these; the environment has their types, and names bound to sugared values.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ class Environment {
   Environment(IrGraph& graph, SchemaMatcher& matcher) : graph_(graph), matcher_(matcher) {}
 
   void push(IrBlock* block);
-  Scope* pop();  // returns the scope that is left, unchanged
+  Scope* pop();  // leaves a scope and returns it, unchanged
   IrBlock* block() const { return current_->block; }
   Scope* current() const { return current_; }
 

@@ -1,5 +1,52 @@
-// The algorithm is that of PyTorch's torch/csrc/jit/frontend/exit_transforms.cpp (BSD-3-Clause, see
-// NOTICE).
+// Eliminates early exits: `return`, `break` and `continue` become branches and loop-carried values.  The
+// algorithm is that of PyTorch's torch/csrc/jit/frontend/exit_transforms.cpp (BSD-3-Clause, see NOTICE).
+//
+// A graph has no jumps: prim::If and prim::Loop run to the end of their blocks.  After ssa.cpp an exit is
+// still a node in the middle of one: prim::ReturnStatement, whose inputs are the results of the function,
+// or prim::LoopContinuation (from `break` and `continue`), whose inputs are the results of the loop's body.
+// The target of an exit is the block whose results its inputs become: the block of the function or closure,
+// or the body of the innermost loop.  The Transformer runs once for each kind of exit, loops first.
+//
+// 1. visit(block) returns an Exit: `taken`, a bool that tells whether the block was left early, and the
+//    values that the exit gives.  true_, false_ and throws_ are one value each: comparing `taken` with them
+//    tells that the block always exits, never exits or always raises.  Any other value means that it may
+//    exit.
+// 2. After visit(block) neither the block nor a block in it has a reachable node of the kind of exit.
+// 3. Nodes after a node that always exits or raises are removed.  Nodes after a node that may exit move
+//    into a new prim::If on `taken` (guard_rest), and with them the results of the block.
+// 4. The values of an exit have a meaning only where `taken` is true; elsewhere they are prim::Uninitialized.
+//    The results of a block that was left early have no meaning either; no code reads them.
+// 5. An exit stops at its target, where its values become the block's results (reach).
+// 6. Results, inputs and outputs that an exit needs are appended, so that the others keep their indices.
+//
+// Example, with p(y) for an operator that gives a bool:
+//
+//   for i in range(n):             %y = Loop(n, true, x)
+//     if p(y):                       block0(%i, %y.1):
+//       return y                       If(p(%y.1))
+//     y = relu(y)                        block0(): ReturnStatement(%y.1)
+//   return neg(y)                        block1():
+//                                      %y.2 = relu(%y.1)
+//                                      -> (true, %y.2)
+//                                  ReturnStatement(neg(%y))
+//
+// visit_if: one branch exits, the other does not.  So the If gets two results: %t, whether it was taken,
+// and %v, the value: (true, %y.1) and (false, uninitialized).
+// guard_rest: relu moves into an If on %t, which passes on %t and %v.
+// visit_loop: the condition of the loop becomes `false if %t else true`, and %t and %v are carried by the
+// loop; they start as false and uninitialized.
+// guard_rest: neg moves into an If on the loop's %t, both branches of which return.
+// reach: the results of that If, %v and neg(%y), become the result of the function.
+// join_branches: the Ifs on %t in the body are merged into the one that computes %t from constants.
+// Without the results that cleanup.cpp removes:
+//
+//   %y, %t, %v = Loop(n, true, x, false, uninitialized)
+//     block0(%i, %y.1, %t.1, %v.1):
+//       %c, %y.3, %t.2, %v.2 = If(p(%y.1))
+//         block0(): -> (false, uninitialized, true, %y.1)
+//         block1(): %y.2 = relu(%y.1) -> (true, %y.2, false, uninitialized)
+//       -> (%c, %y.3, %t.2, %v.2)
+//   %r = If(%t): block0(): -> (%v); block1(): -> (neg(%y))
 #include "torchscript/ir/ir_steps.h"
 
 #include <unordered_map>
@@ -12,7 +59,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Of a node or block: whether it exits, and with what values.
+// The status tells whether a node or block exits, and the Exit with what values.
 enum class Status : std::uint8_t { kWill, kMight, kWont, kThrows };
 struct Exit {
   IrValue* taken = nullptr;  // a bool
@@ -50,7 +97,7 @@ class Transformer {
     return owner == Symbol::kNone || owner == Symbol::kPrimClosure;
   }
 
-  // One for each type, which is never looked at.
+  // Returns the prim::Uninitialized of the type; there is one per type, at the start of the graph.
   IrValue* nothing_of(const TypePtr& type) {
     IrValue*& known = nothing_[type.get()];
     if (known == nullptr) {
@@ -80,9 +127,9 @@ class Transformer {
   }
 
   Exit visit(IrBlock& block) {
-    // Every early exit puts what follows one level deeper.
+    // Every early exit nests the code after it one level deeper.
     constexpr int kMaxDepth = 500;
-    if (++depth_ > kMaxDepth) throw input_error("a function has more early exits than fxtrace follows");
+    if (++depth_ > kMaxDepth) throw input_error("a function has more early exits than fxtrace supports");
     IrBlock* const outer_target = target_;
     if (is_target(block)) target_ = &block;
     Exit exit = wont();
@@ -131,7 +178,7 @@ class Transformer {
     return exit;
   }
 
-  // Exits end at the block that they are for.
+  // Makes the values of an exit the results of its target.
   void reach(IrBlock& block, const Exit& exit) {
     if (status_of(exit) == Status::kWill) return replace_outputs(block, exit.values);
     if (status_of(exit) != Status::kMight) return;
@@ -176,7 +223,7 @@ class Transformer {
     IrBlock& body = *node.blocks()[0];
     const Exit exit = visit(body);
     const Status status = status_of(exit);
-    // It may be that no turn is done.
+    // The loop may have no iterations, so it does not raise even when its body always does.
     if (status == Status::kWont || status == Status::kThrows) return wont();
     IrNode* goes_on = graph_.create(Symbol::kPrimIf, {exit.taken}, 0);
     body.append(goes_on);
@@ -198,14 +245,14 @@ class Transformer {
     return result;
   }
 
-  // What follows is done where the exit was not taken.
+  // Moves the nodes from `first` on into a branch for the case that the exit was not taken.
   Exit guard_rest(IrBlock& block, const Exit& exit, IrNode* first) {
     IrNode* node = graph_.create(Symbol::kPrimIf, {exit.taken}, 0);
     node->insert_before(first);
     IrBlock* taken = node->add_block();
     IrBlock* rest = node->add_block();
     while (first != block.return_node()) {
-      if (++moves_ > kMaxMoves) throw input_error("a function has more early exits than fxtrace follows");
+      if (++moves_ > kMaxMoves) throw input_error("a function has more early exits than fxtrace supports");
       IrNode* const next = first->next();
       first->move_before(rest->return_node());
       first = next;
@@ -239,7 +286,7 @@ class Transformer {
   IrValue* throws_ = nullptr;
   IrBlock* target_ = nullptr;
   int depth_ = 0;
-  // What follows an exit is moved, and moved again with the next one.
+  // Bounds the moves: nodes after an exit are moved, and moved again by each further exit.
   static constexpr std::size_t kMaxMoves = 3'000'000;
   std::size_t moves_ = 0;
   std::unordered_map<const Type*, IrValue*> nothing_;
@@ -247,8 +294,8 @@ class Transformer {
 
 // --- `with` ---
 
-// The code between prim::Enter and prim::Exit becomes a block while exits are taken out, so that leaving it
-// early does not leave out the end.
+// Puts the code between prim::Enter and prim::Exit into a block of a prim::With while exits are eliminated,
+// so that an early exit does not skip prim::Exit.
 void wrap_with(IrGraph& graph, IrBlock& block) {
   std::vector<IrNode*> entered;
   std::vector<std::pair<IrNode*, IrNode*>> pairs;  // inner ones first
@@ -283,7 +330,8 @@ void unwrap_with(IrBlock& block) {
 
 // --- branches in a row ---
 
-// `if a: r = True ... if r: ...` is one branch, where the first says in all its ways what the second does.
+// Merges `if a: r = True else: r = False; if r: ...` into one branch: in each branch of the first, a constant
+// decides the second.
 bool join_branches(IrGraph& graph, IrNode& first) {
   IrNode& second = *first.next();
   if (!first.is(Symbol::kPrimIf) || !second.is(Symbol::kPrimIf) || second.input()->node() != &first)

@@ -1,3 +1,4 @@
+// Constant folding: executes an operator on constant arguments while the code is compiled.
 #include "torchscript/ir/ir_steps.h"
 
 #include <algorithm>
@@ -14,11 +15,11 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// What is worked out while compiling is no longer than what people write.
+// Limits of folding: the length of a string, and the cost of an operator (cost_of()).
 constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMaxCost = 10'000;
 
-// Lists, dicts, tensors and objects may be written to.
+// Returns whether values of the type may be mutable; a folded constant would be shared.
 bool is_mutable(const Type& type) {
   switch (type.kind()) {
     case TypeKind::kInt:

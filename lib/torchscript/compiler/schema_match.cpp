@@ -105,7 +105,7 @@ IrValue* SchemaMatcher::tuple(const std::vector<IrValue*>& items) {
 }
 
 std::vector<IrValue*> SchemaMatcher::unpack(IrValue* tuple) {
-  // What was just put together is not taken apart again.
+  // A tuple made in this graph needs no node to unpack it.
   if (tuple->node()->is(Symbol::kPrimTupleConstruct)) return tuple->node()->inputs();
   IrNode* node = graph_.insert(graph_.create(Symbol::kPrimTupleUnpack, {tuple}, 0));
   for (const TypePtr& type : tuple->type()->contained_types()) node->add_output(type);
@@ -147,7 +147,7 @@ const TypePtr& without_optional(const TypePtr& type) {
   return optional != nullptr ? without_optional(optional->element()) : type;
 }
 
-// A number for int[2], which takes it for all items.
+// Returns whether the value is a number for an argument such as int[2], all of whose items it becomes.
 bool is_number_for_list(const Type& type, const FunctionArgument& argument) {
   if (!argument.length || (type.kind() != TypeKind::kInt && type.kind() != TypeKind::kFloat)) return false;
   const auto* list = without_optional(argument.type)->as<ListType>();
@@ -254,7 +254,7 @@ IrValue* SchemaMatcher::try_argument(const FunctionArgument& argument, IrValue* 
 std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, const Call& call,
                                               const Keywords& keywords, bool allow_conversions,
                                               std::string* why_not) {
-  // LibTorch has no type for a dtype, so x.view(1) could mean this one.
+  // A dtype has the type int in TorchScript, so x.view(1) would fit this overload.
   if (schema.name == "aten::view" && schema.overload_name == "dtype") return std::nullopt;
   Match match;
   TypeBindings bindings;
@@ -277,7 +277,7 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
       const auto* list_wanted = argument.type->as<ListType>();
       if (allow_conversions && is_last && list_wanted != nullptr && !argument.length &&
           list_wanted->element()->kind() != TypeKind::kVar) {
-        // torch.zeros(1, 2): all that follow are the list.
+        // torch.zeros(1, 2): all further arguments are items of the list.
         const Type& actual = *call.arguments[used].value->type();
         if (actual.kind() != TypeKind::kList && !is_convertible_to_list(actual, *argument.type)) {
           FunctionArgument item;
@@ -337,7 +337,7 @@ std::optional<Match> SchemaMatcher::try_match(const FunctionSchema& schema, cons
 Match SchemaMatcher::match(const std::vector<const FunctionSchema*>& schemas, const Call& call) {
   Keywords keywords;
   for (std::size_t k = 0; k < call.keywords.size(); ++k) keywords.try_emplace(call.keywords[k].name, k);
-  // A single one is tried once, so that what is not needed does not come into the graph.
+  // A single overload is tried once, so that fewer unused nodes are inserted into the graph.
   for (const bool allow_conversions : {false, true}) {
     if (schemas.size() == 1 && !allow_conversions) continue;
     for (std::size_t i = 0; i < schemas.size(); ++i) {

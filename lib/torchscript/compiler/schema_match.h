@@ -1,5 +1,35 @@
-// Overload resolution by LibTorch's rules: overloads are tried in order, first without implicit conversions,
-// then with them (a tensor to a number, a tuple to a list, a number to a list, a string to a device).
+// Overload resolution by LibTorch's rules: chooses the overload of an operator or function for a call, and
+// inserts nodes for conversions, lists and defaults into the graph.
+//
+// 1. There is no ranking.  Overloads are tried in the given order (LibTorch's order for operators, see
+//    operator_table.h) in two rounds: without implicit conversions, then with them.  The first overload
+//    that fits is chosen.  A single overload is tried once, with conversions.
+// 2. In both rounds a tuple becomes a list when its items have the list's element type, a tuple is
+//    converted item by item, and a number becomes an int[n] or float[n] of n equal items.
+// 3. In the second round only, a tensor becomes a float, complex, int or Scalar; a Scalar a float, complex
+//    or int; a bool a float, an int or (as an int) a Scalar; a str a device.  Also, where a list without
+//    fixed length is the last positional parameter, the positional arguments that are left become its
+//    items: torch.zeros(1, 2).
+// 4. Parameters take arguments in the order of the schema: the parameter "self" takes the call's `self`;
+//    any other the next positional argument, else the keyword argument of its name ("input" also stands for
+//    the "self" of an aten operator), else its default.
+// 5. An overload fits when every parameter has a value whose type is a subtype of the parameter's, and no
+//    argument is left over.  Variadic schemas take any further positional arguments, unconverted.
+// 6. Type variables (t, tVal) are bound from the first parameter to the last, and replaced in the results.
+// 7. A failed attempt may leave nodes without uses in the graph; cleanup.cpp removes them.
+// 8. Match::inputs has one value for each parameter in order, then the variadic ones.
+// 9. When no overload fits, they are tried once more to gather the reasons, for at most 8 of them.
+//
+// Example: torch.select(x, 0, d) with Tensors x and d.  The overloads are select.int(Tensor self, int dim,
+// int index) and select.t(t[] list, int idx).  Round 1: select.int takes x and 0, but d is not an int;
+// select.t refuses x, which is not a list.  Round 2: select.int converts d, and fits:
+//
+//   %1 : int = aten::IntImplicit(%d)
+//   %2 : Tensor = aten::select(%x, 0, %1)
+//
+// torch.sum(x, 1) fits sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType?
+// dtype=None) in round 1: 1 becomes prim::ListConstruct(1), and False and None are constants made from the
+// defaults.
 #pragma once
 
 #include <optional>
@@ -17,7 +47,7 @@ namespace fxtrace::torchscript {
 
 struct NamedValue {
   SourceRange range;
-  std::string_view name;  // name of a keyword argument
+  std::string_view name;  // of a keyword argument; empty for others
   IrValue* value = nullptr;
 };
 
@@ -58,8 +88,8 @@ class SchemaMatcher {
  public:
   SchemaMatcher(IrGraph& graph, ConstantPool& constants) : graph_(graph), constants_(constants) {}
 
-  // Resolves a call; nodes for conversions are inserted into the graph.  Throws Error(kInput), which says why
-  // no overload fits.
+  // Resolves a call; nodes for conversions are inserted into the graph.  Throws Error(kInput) with the
+  // reasons when no overload fits.
   Match match(const std::vector<const FunctionSchema*>& schemas, const Call& call);
 
   // Converts the value to `type` when an implicit conversion exists; returns it unchanged otherwise.

@@ -19,7 +19,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// A function that stands in a file.
+// The code of a function that is defined in a file.
 class Definition final : public FunctionCode {
  public:
   Definition(Program& program, SyntaxFile& file, const Tree& tree, TypePtr self)
@@ -28,7 +28,7 @@ class Definition final : public FunctionCode {
   FunctionSchema make_schema(Function& function) override {
     FunctionSchema schema = TypeParser(file_, program_.resolver()).schema(tree_, self_);
     schema.name = function.qualified_name();
-    // Only the code says what it gives.
+    // A function without an annotated result has the type of its graph's result.
     if (schema.results.empty()) schema.results.push_back(function.graph().outputs().at(0)->type());
     return schema;
   }
@@ -37,7 +37,7 @@ class Definition final : public FunctionCode {
     ++program_.open_compilations();
     const Restore close([this] { --program_.open_compilations(); });
     if (program_.open_compilations() > Program::kMaxCompilations)
-      throw input_error("functions without result types call each other deeper than fxtrace follows");
+      throw input_error("functions without result types call each other deeper than fxtrace supports");
     auto graph = compile_function(program_, file_, tree_, function, self_);
     file_.forget_body(tree_);
     return graph;
@@ -50,9 +50,9 @@ class Definition final : public FunctionCode {
   TypePtr self_;
 };
 
-// Methods of the classes that LibTorch itself registers, as far as code calls them.
+// Methods of C++ classes that LibTorch registers, as far as code of archives calls them.
 struct BoundMethod {
-  std::string_view class_names;  // behind kTorchBindPrefix; set apart by spaces
+  std::string_view class_names;  // without kTorchBindPrefix; with spaces between them
   std::string_view schema;       // without `self`
 };
 constexpr std::string_view kConvolutions =
@@ -82,10 +82,11 @@ constexpr std::array kBoundMethods{
     BoundMethod{"_nnapi.Compilation", "run(Tensor[] inputs, Tensor[] outputs) -> NoneType"},
 };
 
-// Archives of before PyTorch 1.6 say Tensor of the `_packed_params` of these, where an object stands today.
+// Classes whose attribute `_packed_params` has the type Tensor in archives from before PyTorch 1.6, and an
+// object as its value.
 struct PackedClass {
   std::string_view holder;  // without mangling
-  std::string_view packed;  // behind kTorchBindPrefix
+  std::string_view packed;  // without kTorchBindPrefix
 };
 constexpr std::array kPackedClasses{
     PackedClass{"__torch__.torch.nn.quantized.modules.linear.LinearPackedParams",
@@ -108,7 +109,7 @@ constexpr std::array kPackedClasses{
     PackedClass{"__torch__.torch.ao.nn.quantized.modules.conv.Conv3d", "quantized.Conv3dPackedParamsBase"},
 };
 
-// The qualified name of the class of packed parameters that an attribute holds though it says Tensor.
+// Returns the qualified name of the class of packed parameters that an attribute of type Tensor has.
 std::optional<std::string> find_packed_class(const std::string& holder, std::string_view attribute,
                                              const Tree& type) {
   if (attribute != "_packed_params" || !type.is(Syntax::kName) || type.text != "Tensor") return std::nullopt;
@@ -132,7 +133,7 @@ std::set<std::string, std::less<>> names_in(const SyntaxFile& file, const Tree& 
 Program::Program(ProgramSource source) : source_(std::move(source)) {}
 
 Program::~Program() {
-  // Classes may hold each other.
+  // Attributes of classes may form reference cycles.
   for (auto& [name, type] : types_) {
     if (auto* as_class = const_cast<ClassType*>(type->as<ClassType>())) as_class->clear();
     if (auto* as_interface = const_cast<InterfaceType*>(type->as<InterfaceType>())) as_interface->clear();
@@ -153,7 +154,7 @@ ResolveClass Program::resolver() {
 const Program::CodeFile* Program::find_file(const std::string& qualifier) {
   const auto known = files_.find(qualifier);
   if (known != files_.end()) return known->second.syntax == nullptr ? nullptr : &known->second;
-  CodeFile file = parse_file(qualifier);  // throws each time, as the file is not kept before
+  CodeFile file = parse_file(qualifier);  // on failure the file is not kept: the next call throws again
   if (file.syntax != nullptr) size_left_ += file.syntax->source().text().size();
   for (const Tree* definition : file.parsed.definitions)
     definitions_[qualifier + "." + std::string(definition->text)] = definition;
@@ -203,7 +204,7 @@ Function* Program::define(const std::string& name, std::string text) {
   auto syntax = std::make_unique<SyntaxFile>(std::make_unique<SourceText>(name, std::move(text)));
   const ParsedFile parsed = parse_code(*syntax);
   if (parsed.definitions.size() != 1 || !parsed.definitions[0]->is(Syntax::kDefinition))
-    throw input_error("'" + name + "' is no function");
+    throw input_error("'" + name + "' is not a function");
   auto code = std::make_shared<Definition>(*this, *syntax, *parsed.definitions[0], nullptr);
   own_files_.push_back(std::move(syntax));
   return add_function(std::make_unique<Function>(name, std::move(code)));
@@ -212,7 +213,7 @@ Function* Program::define(const std::string& name, std::string text) {
 const std::vector<Function*>& Program::builtin_functions(Symbol name) {
   const auto [place, is_new] = builtin_functions_.try_emplace(name);
   if (is_new) {
-    // Their own code calls operators of the name: those do not come back here.
+    // The functions' own code may ask for functions of this name again, which finds the entry.
     std::vector<Function*> functions;
     for (std::string& code : torchscript::builtin_functions(to_text(name)))
       functions.push_back(define(std::string(to_text(name)), std::move(code)));
@@ -258,7 +259,7 @@ TypePtr Program::find_type(const std::string& name) {
   const Found found = find_definition(name);
   if (found.tree == nullptr || !found.tree->is(Syntax::kClass)) return nullptr;
   TypePtr type = start_type(name, found);
-  // One class leads to the next, and chains of them may be long: those that come up wait in a line.
+  // Classes refer to classes, in chains of any length: they wait in `pending_`, so that nothing recurses.
   if (!is_finishing_) finish_pending();
   return type;
 }
@@ -302,8 +303,7 @@ TypePtr Program::named_tuple(const std::string& name, const Found& found) {
   constexpr int kMaxNested = 50;
   if (++nested_types_ > kMaxNested) {
     nested_types_ = 0;
-    throw SourceError(found.file->range(*found.tree),
-                      "NamedTuples hold each other deeper than fxtrace follows");
+    throw SourceError(found.file->range(*found.tree), "NamedTuples are nested deeper than fxtrace supports");
   }
   const TypeParser parser(*found.file, resolver());
   std::vector<std::string> fields;
@@ -433,7 +433,7 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
   names_of_hooks.insert(pre_hooks.begin(), pre_hooks.end());
   for (const Tree* method : methods) {
     const std::string name(method->text);
-    // The type owns no function and the program owns both, so that the way back is a plain pointer's.
+    // The program owns types and functions; a type points to its methods without owning them.
     auto code = std::make_shared<Definition>(*this, file, *method, self);
     Function* function = add_function(std::make_unique<Function>(type.name() + "." + name, std::move(code)));
     if (names_of_hooks.contains(name)) {
@@ -446,7 +446,7 @@ void Program::finish_class(ClassType& type, const PendingClass& pending) {
     for (const std::string& name : *names) {
       const auto found = hook_functions.find(name);
       if (found == hook_functions.end())
-        throw SourceError(file.range(*pending.definition), "there is no hook '" + name + "' in the class");
+        throw SourceError(file.range(*pending.definition), "the class has no hook '" + name + "'");
       if (names == &hooks) {
         type.add_forward_hook({name, found->second});
       } else {

@@ -59,8 +59,8 @@ class Program {
   const std::string* find_constant_text(std::size_t index) const;
   std::uint64_t operator_version() const { return source_.operator_version; }
 
-  // Called for an unknown operator, or method of a class of torch.classes
-  // ("__torch__.torch.classes.ns.Name.method"), before an error is reported: it may declare it.
+  // Called for an unknown operator, or an unknown method of a class of torch.classes
+  // ("__torch__.torch.classes.ns.Name.method"), before an error is reported; it may declare it.
   std::function<void(const std::string& name)> on_unknown;
   // Declares a method by its schema: "unpack(__torch__.torch.classes.ns.Name self) -> Tensor".  Throws
   // Error(kInput).
@@ -72,7 +72,7 @@ class Program {
     std::unique_ptr<SyntaxFile> syntax;
     ParsedFile parsed;
   };
-  // The statements of a function are gone when it is compiled.
+  // The statements of a function are freed when it is compiled.
   const CodeFile* find_file(const std::string& qualifier);
   // Parses the file for callers that look at all of its syntax; `syntax` is null when there is no such file.
   CodeFile parse_file(const std::string& qualifier) const;
@@ -127,7 +127,7 @@ class Program {
   OperatorTable operators_;
   std::unordered_map<std::string, CodeFile> files_;  // by qualifier; `syntax` is null when there is no file
   std::unordered_map<std::string, const Tree*> definitions_;  // by qualified name
-  std::unordered_map<std::string, TypePtr> types_;            // those begun so far
+  std::unordered_map<std::string, TypePtr> types_;            // by qualified name, pending ones too
   std::unordered_map<std::string, Function*> functions_by_name_;
   std::vector<std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<SyntaxFile>> own_files_;

@@ -1,5 +1,57 @@
-// The algorithm is that of PyTorch's torch/csrc/jit/frontend/convert_to_ssa.cpp (BSD-3-Clause, see
-// NOTICE).
+// Converts variables to SSA form.  The algorithm is that of PyTorch's
+// torch/csrc/jit/frontend/convert_to_ssa.cpp (BSD-3-Clause, see NOTICE).
+//
+// The emitter writes prim::Store[name](value) for an assignment and prim::Load[name]() for a use, a
+// prim::If without results for a branch, and a prim::Loop with two blocks, body and condition, and only its
+// trip count as input.  convert_to_ssa() turns loads into the stored values in four steps:
+//
+//   ControlFlow        gives prim::If and prim::Loop results, and the body of a loop carried values, for the
+//                      variables that they assign; still by name, with loads and stores around them.
+//   Continuations      replaces prim::Break and prim::Continue by prim::LoopContinuation.
+//   inline_conditions  copies the condition of a loop before the loop, and moves it to the end of the body.
+//   erase_variables    replaces each load by the value stored last, and removes loads and stores.
+//
+// Then transform_exits() (exits.cpp) eliminates prim::LoopContinuation and prim::ReturnStatement.
+//
+// 1. A store in a block is seen only in that block and the blocks in it.  A variable leaves a branch or a
+//    body as a result of the prim::If or prim::Loop, which a store after the node assigns to its name.
+// 2. ControlFlow visits inner blocks first, and then meets the stores that it inserted after the node: an
+//    assignment reaches outwards block by block.
+// 3. A name becomes a result of a prim::If when both branches have it: assigned there, or visible before.
+//    It becomes a carried value of a prim::Loop when the body assigns it and it is visible before the loop.
+// 4. Results and carried values are in the order of their names, as in LibTorch.
+// 5. After ControlFlow all results of a body are loads; Continuations takes the names of the carried
+//    variables from them.  The condition becomes the first result of the body only after that.
+// 6. The condition loads its variables by name, so its copy before the loop reads the initial values, and
+//    the nodes at the end of the body read those of the iteration.  Hence it is placed before
+//    erase_variables.
+//
+// Example (loads of n are left out):
+//
+//   i = 0                    Store[i](0)
+//   while i < n:             Loop(max)                      max: 2^63 - 1 iterations
+//     i = i + 1                block0(%t): Store[i](add(Load[i], 1))
+//   return i                   block1(): -> (lt(Load[i], n))
+//                            ReturnStatement(Load[i])
+//
+// ControlFlow: the body assigns `i`, which is visible before the loop.
+//
+//   Store[i](0)
+//   %i = Loop(max, Load[i])
+//     block0(%t, %i.1): Store[i](%i.1); Store[i](add(Load[i], 1)) -> (Load[i])
+//     block1(): -> (lt(Load[i], n))
+//   Store[i](%i)
+//   ReturnStatement(Load[i])
+//
+// inline_conditions makes it `Loop(max, lt(Load[i], n), Load[i])`, and the results of the body (lt(Load[i],
+// n), Load[i]).  erase_variables:
+//
+//   %i = Loop(max, lt(0, n), 0)
+//     block0(%t, %i.1): %i.2 = add(%i.1, 1) -> (lt(%i.2, n), %i.2)
+//   ReturnStatement(%i)
+//
+// A `continue` in the body would be LoopContinuation(lt(Load[i], n), Load[i]); a `break`,
+// LoopContinuation(false, Load[i]).
 #include "torchscript/ir/ir_steps.h"
 
 #include <algorithm>
@@ -16,7 +68,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Names by scope.  They stand in the attributes of the nodes that use them.
+// A scoped map of names.  The names are views of the attributes of the nodes that use them.
 template <class T>
 class Names {
  public:
@@ -53,7 +105,7 @@ IrNode* new_store(IrGraph& graph, std::string_view name, IrValue* value) {
   return node;
 }
 
-// Gives branches and loops what flows out of them, still by name.
+// Gives branches and loops results and carried values for the variables that they assign.
 class ControlFlow {
  public:
   explicit ControlFlow(IrGraph& graph) : graph_(graph) {}
@@ -129,12 +181,12 @@ class ControlFlow {
     std::map<std::string_view, TypePtr> sorted(variables.begin(), variables.end());
     for (const auto& [name, type] : sorted) {
       const TypePtr outer = names_.find(name);
-      if (outer == nullptr) continue;  // the body's own
+      if (outer == nullptr) continue;  // a variable of the body only
       const TypePtr carried = unify(outer, type, nullptr, true);
       IrNode* load = new_load(graph_, name, outer);
       load->insert_before(&node);
       node.add_input(load->output());
-      IrValue* input = body.add_input(carried, name);  // even of names that mean nothing elsewhere
+      IrValue* input = body.add_input(carried, name);  // even when is_meaningful_name() is false
       body.prepend(new_store(graph_, name, input));
       add_block_output(body, type, name);
       add_node_output(node, carried, name);
@@ -145,7 +197,7 @@ class ControlFlow {
   Names<TypePtr> names_;
 };
 
-// `break` and `continue` as the values with which the loop goes on.
+// Replaces `break` and `continue` by the condition and the carried values of the next iteration.
 class Continuations {
  public:
   explicit Continuations(IrGraph& graph) : graph_(graph) {}
@@ -200,7 +252,7 @@ class Continuations {
   IrGraph& graph_;
 };
 
-// The condition's block, before the loop and into its body.
+// Copies the nodes of each loop's condition block before the loop, and moves them to the end of its body.
 void inline_conditions(IrGraph& graph, IrBlock& block) {
   for (IrNode* node : block.nodes()) {
     for (IrBlock* inner : node->blocks()) inline_conditions(graph, *inner);

@@ -1,5 +1,5 @@
-// SugaredValue values: what an expression may denote before it becomes a value, such as a name of the
-// language, a method, a class or a range.
+// Sugared values: the things that an expression may denote before it becomes a value of the graph, such as a
+// builtin, a method, a class or a range.
 #pragma once
 
 #include <cstdint>

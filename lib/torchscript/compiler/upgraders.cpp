@@ -7,8 +7,8 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Up to version 3 a division of integers was truncated.  LibTorch has an `if` on the dtypes there, which only
-// a run can decide; this chooses the rounding instead, with the same results.
+// Up to version 3 a division of integers was truncated.  LibTorch's upgraders have an `if` on the dtypes,
+// which only a run can decide; these choose the rounding mode instead, with the same results.
 #define FXTRACE_DIVISION(name, in_place, is_float)     \
   "def " name                                          \
   "(self: Tensor, other: Tensor) -> Tensor:\n"         \

@@ -30,12 +30,12 @@ Value value_of(const Constant& constant, std::span<const Value> table) {
           return {};
         } else if constexpr (std::is_same_v<Literal, Constant::Device>) {
           DeviceText read = read_saved_device(literal.text);
-          if (!read.device) throw input_error("its code has a device that is none: " + read.why);
+          if (!read.device) throw input_error("its code has an invalid device: " + read.why);
           return *std::move(read.device);
         } else if constexpr (std::is_same_v<Literal, Constant::TableEntry>) {
           if (literal.index >= table.size())
             throw input_error("its code has constant " + std::to_string(literal.index) +
-                              ", which its table has not");
+                              ", which is not in its table");
           return table[literal.index];
         } else if constexpr (std::is_same_v<Literal, Constant::List>) {
           return make_list(literal.element, values_of(literal.items, table));

@@ -1,4 +1,4 @@
-// Converts constants of code to values.
+// Converts constants of the IR to run-time values.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// A function, a method or a hook.  Its owner, the program, outlives all references to it.
+// A function, a method or a hook: its name, its schema, and its graph, which is compiled on demand.  Its
+// owner, the program, outlives all references to it.
 #pragma once
 
 #include <exception>
@@ -35,7 +36,7 @@ class Function {
   std::string_view name() const;                                         // "forward"
   bool has_code() const { return code_ != nullptr; }
 
-  // Both are computed on first use and throw Error(kInput) when the code cannot be compiled.
+  // Both are computed on first use, and throw Error(kInput) when the code cannot be compiled.
   const FunctionSchema& schema() const;
   IrGraph& graph() const;
 
@@ -45,7 +46,7 @@ class Function {
   mutable std::optional<FunctionSchema> schema_;
   mutable std::unique_ptr<IrGraph> graph_;
   mutable std::exception_ptr failure_;  // thrown by compile()
-  mutable bool is_working_ = false;     // while either is computed; detects recursive functions
+  mutable bool is_working_ = false;     // while the graph is compiled; detects recursive functions
 };
 
 }  // namespace fxtrace::torchscript

@@ -126,7 +126,7 @@ IrNode* IrNode::insert_after(IrNode* other) { return insert_before(other->next_)
 void IrNode::unlink() {
   previous_->next_ = next_;
   next_->previous_ = previous_;
-  // `next_` stays, so that who stands on the node comes on.
+  // `next_` is kept, so that an iterator at the node can go on.
 }
 
 void IrNode::move_before(IrNode* other) {
@@ -178,7 +178,7 @@ const T& get_attribute(const IrNode& node, Symbol name) {
   const T* value = found == nullptr ? nullptr : std::get_if<T>(&found->value);
   if (value == nullptr)
     throw input_error("a node of kind " + std::string(to_text(node.kind())) + " has no attribute '" +
-                      std::string(to_text(name)) + "' of the kind that is needed");
+                      std::string(to_text(name)) + "' of the expected type");
   return *value;
 }
 
@@ -236,7 +236,7 @@ IrGraph::IrGraph() {
 }
 IrGraph::~IrGraph() = default;
 
-void IrGraph::refuse() { throw input_error("the code unfolds to more than fxtrace follows"); }
+void IrGraph::refuse() { throw input_error("the code unfolds to more nodes than fxtrace supports"); }
 
 namespace {
 

@@ -3,8 +3,8 @@
 // (SSA).
 //
 // The graph owns everything in it, in arenas: removed nodes are unlinked and live as long as the graph, so
-// that no pointer dangles and destruction does not recurse.  Those that load and store variables, which are
-// half of the nodes until the code is in SSA form, are freed then.  Source texts must outlive the graph.
+// that no pointer dangles and destruction does not recurse.  Only loads and stores of variables, which are
+// half of the nodes at first, are freed once the graph is in SSA form.  Source texts must outlive the graph.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class IrNode {
   bool is(Symbol kind) const { return kind_ == kind; }
   IrGraph* graph() const { return graph_; }
   IrBlock* owning_block() const { return block_; }
-  bool is_inside(const IrNode& holder) const;  // in one of its blocks, however deep
+  bool is_inside(const IrNode& holder) const;  // in one of its blocks, or nested in one
   IrNode* next() const { return next_; }       // the block's return node after the last
   IrNode* previous() const { return previous_; }
 
@@ -93,7 +93,7 @@ class IrNode {
   void remove_input(std::size_t i);
   void remove_all_inputs();
   IrValue* add_output(TypePtr type = nullptr);                  // Tensor unless given
-  void erase_output(std::size_t i);                             // must have no uses
+  void erase_output(std::size_t i);                             // the output must have no uses
   void permute_outputs(const std::vector<std::size_t>& order);  // the new i-th is the old order[i]-th
   void permute_inputs(const std::vector<std::size_t>& order);
   IrBlock* add_block();
@@ -103,13 +103,13 @@ class IrNode {
   IrNode* insert_before(IrNode* other);
   IrNode* insert_after(IrNode* other);
   void move_before(IrNode* other);
-  void destroy();  // none of its outputs may have uses; its blocks go with it
+  void destroy();  // none of its outputs may have uses; its blocks are destroyed too
 
   const IrAttribute* find_attribute(Symbol name) const;
   IrNode* set_attribute(Symbol name, IrAttribute::Value value);
   void remove_attribute(Symbol name);
   const std::vector<IrAttribute>& attributes() const { return attributes_; }
-  // Return the value of an attribute, which must exist.
+  // These return the value of an attribute; throw Error(kInput) when there is none of the type.
   const std::string& text(Symbol name = Symbol::kAttrName) const;
   const std::vector<TypePtr>& types() const;
   const std::shared_ptr<IrGraph>& subgraph() const;
@@ -147,7 +147,7 @@ class IrNode {
   std::vector<IrAttribute> attributes_;
 };
 
-// Returns the constant of type T that the value is in the code; nothing for any other value.
+// Returns the constant if the value is the output of a prim::Constant of type T; nothing otherwise.
 template <class T>
 std::optional<T> constant_of(const IrValue& value) {
   const Constant* constant = value.node()->constant();
@@ -266,7 +266,7 @@ class IrGraph {
     if (size_ > limit_) refuse();
   }
 
-  // insert() puts nodes before this one.
+  // The node before which insert() puts nodes.
   IrNode* insert_point() const { return insert_point_; }
   void set_insert_point(IrNode* node) { insert_point_ = node; }
   IrNode* insert(IrNode* node) { return node->insert_before(insert_point_); }
@@ -296,10 +296,10 @@ class IrCloner {
  public:
   using Map = std::function<IrValue*(IrValue*)>;
   IrCloner(IrGraph& graph, Map map) : graph_(graph), map_(std::move(map)) {}
-  IrNode* clone(const IrNode& node);  // in no block yet
+  IrNode* clone(const IrNode& node);  // the copy is in no block yet
   // Copies all nodes of the block before `place`; returns the copies of its results.
   std::vector<IrValue*> clone_nodes(const IrBlock& block, IrNode* place);
-  void clone_block(const IrBlock& from, IrBlock& into);  // appended
+  void clone_block(const IrBlock& from, IrBlock& into);  // appends nodes and results
   IrValue* value(IrValue* original);
 
  private:

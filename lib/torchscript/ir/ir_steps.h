@@ -12,17 +12,17 @@ namespace fxtrace::torchscript {
 // the loop and once at the end of each iteration.  Also removes exits.
 void convert_to_ssa(IrGraph& graph);
 
-// Eliminates `return`, `break` and `continue` (exits.cpp): code after an exit that may be taken moves into a
-// branch on "was it taken", and values that are never used there are prim::Uninitialized.
+// Eliminates `return`, `break` and `continue` (exits.cpp): the code after an exit that may be taken moves
+// into a branch on whether it was taken, and values that the other branch lacks are prim::Uninitialized.
 void transform_exits(IrGraph& graph);
 
 // Runs LibTorch's final passes (cleanup.cpp): bodies of fork become graphs of their own, tuples that are
 // unpacked at once are removed, and so are decided branches and unused results; constants are pooled at the
-// start, and results are ordered by use.
+// start, and results of branches and loops are ordered by use.
 void clean_up(IrGraph& graph);
 
-// Folds a node with one result and constant arguments (fold_constant.cpp).  Nothing when the result depends
-// on more, is mutable or large, or when the operator would raise.
+// Folds a node with one result and constant arguments (fold_constant.cpp).  Returns nothing when the result
+// depends on more than these, is mutable or large, or when the operator would raise.
 std::optional<Constant> fold(const IrNode& node);
 
 }  // namespace fxtrace::torchscript

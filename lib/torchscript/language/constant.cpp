@@ -44,7 +44,7 @@ std::string double_text(double value) {
 }
 
 std::string complex_text(const std::complex<double>& value) {
-  // LibTorch leaves out the sign of a negative imaginary part that is no number alone.
+  // As in LibTorch, a "+" stands before an imaginary part without a "-" of its own, nan and inf included.
   const std::string imaginary = double_text(value.imag());
   return double_text(value.real()) + (imaginary[0] == '-' ? "" : "+") + imaginary + "j";
 }

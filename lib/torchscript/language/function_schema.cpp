@@ -50,7 +50,8 @@ std::string to_text(const FunctionSchema& schema) {
 
 namespace {
 
-// What TorchScript has no type for is an integer in there, or text.
+// Returns the type for a name in schemas.  Types that TorchScript does not have are int (ScalarType) or str
+// (Dimname) there.
 TypePtr simple_schema_type(std::string_view name) {
   struct Row {
     std::string_view name;
@@ -68,11 +69,11 @@ TypePtr simple_schema_type(std::string_view name) {
   for (const Row& row : kRows) {
     if (row.name == name) return simple_type(row.kind);
   }
-  // Annotations alone have these.
+  // These names are valid in annotations only.
   return name == "list" || name == "tuple" || name == "PyObject" ? nullptr : find_simple_type(name);
 }
 
-// A default value's text, by the type of the argument.
+// Parses the text of a default value by the type of the argument.
 class DefaultParser {
  public:
   DefaultParser(std::string_view text, const SchemaArgument& argument) : text_(text), argument_(argument) {}
@@ -137,7 +138,7 @@ class DefaultParser {
     return simple != nullptr ? simple : any_type();
   }
 
-  // Constants of C++ that schemas name.
+  // Names of C++ constants in schemas.
   Constant named() {
     struct Row {
       std::string_view name;
@@ -203,7 +204,7 @@ class DefaultParser {
   }
   [[noreturn]] void fail() const {
     throw input_error("argument '" + argument_.name + "' of a schema has the default value '" +
-                      std::string(text_.substr(0, 100)) + "', which its type cannot have");
+                      std::string(text_.substr(0, 100)) + "', which does not fit its type");
   }
 
   std::string_view text_;

@@ -14,12 +14,12 @@
 
 namespace fxtrace::torchscript {
 
-// With TorchScript's types and constants.  Of an operator, a method or a function with code.
+// The schema of an operator, a method or a function with code, with TorchScript's types and constants.
 struct FunctionSchema : BasicSchema<TypePtr, Constant> {
   std::string name;           // "aten::add", "forward", "__torch__.f"
   std::string overload_name;  // "Tensor"
-  // Of operators alone: the symbol of the name, and the row, null for those that a model declares, of which
-  // lib/operators may have a row all the same (extensions.inc).
+  // For operators only: the symbol of the name, and the row.  The row is null for operators that a model
+  // declares, even when extensions.inc of lib/operators has one.
   Symbol symbol = Symbol::kNone;
   const Operator* row = nullptr;
 };

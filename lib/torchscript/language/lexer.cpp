@@ -46,7 +46,7 @@ constexpr std::array kWords{
     Word{"with", TokenKind::kWith},
 };
 
-// By their first character, longer ones in front of their starts.
+// Sorted by first character; a sign stands before the signs that are its prefixes.
 constexpr std::array kSigns{
     Word{"!=", TokenKind::kNotEqual},
     Word{"%=", TokenKind::kPercentAssign},
@@ -93,7 +93,7 @@ constexpr std::array kSigns{
     Word{"~", TokenKind::kTilde},
 };
 
-// By character: the first sign that starts with it.
+// Index by character of the first sign that starts with it.
 constexpr auto kFirstSigns = [] {
   std::array<std::size_t, 128> first{};
   for (std::size_t c = 0; c < first.size(); ++c) {
@@ -142,7 +142,7 @@ class Lexer {
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-  // Over lines without code; how far the next line is indented.
+  // Skips lines without code and returns the indentation of the next line.
   std::size_t skip_to_code() {
     std::size_t line = at_;
     while (at_ < text_.size()) {
@@ -241,10 +241,10 @@ class Lexer {
     const std::string_view close = text_.substr(at_).starts_with(three) ? three : three.substr(0, 1);
     std::size_t end = at_ + close.size();
     while (end < text_.size() && !text_.substr(end).starts_with(close)) {
-      if (text_[end] == '\n' && close.size() == 1) fail("a string that does not end");
+      if (text_[end] == '\n' && close.size() == 1) fail("unterminated string");
       end += text_[end] == '\\' ? 2 : 1;
     }
-    if (end >= text_.size()) fail("a string that does not end");
+    if (end >= text_.size()) fail("unterminated string");
     add(TokenKind::kString, at_, end + close.size());
   }
 

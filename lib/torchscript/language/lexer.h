@@ -17,7 +17,7 @@ enum class TokenKind : std::uint8_t {
   kNumber,
   kString,
   kIdentifier,
-  // words
+  // keywords
   kAnd,
   kAs,
   kAssert,
@@ -48,7 +48,7 @@ enum class TokenKind : std::uint8_t {
   kTrue,
   kWhile,
   kWith,
-  // signs
+  // operators and delimiters
   kAmpersand,
   kAmpersandAssign,
   kArrow,

@@ -10,10 +10,11 @@ namespace fxtrace::torchscript {
 namespace {
 
 constexpr int kLowest = 0;
-constexpr int kTargetLevel = 4;  // what stands in front of "in"
+constexpr int kTargetLevel = 4;  // the level of targets, which end before "in"
 constexpr int kNoOperator = -1;
 
-// How strongly an operator binds, as LibTorch has it ("and" and "or" alike); kNoOperator for other words.
+// Returns the precedence of an operator as in LibTorch ("and" and "or" have the same); kNoOperator for other
+// tokens.
 int binary_level(TokenKind kind) {
   switch (kind) {
     case TokenKind::kIf:
@@ -88,7 +89,7 @@ constexpr Assigning kAssigning[] = {
     {TokenKind::kPowerAssign, TokenKind::kPower},
 };
 
-// "+" of "+=".
+// Returns "+" for "+=".
 TokenKind operator_of(TokenKind assignment) {
   const auto* const row = std::ranges::find(kAssigning, assignment, &Assigning::assignment);
   return row != std::end(kAssigning) ? row->sign : TokenKind::kEnd;
@@ -120,7 +121,7 @@ class Parser {
     }
     while (!at(TokenKind::kEnd)) {
       if (accept(TokenKind::kNewline)) continue;
-      if (accept(TokenKind::kImport)) {  // of archives of old: names lead to their files by themselves
+      if (accept(TokenKind::kImport)) {  // in old archives; ignored, as a name tells its file
         while (!at(TokenKind::kNewline) && !at(TokenKind::kEnd)) next();
         expect(TokenKind::kNewline);
       } else if (at(TokenKind::kDef)) {
@@ -158,11 +159,12 @@ class Parser {
 
   using Parts = std::vector<const Tree*>;
 
-  // Counts levels of what is open in the parser.
+  // Counts the levels of nested syntax.
   class Level {
    public:
     explicit Level(Parser& parser) : parser_(parser) {
-      if (++parser.level_ > kMaxLevels) parser.fail("the code has more levels than fxtrace follows");
+      if (++parser.level_ > kMaxLevels)
+        parser.fail("the code has more levels of nesting than fxtrace supports");
     }
     ~Level() { --parser_.level_; }
     Level(const Level&) = delete;
@@ -218,7 +220,7 @@ class Parser {
     }
     int depth = 0;
     for (const Tree* part : parts) depth = std::max<int>(depth, part->depth);
-    if (depth >= 2 * kMaxLevels) fail("the code has more levels than fxtrace follows");
+    if (depth >= 2 * kMaxLevels) fail("the code has more levels of nesting than fxtrace supports");
     tree->depth = static_cast<std::uint16_t>(depth + 1);
     return *tree;
   }
@@ -366,7 +368,7 @@ class Parser {
     return items;
   }
 
-  // a | a, | a, b
+  // Reads "a", or a tuple: "a," or "a, b".
   const Tree& expression_or_tuple() {
     const Tree& first = expression(kLowest);
     if (!at(TokenKind::kComma)) return first;
@@ -453,7 +455,7 @@ class Parser {
       valid = digits[i] >= '0' && digits[i] <= '7';
       value = value * 8 + (digits[i] - '0');
     }
-    if (!valid || value > 255) fail("a string has an escape that TorchScript does not read");
+    if (!valid || value > 255) fail("a string has an escape sequence that TorchScript does not support");
     return static_cast<char>(value);
   }
 

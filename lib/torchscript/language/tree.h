@@ -67,7 +67,7 @@ struct Tree {
   TokenKind token = TokenKind::kEnd;
   std::uint16_t depth = 0;
   std::uint32_t count = 0;
-  std::uint32_t begin = 0, end = 0;  // range in the source as in LibTorch: for a call the parenthesis, ...
+  std::uint32_t begin = 0, end = 0;  // range in the source that LibTorch gives, as the parenthesis of a call
   std::string_view text;
   const Tree* const* parts = nullptr;
 
@@ -83,7 +83,7 @@ class SyntaxFile {
   explicit SyntaxFile(std::unique_ptr<SourceText> source) : source_(std::move(source)) {}
   const SourceText& source() const { return *source_; }
   std::pmr::monotonic_buffer_resource& arena() { return arena_; }
-  // The statements of a function stand in an arena of their own, so that they can go when it is compiled.
+  // The statements of a function are in an arena of their own, which is freed when the function is compiled.
   void keep_body(const Tree& definition, std::unique_ptr<std::pmr::monotonic_buffer_resource> arena) {
     bodies_[&definition] = std::move(arena);
   }

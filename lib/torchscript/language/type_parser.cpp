@@ -14,7 +14,7 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// Annotations have a few other names for types.
+// Returns a type without arguments by its name in an annotation; annotations have a few names of their own.
 TypePtr find_annotated(std::string_view name) {
   if (name == "None") return none_type();
   if (name == "torch.Generator") return simple_type(TypeKind::kGenerator);
@@ -57,7 +57,7 @@ TypePtr TypeParser::subscript(const Tree& expression) const {
   const std::string name = dotted_name(expression.part(0));
   std::vector<const Tree*> parts;
   for (const Tree* part : expression.part(1).all()) {
-    // Dict[K, V] may come as one tuple.
+    // The arguments of Dict[K, V] may be one tuple.
     if (part->is(Syntax::kTuple) && expression.part(1).count == 1) {
       parts.assign(part->all().begin(), part->all().end());
     } else {
@@ -89,7 +89,8 @@ TypePtr TypeParser::subscript(const Tree& expression) const {
 
 namespace {
 
-// BroadcastingList2[int] and _size_2_t, of which one number stands for two: a digit is as long as any is.
+// Returns 2 for BroadcastingList2[int] and _size_2_t, which accept one number in place of two.  No length has
+// more than one digit.
 std::optional<std::int64_t> broadcast_length(const Tree& type) {
   constexpr std::string_view kList = "BroadcastingList", kSize = "_size_", kEnd = "_t";
   const std::string name = dotted_name(type.is(Syntax::kSubscript) ? type.part(0) : type);
@@ -137,7 +138,7 @@ std::optional<std::size_t> find_table_index(const Tree& attribute) {
 
 namespace {
 
-// Of two integers, within 64 bits.
+// Adds, subtracts or multiplies two integers; returns nothing for other constants, or beyond 64 bits.
 std::optional<std::int64_t> sum_or_product(TokenKind sign, const Constant& left, const Constant& right) {
   const auto* a = left.get_if<std::int64_t>();
   const auto* b = right.get_if<std::int64_t>();
@@ -156,7 +157,7 @@ std::optional<double> number_named(std::string_view name) {
   return std::nullopt;
 }
 
-// "1.+2.j" and "1-2.j"; nothing where no side is imaginary.
+// Returns the value of "1.+2.j" or "1-2.j"; nothing when neither side is imaginary.
 std::optional<std::complex<double>> complex_sum(TokenKind sign, const Constant& left, const Constant& right) {
   const auto number = [](const Constant& value) -> std::optional<std::complex<double>> {
     if (const auto* whole = value.get_if<std::int64_t>()) return static_cast<double>(*whole);
@@ -290,7 +291,7 @@ Constant number_of(const SyntaxFile& file, const Tree& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size()) throw fail();
   if (error == std::errc::result_out_of_range) {
-    // As strtod: too small is nothing, too large without end.
+    // As strtod does: numbers that are too small are 0, those too large infinite.
     const bool small = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     value = small ? 0.0 : std::numeric_limits<double>::infinity();
     if (negative) value = -value;

@@ -42,7 +42,7 @@ bool is_subtype_schema(const FunctionSchema& schema, const FunctionSchema& wante
   return true;
 }
 
-// Interfaces may name each other in their methods.
+// Limits the recursion: interfaces may name each other in their methods.
 constexpr int kMaxInterfaces = 8;
 thread_local int open_interfaces = 0;
 
@@ -107,7 +107,7 @@ bool can_hold(const Type& type, const Type& part) {
 
 namespace {
 
-// What holds of every type.
+// Decides by rules that hold for all kinds of `type`.
 bool is_subtype_of_any_kind(const Type& type, const Type& wanted, std::string* why_not) {
   if (wanted.kind() == TypeKind::kAny || type == wanted) return true;
   if (const auto* optional = wanted.as<OptionalType>())
@@ -262,7 +262,7 @@ void flatten(const TypePtr& type, std::vector<TypePtr>& into) {
   }
 }
 
-// Alternatives of which one includes the other become one, from the last to the first.
+// Replaces two alternatives by the type that unifies them, from the last to the first.
 void merge_alternatives(std::vector<TypePtr>& types) {
   std::size_t last = types.size() - 1;
   for (std::size_t i = types.size() - 1; i > 0; --i) {
@@ -313,7 +313,7 @@ TypePtr without_none(const TypePtr& type) {
   return rest.size() == type->contained_types().size() ? type : union_type(rest);
 }
 
-// --- one type for several ---
+// --- unification ---
 
 namespace {
 
@@ -366,7 +366,7 @@ TypePtr unify_all(const std::vector<TypePtr>& types, bool default_to_union) {
   return result;
 }
 
-// --- variables ---
+// --- type variables ---
 
 namespace {
 
@@ -427,7 +427,7 @@ std::optional<std::string> match_variables(const TypePtr& formal, const TypePtr&
     case TypeKind::kOptional: {
       const TypePtr& element = formal->contained_types()[0];
       if (same_kind) return match_variables(element, actual->contained_types()[0], bindings);
-      // None binds nothing: it is an optional of a type that is not known.
+      // None binds no variable, as it is an optional of any type.
       if (actual->kind() == TypeKind::kNone) return std::nullopt;
       return match_variables(element, actual, bindings);
     }

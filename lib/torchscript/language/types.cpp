@@ -12,7 +12,7 @@ namespace fxtrace::torchscript {
 namespace {
 
 constexpr std::size_t kMaxDepth = 100;
-constexpr std::size_t kMaxSize = 10'000;  // parts, and text at 32 characters for one
+constexpr std::size_t kMaxSize = 10'000;  // contained types, and one for 32 characters of text
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Type::Type(TypeKind kind, std::vector<TypePtr> contained, std::string name)
     size += part->size_;
   }
   if (depth > kMaxDepth || size > kMaxSize)
-    throw input_error("a type of the archive's code has more parts than fxtrace follows");
+    throw input_error("a type of the archive's code has more parts than fxtrace supports");
   depth_ = static_cast<std::uint16_t>(depth);
   size_ = static_cast<std::uint32_t>(size);
 }
@@ -50,7 +50,7 @@ std::string joined_types(const std::vector<TypePtr>& types, Spelling spelling) {
   return joined(types, [&](const TypePtr& type) { return text(*type, spelling); });
 }
 
-// Types without parts, as annotations have them.
+// The names of types without arguments in annotations.
 struct SimpleName {
   TypeKind kind;
   std::string_view name;
@@ -79,7 +79,7 @@ constexpr std::array kSimpleNames{
     SimpleName{TypeKind::kTensor, "Tensor"},
 };
 
-// Empty of a type with parts.
+// Returns the name of a type without arguments; empty for other types.
 std::string_view simple_name(TypeKind kind, Spelling spelling) {
   if (kind == TypeKind::kNumber && spelling != Spelling::kAnnotation) return "Scalar";
   const auto row = std::ranges::find(kSimpleNames, kind, &SimpleName::kind);
@@ -93,7 +93,7 @@ bool is_number_part(const Type& type) {
 
 std::string union_text(const std::vector<TypePtr>& types, Spelling spelling) {
   const bool annotation = spelling == Spelling::kAnnotation;
-  // Of all three kinds of numbers LibTorch writes the type that stands for them, at the end.
+  // Where int, float and complex are all there, LibTorch writes Scalar for the three, at the end.
   const bool numbers = std::count_if(types.begin(), types.end(),
                                      [](const TypePtr& type) { return is_number_part(*type); }) == 3;
   std::string result;
@@ -168,7 +168,7 @@ std::string Type::str() const { return text(*this, Spelling::kSchema); }
 std::string Type::annotation_str() const { return text(*this, Spelling::kAnnotation); }
 std::string Type::ir_str() const { return text(*this, Spelling::kIr); }
 
-// --- making them ---
+// --- construction ---
 
 namespace {
 

@@ -97,7 +97,8 @@ class Type {
 
 // Returns a type without type arguments.
 TypePtr simple_type(TypeKind kind);
-// Returns the one that annotations call so, "int" or "NoneType"; null for any other name.
+// Returns the type without type arguments that has this name in annotations ("int", "NoneType"); null for any
+// other name.
 TypePtr find_simple_type(std::string_view name);
 inline TypePtr any_type() { return simple_type(TypeKind::kAny); }
 inline TypePtr bool_type() { return simple_type(TypeKind::kBool); }
@@ -113,7 +114,7 @@ inline TypePtr tensor_type() { return simple_type(TypeKind::kTensor); }
 TypePtr var_type(std::string name);
 TypePtr list_type(TypePtr element);
 TypePtr dict_type(TypePtr key, TypePtr value);  // throws Error(kInput) when LibTorch cannot hash the key
-TypePtr optional_type(TypePtr element);         // an optional or None as it is
+TypePtr optional_type(TypePtr element);         // an optional or None is returned unchanged
 TypePtr future_type(TypePtr element);
 TypePtr await_type(TypePtr element);
 TypePtr rref_type(TypePtr element);
@@ -141,7 +142,7 @@ class OptionalType final : public Type {
   const TypePtr& element() const { return contained_types()[0]; }
 };
 
-// Future, Await, RRef.
+// A Future, an Await or an RRef of a type.
 class WrapperType final : public Type {
  public:
   static bool is_kind(TypeKind kind) {
@@ -207,9 +208,9 @@ class ClassType final : public Type {
   Function* get_method(std::string_view name) const;  // throws Error(kInput)
   const std::vector<NamedFunction>& forward_hooks() const { return forward_hooks_; }
   const std::vector<NamedFunction>& forward_pre_hooks() const { return forward_pre_hooks_; }
-  Function* find_hook(const std::string& name) const;  // forward and forward-pre hooks
+  Function* find_hook(const std::string& name) const;  // among forward and forward-pre hooks
 
-  // For use while the class is read.
+  // These are called only while the class is read.
   void add_attribute(ClassAttribute attribute);  // throws Error(kInput) for a duplicate name
   void add_constant(std::string name, Constant value);
   void add_method(std::string name, Function* method);
@@ -276,7 +277,7 @@ class FunctionType final : public Type {
   Function* function_;
 };
 
-// Returns a qualified name without what sets classes of one name apart: "nets.Net" of
+// Returns a qualified name without the part that distinguishes classes of one name: "nets.Net" for
 // "nets.___torch_mangle_3.Net".
 std::string without_mangling(std::string_view name);
 

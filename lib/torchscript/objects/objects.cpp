@@ -24,16 +24,16 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// What values take in memory, at least.
+// The least memory that values take, in bytes.
 constexpr std::size_t kSizeOfSlot = 16, kSizeOfObject = 128, kSizeOfTensor = 400;
 
-// What a name in a pickle stands for, until it is called.
+// The class or function that a name in a pickle denotes, until it is called.
 struct Global : Handle {
   enum class Form : std::uint8_t {
     kClass,
     kEnum,
-    kTypedList,  // torch.jit._pickle.build_intlist: type() is that of the elements
-    kIntList,    // __main__.IntList, of pickles before those: its argument is the list
+    kTypedList,  // torch.jit._pickle.build_intlist: type() is the type of the elements
+    kIntList,    // __main__.IntList, of older pickles: its argument is the list
     kTypeTag,    // torch.jit._pickle.restore_type_tag
     kTensor,     // torch._utils
     kQuantized,
@@ -75,19 +75,19 @@ TypePtr element_of_typed_list(std::string_view name) {
   return name == "build_tensorlist" ? tensor_type() : nullptr;
 }
 
-// In the order of LibTorch's numbers.
+// Quantization schemes, in the order of LibTorch's numbers.
 constexpr std::array<std::string_view, 5> kQuantizationSchemes{
     "per_tensor_affine", "per_channel_affine", "per_tensor_symmetric", "per_channel_symmetric",
     "per_channel_affine_float_qparams"};
 
-// What a member of an enum may be.
+// Returns the value of an enum's member as a constant; nothing for values that no member has.
 std::optional<Constant> attribute_constant(const Value& value) {
   if (value.is_int()) return Constant(value.to_int());
   if (value.is_double()) return Constant(value.to_double());
   return value.is_string() ? std::optional(Constant(value.to_string())) : std::nullopt;
 }
 
-// One text for equal numbers and strings.
+// Returns a key that is the same for equal numbers and strings.
 std::string key_of(const Constant& value) {
   if (const auto* number = value.get_if<std::int64_t>()) return "i" + std::to_string(*number);
   if (const auto* number = value.get_if<double>())
@@ -114,8 +114,8 @@ class Reader final : public PickleValues::Host {
   }
 
   Value global(const std::string& module, const std::string& name) override {
-    // Behind kFromType come the function that makes the tensor, unless it was named before, and its class,
-    // which may be any.
+    // The two names after kFromType are the function that makes the tensor, unless it was named before, and
+    // the tensor's class, which may be any.
     if (names_to_come_ > 0) {
       --names_to_come_;
       if (names_to_come_ == 0 || (module == "torch" && name == "Tensor")) {
@@ -153,11 +153,11 @@ class Reader final : public PickleValues::Host {
     if (global.form == Global::Form::kEnum) return make_enum(global.meaning, arguments);
     if (global.form == Global::Form::kClass) return build(callable, arguments);
     if (global.form == Global::Form::kIntList) return typed_list(int_type(), arguments);
-    if (!arguments.is_tuple()) pickle_is_damaged("the arguments of a call are no tuple");
+    if (!arguments.is_tuple()) pickle_is_damaged("the arguments of a call are not a tuple");
     const TupleValue& tuple = arguments.to_tuple();
     switch (global.form) {
       case Global::Form::kTypedList:
-        if (tuple.items.size() != 1) pickle_is_damaged("a list is made of something else");
+        if (tuple.items.size() != 1) pickle_is_damaged("a typed list is not made from one list");
         return typed_list(global.meaning, tuple.items[0]);
       case Global::Form::kTypeTag:
         return with_tag(tuple);
@@ -188,7 +188,7 @@ class Reader final : public PickleValues::Host {
 
   Value build(Handle& type, const Value& state) override {
     const auto& global = static_cast<const Global&>(type);
-    if (global.form != Global::Form::kClass) return call(type, state);  // to LibTorch they are the same
+    if (global.form != Global::Form::kClass) return call(type, state);  // LibTorch does not distinguish them
     const auto& class_type = *global.meaning->as<ClassType>();
     const std::size_t count = class_type.attributes().size();
     machine_.spend(kSizeOfObject + kSizeOfSlot * count);
@@ -233,7 +233,7 @@ class Reader final : public PickleValues::Host {
     if (type == nullptr)
       throw input_error("it has no code of '" + printable(name) + "', which its pickle names");
     if (type->kind() == TypeKind::kEnum) return make_counted<Global>(Global::Form::kEnum, type);
-    if (type->kind() != TypeKind::kClass) throw input_error("'" + printable(name) + "' is no class");
+    if (type->kind() != TypeKind::kClass) throw input_error("'" + printable(name) + "' is not a class");
     return make_counted<Global>(Global::Form::kClass, type);
   }
 
@@ -250,24 +250,25 @@ class Reader final : public PickleValues::Host {
       machine_.spend(kSizeOfObject + name.size());
       return make_counted<EnumValue>(type, name, value);
     }
-    throw input_error("'" + printable(type->name()) + "' has no member of a value that its pickle has");
+    throw input_error("'" + printable(type->name()) + "' has no member with the value in its pickle");
   }
 
-  // A tensor of a Python class, or with attributes of Python's, is a tensor: (function, class, the function's
-  // arguments, attributes).
+  // Makes a tensor of a Python class, or with Python attributes, as a plain tensor.  The arguments are
+  // (function, class, the function's arguments, attributes).
   Value of_own_class(const TupleValue& arguments) {
     constexpr std::size_t kParts = 4;
     const auto& parts = arguments.items;
     if (parts.size() < kParts || !parts[0].is_int() || !parts[3].is_dict())
-      pickle_is_damaged("a tensor of a class of its own has other arguments");
+      pickle_is_damaged("a tensor subclass has other arguments than expected");
     const auto index = static_cast<std::uint64_t>(parts[0].to_int());
-    if (index >= named_.size()) pickle_is_damaged("a tensor of a class of its own is made by no function");
+    if (index >= named_.size())
+      pickle_is_damaged("a tensor subclass does not name the function that makes it");
     Value function = named_[static_cast<std::size_t>(index)];
     return call(function.to_handle(), parts[2]);
   }
 
   static Value typed_list(const TypePtr& element, const Value& argument) {
-    if (!argument.is_list()) pickle_is_damaged("a list is made of something else");
+    if (!argument.is_list()) pickle_is_damaged("a typed list is not made from one list");
     Value list = argument;
     for (const Value& item : list.items()) {
       if (dynamic_type(item)->kind() != element->kind())
@@ -279,7 +280,7 @@ class Reader final : public PickleValues::Host {
 
   Value with_tag(const TupleValue& arguments) {
     if (arguments.items.size() != 2 || !arguments.items[1].is_string())
-      pickle_is_damaged("a value has no type");
+      pickle_is_damaged("restore_type_tag expects a value and the text of its type");
     const TypePtr& type = type_of(arguments.items[1].to_string());
     Value value = arguments.items[0];
     if (const auto* list = type->as<ListType>(); list != nullptr && value.is_list()) {
@@ -288,7 +289,7 @@ class Reader final : public PickleValues::Host {
       value.to_dict().key_type = dict->key();
       value.to_dict().value_type = dict->value();
     } else {
-      pickle_is_damaged("a value is not of its type");
+      pickle_is_damaged("a value does not have the type of its tag");
     }
     return value;
   }
@@ -304,17 +305,17 @@ class Reader final : public PickleValues::Host {
   static Value device(const TupleValue& arguments) {
     if (arguments.items.empty() || !arguments.items[0].is_string()) pickle_is_damaged("a device has no name");
     DeviceText read = read_saved_device(arguments.items[0].to_string());
-    if (!read.device) throw input_error("its pickle has a device that is none: " + printable(read.why));
+    if (!read.device) throw input_error("its pickle has an invalid device: " + printable(read.why));
     return *std::move(read.device);
   }
 
   static Value complex(const TupleValue& arguments) {
     if (arguments.items.size() != 2 || !arguments.items[0].is_double() || !arguments.items[1].is_double())
-      pickle_is_damaged("a complex number has other parts than two floats");
+      pickle_is_damaged("a complex number is not made from two floats");
     return std::complex<double>(arguments.items[0].to_double(), arguments.items[1].to_double());
   }
 
-  // Lists and dicts of archives that have no tags get the types that attributes of classes have.
+  // Gives lists and dicts of archives without type tags the types of the attributes that hold them.
   static void restore_types(const Value& root) {
     std::vector<std::pair<Value, TypePtr>> waiting{{root, root.to_object().type}};
     std::unordered_set<const void*> seen;
@@ -354,9 +355,9 @@ class Reader final : public PickleValues::Host {
   std::unordered_map<std::string, TypePtr> classes_;                         // by qualified name
   using Members = std::unordered_map<std::string, const EnumType::Member*>;  // by key_of()
   std::unordered_map<const Type*, Members> members_;
-  int names_to_come_ = 0;         // of what kFromType makes
-  bool has_own_classes_ = false;  // kFromType was named
-  std::vector<Value> named_;      // functions that stand in tuples, by number
+  int names_to_come_ = 0;         // how many of the two names after kFromType are still to come
+  bool has_own_classes_ = false;  // whether kFromType was named
+  std::vector<Value> named_;      // functions in tuples, which are represented by their index here
 };
 
 }  // namespace

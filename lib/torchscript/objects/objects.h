@@ -16,7 +16,7 @@ class Program;
 struct ObjectSource {
   const ZipArchive& zip;
   std::string prefix;                // folder of all records with a trailing slash, or empty
-  std::uint64_t format_version = 0;  // of the archive
+  std::uint64_t format_version = 0;  // version of the archive's format
   ResolveClass resolve;              // classes and enums, with their attributes and methods
 };
 

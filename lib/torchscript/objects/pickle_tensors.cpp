@@ -27,32 +27,33 @@ const Value& part(const TupleValue& tuple, std::size_t i) {
   return tuple.items[i];
 }
 std::int64_t int_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_int()) pickle_is_damaged("an argument of a tensor is no integer");
+  if (!part(tuple, i).is_int()) pickle_is_damaged("an argument of a tensor is not an int");
   return tuple.items[i].to_int();
 }
 bool bool_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_bool()) pickle_is_damaged("an argument of a tensor is no bool");
+  if (!part(tuple, i).is_bool()) pickle_is_damaged("an argument of a tensor is not a bool");
   return tuple.items[i].to_bool();
 }
 const std::string& text_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_string()) pickle_is_damaged("an argument of a tensor is no text");
+  if (!part(tuple, i).is_string()) pickle_is_damaged("an argument of a tensor is not a str");
   return tuple.items[i].to_string();
 }
 TensorRef tensor_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_tensor()) pickle_is_damaged("an argument of a tensor is no tensor");
+  if (!part(tuple, i).is_tensor()) pickle_is_damaged("an argument of a tensor is not a tensor");
   return TensorRef(&tuple.items[i].to_tensor());
 }
 std::vector<std::int64_t> sizes_part(const TupleValue& tuple, std::size_t i) {
-  if (!part(tuple, i).is_tuple()) pickle_is_damaged("the sizes of a tensor are no tuple");
+  if (!part(tuple, i).is_tuple()) pickle_is_damaged("the sizes of a tensor are not a tuple");
   std::vector<std::int64_t> sizes;
   for (const Value& size : tuple.items[i].items()) {
-    if (!size.is_int() || size.to_int() < 0) pickle_is_damaged("a size of a tensor is no number of elements");
+    if (!size.is_int() || size.to_int() < 0)
+      pickle_is_damaged("a size of a tensor is not an int of at least 0");
     sizes.push_back(size.to_int());
   }
   return sizes;
 }
 
-// Whether all elements are among the bytes of the storage.
+// Returns whether all elements are among the bytes of the storage.
 bool fits(const TensorValue& tensor) {
   if (tensor.offset < 0) return false;
   std::int64_t last = tensor.offset;
@@ -68,14 +69,14 @@ bool fits(const TensorValue& tensor) {
   return packed < bytes / static_cast<std::uint64_t>(item_size(tensor.dtype));
 }
 
-// The numbers by which it is dequantized tell one weight from another.
+// Keeps scales and zero points too, which distinguish one weight from another.
 void set_quantization(TensorValue& tensor, const Value& value) {
   enum Scheme { kPerTensor = 0, kPerChannel = 1, kPerChannelFloat = 4 };
-  if (!value.is_tuple()) pickle_is_damaged("the quantization of a tensor is no tuple");
+  if (!value.is_tuple()) pickle_is_damaged("the quantization of a tensor is not a tuple");
   const TupleValue& tuple = value.to_tuple();
   switch (int_part(tuple, 0)) {
     case kPerTensor:
-      if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is no float");
+      if (!part(tuple, 1).is_double()) pickle_is_damaged("the scale of a tensor is not a float");
       tensor.quantization = {.scale = part(tuple, 1).to_double(), .zero_point = int_part(tuple, 2)};
       return;
     case kPerChannel:
@@ -88,9 +89,9 @@ void set_quantization(TensorValue& tensor, const Value& value) {
   }
 }
 
-// {"conj": True, "neg": True}
+// Sets the flags from a dict such as {"conj": True, "neg": True}.
 void set_bits(TensorValue& tensor, const Value& value) {
-  if (!value.is_dict()) pickle_is_damaged("the bits of a tensor are no dict");
+  if (!value.is_dict()) pickle_is_damaged("the flags of a tensor are not a dict");
   const auto has = [&](const char* name) {
     const Value* bit = value.to_dict().find(name);
     return bit != nullptr && bit->is_bool() && bit->to_bool();
@@ -111,19 +112,19 @@ std::optional<ScalarType> find_storage_type(std::string_view name) {
 }
 
 TensorRef PickleTensors::storage(const TupleValue& id) {
-  if (text_part(id, 0) != "storage") pickle_is_damaged("it names something that is no storage");
+  if (text_part(id, 0) != "storage") pickle_is_damaged("a persistent id does not name a storage");
   const auto dtype = find_scalar_type(int_part(id, 1));
-  if (!dtype) pickle_is_damaged("a storage has no such dtype");
+  if (!dtype) pickle_is_damaged("the dtype of a storage is not known");
   const std::string& key = text_part(id, 2);
   const std::string& saved_on = text_part(id, 3);
   const std::int64_t count = int_part(id, 4);
   const DeviceText device = read_saved_device(saved_on);
   if (!device.device)
-    throw input_error("its storage '" + printable(key) + "' is on no device: " + device.why);
+    throw input_error("its storage '" + printable(key) + "' has an invalid device: " + device.why);
   std::uint64_t claimed = 0;
   if (count < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count),
                                           static_cast<std::uint64_t>(item_size(*dtype)), &claimed))
-    pickle_is_damaged("a storage has no such size");
+    pickle_is_damaged("the size of a storage is invalid");
   const bool is_meta = device.device->type == "meta";
 
   auto& known = storages_[key];
@@ -154,7 +155,8 @@ TensorRef PickleTensors::storage(const TupleValue& id) {
 TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized) {
   constexpr std::size_t kWithBits = 7;
   const TensorRef storage = tensor_part(arguments, 0);
-  if (storage->layout != TensorLayout::kStrided) pickle_is_damaged("a tensor stands in a sparse one");
+  if (storage->layout != TensorLayout::kStrided)
+    pickle_is_damaged("the storage of a tensor is a sparse tensor");
   auto tensor = make_counted<TensorValue>();
   tensor->dtype = storage->dtype;
   tensor->storage = storage->storage;
@@ -162,10 +164,10 @@ TensorRef PickleTensors::rebuild(const TupleValue& arguments, bool is_quantized)
   tensor->sizes = sizes_part(arguments, 2);
   tensor->strides = sizes_part(arguments, 3);
   if (tensor->sizes.size() != tensor->strides.size())
-    pickle_is_damaged("a tensor has other strides than sizes");
+    pickle_is_damaged("the sizes and strides of a tensor have different lengths");
   std::size_t next = 4;
   if (is_quantized != fxtrace::is_quantized(tensor->dtype))
-    pickle_is_damaged("a tensor is not of its dtype's kind");
+    pickle_is_damaged("the dtype of a tensor does not fit the function that rebuilds it");
   if (is_quantized) set_quantization(*tensor, part(arguments, next++));
   tensor->requires_grad = bool_part(arguments, next);
   if (!is_quantized && arguments.items.size() == kWithBits) set_bits(*tensor, arguments.items.back());

@@ -1,4 +1,4 @@
-// Rebuilds tensors of a TorchScript pickle, as the functions of torch._utils do.
+// Rebuilds tensors of a TorchScript pickle, as the functions of torch._utils do, without their elements.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace fxtrace::torchscript {
 
 class PickleTensors {
  public:
-  // Storages are the records under `folder` ("archive/data/"); `prefix` is the part of it that is left out of
-  // record names.
+  // Storages are the records under `folder` ("archive/data/"); `prefix` is the part of it that the names of
+  // records leave out.
   PickleTensors(const ZipArchive& zip, std::string prefix, std::string folder)
       : zip_(zip), prefix_(std::move(prefix)), folder_(std::move(folder)) {}
 

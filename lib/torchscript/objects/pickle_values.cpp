@@ -10,9 +10,9 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// What values take at least, in bytes: what the allocator adds is in it.
+// The least memory that values take, in bytes, overhead of the allocator included.
 constexpr std::size_t kSizeOfValue = 16, kSizeOfShared = 64, kSizeOfContainer = 112;
-// An entry of a table that grows by doubling.
+// The memory for an entry of a table that grows by doubling.
 constexpr std::size_t kSizeOfEntry = 48, kSizeOfLevel = 16;
 constexpr std::size_t kMaxValues = 16'000'000;
 // A module takes two levels: the object and the dict of its attributes.
@@ -73,7 +73,8 @@ std::uint32_t PickleValues::level_above() {
   return static_cast<std::uint32_t>(levels_.size() - 1);
 }
 
-// Whoever fetched the top has a nesting that would no longer be true; only cycles need that.
+// A value that was fetched from the memo must not change, as the nesting of values that contain it would be
+// wrong.  Only cycles need that.
 void PickleValues::deepen() {
   Level& level = levels_[top().level];
   if (level.is_shared) throw input_error("its pickle has a value that contains itself");
@@ -90,7 +91,7 @@ void PickleValues::count_value() {
 
 Value PickleValues::data(Entry& entry) {
   Value value = taken(entry);
-  if (value.is_handle()) damaged("a name stands where a value is expected");
+  if (value.is_handle()) damaged("expected a value, got a name");
   return value;
 }
 
@@ -101,7 +102,7 @@ std::vector<Value> PickleValues::data(std::span<Entry> entries) {
 }
 
 void PickleValues::push_long(std::uint64_t size) {
-  if (size != 8) damaged("an integer has not eight bytes");
+  if (size != 8) damaged("a long integer does not have 8 bytes");
   push(signed_number(8));
 }
 
@@ -127,7 +128,7 @@ void PickleValues::push_tuple(std::span<Entry> entries) {
     items[i - 1] = taken(entries[i - 1]);
     if (!items[i - 1].is_handle()) continue;
     auto stands_for = host_.in_tuple(items[i - 1]);
-    if (!stands_for) damaged("a name stands where a value is expected");
+    if (!stands_for) damaged("expected a value, got a name");
     items[i - 1] = *std::move(stands_for);
   }
   spend(kSizeOfContainer + kSizeOfValue * items.size());
@@ -149,7 +150,7 @@ void PickleValues::push_dict(std::span<Entry> entries) {
 
 void PickleValues::append(std::span<Entry> entries) {
   std::vector<Value> items = data(entries);
-  if (!top().value.is_list()) damaged("it appends to what is no list");
+  if (!top().value.is_list()) damaged("it appends to a value that is not a list");
   spend(kSizeOfValue * items.size());
   deepen();
   auto& list = top().value.to_list().items;
@@ -157,20 +158,20 @@ void PickleValues::append(std::span<Entry> entries) {
 }
 
 void PickleValues::set_items(const std::vector<Value>& flat) {
-  if (!top().value.is_dict() || flat.size() % 2 != 0) damaged("it sets items of what is no dict");
+  if (!top().value.is_dict() || flat.size() % 2 != 0) damaged("it sets items of a value that is not a dict");
   spend(4 * kSizeOfValue * flat.size());
   deepen();
   DictValue& dict = top().value.to_dict();
   for (std::size_t i = 0; i < flat.size(); i += 2) {
-    if (!DictValue::may_be_key(flat[i])) damaged("the key of a dict is none");
+    if (!DictValue::may_be_key(flat[i])) damaged("a value cannot be the key of a dict");
     dict.set(flat[i], flat[i + 1]);
   }
 }
 
-// The class stays until its state is there.
+// Leaves the class on the stack, until build() replaces it by the object.
 void PickleValues::make_object(Entry arguments) {
-  if (!taken(arguments).is_tuple()) damaged("the arguments of a class are no tuple");
-  if (!top().value.is_handle()) damaged("what is made is of no class");
+  if (!taken(arguments).is_tuple()) damaged("the arguments of a class are not a tuple");
+  if (!top().value.is_handle()) damaged("an object is made from a value that is not a class");
   count_value();
   deepest_ = std::max(deepest_, levels_[top().level].nesting + 1);
   top().level = level_above();
@@ -179,14 +180,14 @@ void PickleValues::make_object(Entry arguments) {
 void PickleValues::call(Entry callable, Entry arguments) {
   const Value values = data(arguments);
   const Value function = taken(callable);
-  if (!function.is_handle()) damaged("it calls what cannot be called");
+  if (!function.is_handle()) damaged("it calls a value that is not a function");
   push(host_.call(function.to_handle(), values));
   levels_[top().level].is_shared = true;  // it may be one of the arguments
 }
 
 void PickleValues::build(Entry state) {
   const Value values = data(state);
-  if (!top().value.is_handle()) damaged("it sets the state of what is no object");
+  if (!top().value.is_handle()) damaged("it sets the state of a value that is not an object");
   deepen();
   spend(kSizeOfValue);
   top().value = host_.build(top().value.to_handle(), values);
@@ -194,14 +195,14 @@ void PickleValues::build(Entry state) {
 
 void PickleValues::push_persistent(Entry id) {
   const Value name = data(id);
-  if (!name.is_tuple()) damaged("the name of a storage is no tuple");
+  if (!name.is_tuple()) damaged("the id of a storage is not a tuple");
   push(host_.persistent(name.to_tuple()));
 }
 
 // --- the memo ---
 
 void PickleValues::put(std::uint64_t index) {
-  // Every entry of the memo takes an opcode with its operand.
+  // Every entry of the memo takes an opcode of the pickle, so an index cannot exceed the pickle's size.
   if (index > bytes_.size()) throw input_error("its pickle has a memo index beyond its size");
   if (memo_.size() <= index) {
     const auto size = static_cast<std::size_t>(index) + 1;
@@ -220,7 +221,7 @@ void PickleValues::get(std::uint64_t index) {
   stack_.push_back(entry);
 }
 
-// --- what is damaged ---
+// --- limits and errors ---
 
 void PickleValues::reserve(std::size_t count) { spend(kSizeOfValue * count); }
 
@@ -231,6 +232,6 @@ void PickleValues::other(unsigned char opcode) {
 PickleValues::Entry PickleValues::missing() { damaged("a value is missing"); }
 void PickleValues::end_in_value() { throw input_error("its pickle ends in the middle of a value"); }
 void PickleValues::end_in_line() { damaged("it ends in the middle of a name"); }
-void PickleValues::no_mark() { throw input_error("its pickle closes what it did not open"); }
+void PickleValues::no_mark() { throw input_error("its pickle closes a mark that it did not set"); }
 
 }  // namespace fxtrace::torchscript

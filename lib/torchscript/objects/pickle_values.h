@@ -1,5 +1,5 @@
-// A pickle machine that makes Values from a pickle of TorchScript.  The host gives names their meaning;
-// nothing is imported.
+// A pickle machine that makes Values from a pickle of TorchScript.  The host resolves names of classes and
+// functions; nothing is imported.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace fxtrace::torchscript {
 
-// The memory that values of a pickle may take, for one that takes `stored` bytes in its file, where it may be
-// compressed.
+// Returns the memory that the values of a pickle may take, in bytes.  The pickle takes `stored` bytes in its
+// file, where it may be compressed.
 constexpr std::size_t pickle_memory(std::uint64_t stored) {
   constexpr std::uint64_t kFree = std::uint64_t{32} << 20;
   constexpr std::uint64_t kBytesOfByte = 64;
@@ -38,7 +38,7 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
     virtual ~Host() = default;
     // Resolves a name: returns a Handle to be called later, or a value.
     virtual Value global(const std::string& module, const std::string& name) = 0;
-    // Calls a handle.  The arguments are a tuple, except for enums, where they are the value.
+    // Calls a handle.  The arguments are a tuple, except for enums, whose argument is the value.
     virtual Value call(Handle& callable, const Value& arguments) = 0;
     virtual Value build(Handle& type, const Value& state) = 0;
     virtual Value persistent(const TupleValue& id) = 0;
@@ -46,7 +46,7 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
     virtual std::optional<Value> in_tuple(const Value&) { return std::nullopt; }
   };
 
-  // `bytes` and `host` must outlive the machine.  What the values and the machine's own tables take is
+  // `bytes` and `host` must outlive the machine.  The memory of the values and of the machine's own tables is
   // limited by pickle_memory().
   PickleValues(std::string_view bytes, std::uint64_t stored, Host& host)
       : PickleOpcodes(bytes), host_(host), most_memory_(pickle_memory(stored)) {}
@@ -62,15 +62,15 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
   friend PickleOpcodes;
   using Entry = PickledValue;
 
-  // How deep a value is nested.
+  // The depth of a value's nesting, shared by all references to it on the stack and in the memo.
   struct Level {
     std::uint32_t nesting = 0;
     bool is_shared = false;  // fetched from the memo: no longer to be changed
   };
-  static constexpr std::uint32_t kFlat = 0;              // the level of what holds nothing and never will
-  static constexpr std::uint32_t kNotKept = UINT32_MAX;  // of an entry of the memo that is not there
+  static constexpr std::uint32_t kFlat = 0;              // the level of values that never hold others
+  static constexpr std::uint32_t kNotKept = UINT32_MAX;  // the level of an absent entry of the memo
 
-  // What PickleOpcodes needs.
+  // The functions that PickleOpcodes calls.
   void push_none() { push({}); }
   void push_boolean(bool value) { push(value); }
   void push_integer(std::int64_t value) { push(value); }
@@ -99,15 +99,15 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
 
   void push(Value value);
   Entry& top();
-  // Takes a value off for this step.
+  // Takes a value off the stack for this step.
   Value taken(Entry& entry);
-  // Takes off values to be put into another one; throws for a Handle that is still to be called.
+  // Take off values that become parts of another one; throw for a Handle that is still to be called.
   Value data(Entry& entry);
   std::vector<Value> data(std::span<Entry> entries);
   void set_items(const std::vector<Value>& flat);
-  // Makes a level for what holds the values that this step took off.
+  // Makes a level for a value that holds the values that this step took off.
   std::uint32_t level_above();
-  // Called before the top takes in the values that this step took off.
+  // Adjusts the level of the top before the values that this step took off are put into it.
   void deepen();
   void count_value();
   [[noreturn]] static void damaged(const char* why);
@@ -118,8 +118,8 @@ class PickleValues : PickleOpcodes<PickleValues, PickledValue> {
   std::size_t memory_ = 0;
   std::vector<Entry> memo_;
   std::vector<Level> levels_{Level{}};
-  std::uint32_t deepest_ = 0;  // the nesting of what holds the values that this step took off
-  std::size_t count_ = 0;      // of values made
+  std::uint32_t deepest_ = 0;  // the nesting of a value that holds the values that this step took off
+  std::size_t count_ = 0;      // the number of values made
 };
 
 }  // namespace fxtrace::torchscript

@@ -19,18 +19,18 @@ struct OrderRow {
   std::string_view overloads;  // with spaces between them; "-" is the one without a name
 };
 
-// Where LibTorch tries overloads in another order than that of their names, which decides when several fit.
-// In byte order of the names; tests/python/test_script.py holds it against torch.
+// The operators whose overloads LibTorch tries in an order other than that of their names.  The order decides
+// when several fit.  Sorted by name; tests/python/test_script.py compares it with torch.
 constexpr OrderRow kOrders[] = {
 #include "torchscript/operators/overload_order.inc"
 };
 
-// Overloads that the order does not tell stand behind the others.
+// Returns the place of an overload in the order; overloads that are not in it come last.
 std::size_t rank_in(std::string_view order, std::string_view overload) {
   return find_word(order, overload.empty() ? "-" : overload).value_or(order.size());
 }
 
-// The class that an operator's schema names.  Classes are equal by their names, so a model's own is as good.
+// Returns a class that a schema names.  Classes are compared by name, so it equals the model's own.
 TypePtr torchbind_class(const std::string& name) {
   return std::make_shared<ClassType>(name, ClassType::Form::kTorchBind);
 }
@@ -47,7 +47,7 @@ class Registered {
       if (&row >= table.data() && &row < table.data() + table.size()) rows.push_back(&row);
     }
     static const std::vector<const FunctionSchema*> none;
-    if (rows.empty()) return none;  // nothing to remember: names of files are many
+    if (rows.empty()) return none;  // not remembered: files may have any number of unknown names
     const auto order =
         std::lower_bound(std::begin(kOrders), std::end(kOrders), text,
                          [](const OrderRow& row, std::string_view key) { return row.name < key; });
@@ -106,7 +106,8 @@ const FunctionSchema* OperatorTable::find_schema(std::string_view full_name) con
 const FunctionSchema* OperatorTable::declare(std::string_view schema, const ResolveClass& resolve) {
   auto own = std::make_unique<FunctionSchema>(parse_function_schema(schema, resolve));
   if (own->name.find("::") == std::string::npos)
-    throw input_error("the schema '" + std::string(schema) + "' has no operator's name");
+    throw input_error("the schema '" + std::string(schema) +
+                      "' has no operator name of the form namespace::name");
   own->symbol = intern(own->name);
   const FunctionSchema* result = own.get();
   declared_[own->symbol].push_back(std::move(own));

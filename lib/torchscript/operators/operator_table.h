@@ -1,4 +1,4 @@
-// The operators of lib/operators as called from TorchScript.  Schemas are parsed once for the process, at the
+// The operators of lib/operators as TorchScript calls them.  Schemas are parsed once for the process, at the
 // first use of their name.  Operators declared for one model are in that model's OperatorTable.
 #pragma once
 

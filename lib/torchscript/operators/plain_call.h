@@ -28,8 +28,8 @@ struct Raised : std::exception {
 
 using Results = std::vector<Value>;
 
-// Operators that one function carries out, by names with spaces between them: "aten::add.str"; or
-// "aten::find", all overloads that have no row of their own.
+// A function, and the names of the operators that it executes, with spaces between them: "aten::add.str", or
+// "aten::find" for all overloads that have no row of their own.
 struct PlainRow {
   std::string_view names;
   void (*run)(Arguments arguments, Results& results);
@@ -41,7 +41,7 @@ PlainTable text_operators();       // strings, and conversions of values to stri
 PlainTable container_operators();  // of lists, dicts and tuples
 PlainTable other_operators();      // of sizes, dtypes, devices and enums
 
-// Adapts a function with one result for a row.
+// Adapts a function with one result to the form of a PlainRow.
 template <Value (*Function)(Arguments)>
 void gives(Arguments arguments, Results& results) {
   results.push_back(Function(arguments));

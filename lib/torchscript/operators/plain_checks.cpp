@@ -25,7 +25,8 @@ bool are_ints(Arguments arguments) { return std::ranges::all_of(arguments, &Valu
 bool is_text(Arguments arguments, std::size_t i) { return i < arguments.size() && arguments[i].is_string(); }
 bool is_int(Arguments arguments, std::size_t i) { return i < arguments.size() && arguments[i].is_int(); }
 
-// What Python raises where LibTorch's arithmetic would end the process or not end at all.
+// These functions refuse arguments for which LibTorch's arithmetic would end the process, or not end.  They
+// give Python's errors.
 
 Refused check_division(Arguments arguments) {
   if (arguments.size() != 2 || !are_ints(arguments)) return std::nullopt;
@@ -64,7 +65,7 @@ Refused check_integer(double number) {
   return std::nullopt;
 }
 
-// Floats that become integers.
+// Refuses floats that cannot be converted to int64.
 Refused check_conversion(Arguments arguments) {
   if (arguments.empty() || !arguments[0].is_double()) return std::nullopt;
   return check_integer(arguments[0].to_double());
@@ -91,14 +92,14 @@ Refused check_range(Arguments arguments) {
 
 Refused check_search(Arguments arguments) {
   if (search_steps(arguments) <= kMaxSearch) return std::nullopt;
-  return Refusal{RefusalKind::kLimit, "a long text is looked for in a longer one"};
+  return Refusal{RefusalKind::kLimit, "the search for a string in a string is too long"};
 }
 
-// Text by a pattern that is empty: LibTorch would look for it for ever.
+// Refuses an empty pattern, for which LibTorch would search for ever.
 Refused check_pattern(Arguments arguments) {
   if (!is_text(arguments, 0) || !is_text(arguments, 1) || !arguments[1].to_string().empty())
     return check_search(arguments);
-  return no_answer("an empty text is looked for");
+  return no_answer("the string to search for is empty");
 }
 
 Refused check_separator(Arguments arguments) {
@@ -106,13 +107,14 @@ Refused check_separator(Arguments arguments) {
   return check_search(arguments);
 }
 
-// LibTorch takes a negative width for a large one.
+// Refuses a negative width, which LibTorch takes for a large one.
 Refused check_width(Arguments arguments) {
   if (!is_int(arguments, 1) || arguments[1].to_int() >= 0) return std::nullopt;
-  return no_answer("a text of negative width is made");
+  return no_answer("the width is negative");
 }
 
-// Of lists and tuples, as deep as they are compared.  What is too much to look at may have one.
+// Returns whether the value, with its nested lists and tuples, may have a NaN; true also when it is too large
+// or too deep to be searched.
 bool has_nan(const Value& value, std::size_t depth, std::size_t& looked) {
   if (value.is_double()) return std::isnan(value.to_double());
   if (!value.is_list() && !value.is_tuple()) return false;
@@ -121,7 +123,7 @@ bool has_nan(const Value& value, std::size_t depth, std::size_t& looked) {
                              [&](const Value& item) { return has_nan(item, depth + 1, looked); });
 }
 
-// An order that is none sends std::sort out of the list.
+// Refuses lists with NaN, which has no order: std::sort would read beyond the list.
 Refused check_order(Arguments arguments) {
   std::size_t looked = 0;
   if (std::ranges::none_of(arguments, [&](const Value& value) { return has_nan(value, 0, looked); }))
@@ -131,7 +133,8 @@ Refused check_order(Arguments arguments) {
 
 Refused check_dtypes(Arguments arguments) {
   for (const Value& value : arguments) {
-    if (value.is_int() && !find_scalar_type(value.to_int())) return raises("there is no such dtype");
+    if (value.is_int() && !find_scalar_type(value.to_int()))
+      return raises("an argument is not the number of a dtype");
   }
   return std::nullopt;
 }
@@ -159,7 +162,7 @@ constexpr CheckRow kChecks[] = {
     {"aten::center aten::expandtabs aten::ljust aten::rjust aten::zfill", check_width},
 };
 
-// What would be larger than anything a model has reason to make.
+// Returns whether the result would be larger than anything that a model has reason to make.
 bool is_excessive(std::string_view name, Traits traits, Arguments arguments) {
   std::size_t size = 1;
   std::int64_t number = 1;

@@ -1,3 +1,5 @@
+// Plain operators on lists, tuples and dicts, and comparisons of strings, lists and other values that are
+// not numbers.
 #include "torchscript/operators/plain_call.h"
 
 #include <algorithm>
@@ -78,7 +80,7 @@ void repeat(ListValue& list, const std::vector<Value>& items, std::int64_t times
   for (std::int64_t i = 0; i < times; ++i) list.items.insert(list.items.end(), items.begin(), items.end());
 }
 
-// LibTorch asks for memory for as many elements, be it that a negative number is no number of elements.
+// Throws what LibTorch's request of memory for `size` elements throws; negative sizes are large ones there.
 void check_reserve(std::uint64_t size) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 59;
   if (size >= kMost) throw Raised("vector::reserve");
@@ -138,7 +140,7 @@ void remove(Arguments arguments, Results& /*results*/) {
   list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-// As C++ prints it.
+// Returns the text of a value as C++ streams print it.
 std::string text_of_item(const Value& value) {
   std::ostringstream out;
   out.imbue(std::locale::classic());
@@ -165,7 +167,7 @@ Value count(Arguments arguments) {
   })};
 }
 
-// In the order of LibTorch; plain_checks.cpp sees to it that there is one.
+// Compares by LibTorch's order.  Values with NaN, which have none, do not come here (plain_checks.cpp).
 bool is_before(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) not_supported("values of different types are sorted");
   switch (a.kind()) {
@@ -190,7 +192,7 @@ bool is_before(const Value& a, const Value& b) {
   }
 }
 
-// std::sort, which is not stable, as LibTorch has it: equal elements end in the same order.
+// Uses std::sort, which is not stable, as LibTorch does: equal elements end in the same order as there.
 void sort_items(std::vector<Value>& items, bool backwards) {
   std::sort(items.begin(), items.end(), [backwards](const Value& a, const Value& b) {
     if (equal(a, b)) return false;
@@ -233,7 +235,7 @@ void check_sortable(const ListValue& list) {
 void sort(Arguments arguments, Results& /*results*/) {
   ListValue& list = list_argument(arguments, 0);
   check_sortable(list);
-  std::vector<Value> items = list.items;  // the list stays as it is when there is no order
+  std::vector<Value> items = list.items;  // the list is unchanged when sorting throws
   sort_items(items, bool_argument(arguments, 1));
   list.items = std::move(items);
 }
@@ -265,14 +267,14 @@ Value same_list(Arguments arguments) {
 }
 
 Value item_of_tuple(Arguments arguments) {
-  if (!argument(arguments, 0).is_tuple()) not_supported("a value is no tuple");
+  if (!argument(arguments, 0).is_tuple()) not_supported("an argument is not a tuple");
   const auto& items = arguments[0].items();
   const auto place = find_position(std::ssize(items), int_argument(arguments, 1));
   if (!place) throw Raised("Tuple index out of range");
   return items[*place];
 }
 
-// --- comparisons of what is no number ---
+// --- comparisons of values that are not numbers ---
 
 Value are_equal(Arguments arguments) { return equal(argument(arguments, 0), argument(arguments, 1)); }
 Value are_unequal(Arguments arguments) { return !equal(argument(arguments, 0), argument(arguments, 1)); }
@@ -282,7 +284,7 @@ Value ordered(Arguments arguments) {
   return Compare{}(text_argument(arguments, 0).compare(text_argument(arguments, 1)), 0);
 }
 
-// The first of two lists, or the second, by the first items that differ.
+// Returns the larger or smaller of two lists by the first items that differ, or else by size.
 template <bool Largest>
 Value extreme_list(Arguments arguments) {
   const auto &a = list_argument(arguments, 0).items, &b = list_argument(arguments, 1).items;
@@ -372,7 +374,7 @@ Value set_default(Arguments arguments) {
   return arguments[2];
 }
 
-// Of the oldest entry, as LibTorch has it.
+// Removes and returns the oldest entry, as LibTorch does.
 Value pop_entry(Arguments arguments) {
   DictValue& dict = dict_argument(arguments, 0);
   if (dict.size() == 0) throw Raised("popitem(): dictionary is empty");
@@ -381,17 +383,17 @@ Value pop_entry(Arguments arguments) {
   return make_tuple({first.key, first.value});
 }
 
-// Of another dict, or of pairs of keys and values.
+// Makes a dict from another dict, or from a list of pairs.
 Value make_dict(Arguments arguments) {
   if (arguments.empty()) return make_counted<DictValue>(string_type(), tensor_type());
   if (argument(arguments, 0).is_dict()) return copy_dict(arguments);
   const ListValue& pairs = list_argument(arguments, 0);
   const auto* type = pairs.element_type->as<TupleType>();
-  if (type == nullptr || type->items().size() != 2) not_supported("a dict is made of what are no pairs");
+  if (type == nullptr || type->items().size() != 2) not_supported("dict() expects a list of pairs");
   auto dict = make_counted<DictValue>(type->items()[0], type->items()[1]);
   for (const Value& pair : pairs.items) {
     if (!pair.is_tuple() || pair.items().size() != 2 || !DictValue::may_be_key(pair.items()[0]))
-      not_supported("a dict is made of what are no pairs");
+      not_supported("dict() expects a list of pairs");
     dict->set(pair.items()[0], pair.items()[1]);
   }
   return dict;

@@ -1,3 +1,5 @@
+// Plain operators on sizes, dtypes, devices and enums, operators that the compiler inserts
+// (prim::unchecked_cast), questions about the state of the process, and hash().
 #include "torchscript/operators/plain_call.h"
 
 #include <algorithm>
@@ -20,18 +22,18 @@ namespace {
 std::vector<std::int64_t> sizes_argument(Arguments arguments, std::size_t i) {
   std::vector<std::int64_t> sizes;
   for (const Value& size : list_argument(arguments, i).items) {
-    if (!size.is_int()) not_supported("a size is no integer");
+    if (!size.is_int()) not_supported("a size is not an int");
     sizes.push_back(size.to_int());
   }
   return sizes;
 }
 
-// LibTorch calls the second argument a.
+// LibTorch's message calls the second argument "a".
 Value broadcast(Arguments arguments) {
   const auto a = sizes_argument(arguments, 1), b = sizes_argument(arguments, 0);
   std::vector<std::int64_t> result(std::max(a.size(), b.size()));
   for (std::size_t i = result.size(); i > 0; --i) {
-    const std::size_t behind = result.size() - i;  // sizes behind this one
+    const std::size_t behind = result.size() - i;  // the number of sizes after this one
     const std::int64_t x = behind < a.size() ? a[a.size() - 1 - behind] : 1;
     const std::int64_t y = behind < b.size() ? b[b.size() - 1 - behind] : 1;
     if (x != y && x != 1 && y != 1) {
@@ -47,11 +49,11 @@ Value size_if_not_equal(Arguments arguments) {
   return sizes_argument(arguments, 0) == sizes_argument(arguments, 1) ? Value() : arguments[0];
 }
 
-// --- dtypes; plain_checks.cpp sees to it that there are such ---
+// --- dtypes; their numbers are valid (plain_checks.cpp) ---
 
 ScalarType dtype_argument(Arguments arguments, std::size_t i) {
   const Dtype dtype = find_scalar_type(int_argument(arguments, i));
-  if (!dtype) throw Raised("there is no such dtype");
+  if (!dtype) throw Raised("an argument is not the number of a dtype");
   return *dtype;
 }
 
@@ -66,7 +68,7 @@ Value can_cast(Arguments arguments) {
 
 Value promote_types(Arguments arguments) {
   const Dtype result = promote(dtype_argument(arguments, 0), dtype_argument(arguments, 1));
-  if (!result) not_supported("such dtypes have no common one");
+  if (!result) not_supported("the dtypes have no common dtype");
   return number_of(*result);
 }
 
@@ -75,7 +77,7 @@ ScalarType dtype_of(const Value& number) {
   if (number.is_int()) return ScalarType::kInt64;
   if (number.is_double()) return kDefaultFloat;
   if (number.is_complex()) return kDefaultComplex;
-  not_supported("a value is no number");
+  not_supported("an argument is not a number");
 }
 
 Value result_type(Arguments arguments) {
@@ -96,7 +98,7 @@ Value make_indexed_device(Arguments /*arguments*/) {
 }
 
 const Device& device_argument(Arguments arguments) {
-  return argument_of(ValueKind::kDevice, arguments, 0, "a value is no device").to_device();
+  return argument_of(ValueKind::kDevice, arguments, 0, "an argument is not a device").to_device();
 }
 Value device_kind(Arguments arguments) { return device_argument(arguments).type; }
 Value device_index(Arguments arguments) {
@@ -107,12 +109,12 @@ Value device_index(Arguments arguments) {
 // --- enums ---
 
 const EnumValue& enum_argument(Arguments arguments) {
-  return argument_of(ValueKind::kEnum, arguments, 0, "a value is no enum").to_enum();
+  return argument_of(ValueKind::kEnum, arguments, 0, "an argument is not an enum").to_enum();
 }
 Value enum_name(Arguments arguments) { return enum_argument(arguments).name; }
 Value enum_value(Arguments arguments) { return enum_argument(arguments).value; }
 
-// --- what the compiler leaves behind, and questions with one answer in every process ---
+// --- operators that the compiler inserts, and questions with one answer in every process ---
 
 Value is_same(Arguments arguments) { return argument(arguments, 0).is(argument(arguments, 1)); }
 Value is_not_same(Arguments arguments) { return !argument(arguments, 0).is(argument(arguments, 1)); }
@@ -126,17 +128,17 @@ Value always(Arguments /*arguments*/) {
   return Answer;
 }
 
-// Of a process in which nothing has been set.
+// Returns the dtype of a process that has not set one.
 Value autocast_dtype(Arguments arguments) {
   DeviceText device = read_device(text_argument(arguments, 0));
   if (!device.device) throw Raised(std::move(device.why));
   const std::string& type = device.device->type;
   if (has_word("cuda mps maia mtia privateuseone xpu", type)) return number_of(ScalarType::kFloat16);
   if (has_word("cpu hpu ipu xla", type)) return number_of(ScalarType::kBfloat16);
-  not_supported("autocast of such a device is not known");
+  not_supported("the autocast dtype of this device is not known");
 }
 
-// --- hash(): of texts and floats that of the C++ library ---
+// --- hash(): strings and floats have the hash of the C++ library ---
 
 std::size_t hash_of(const Value& value, std::size_t depth, std::size_t& looked) {
   if (depth == kMaxValueDepth || ++looked > kMaxPlainSize)
@@ -164,7 +166,7 @@ std::size_t hash_of(const Value& value, std::size_t depth, std::size_t& looked) 
     case ValueKind::kDict:
       throw Raised("unhashable type: '" + dynamic_type(value)->repr_str() + "'");
     default:
-      not_supported("the hash of such a value is not known");
+      not_supported("the hash of this kind of value is not known");
   }
 }
 Value hash(Arguments arguments) {

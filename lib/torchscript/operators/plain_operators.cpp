@@ -14,7 +14,7 @@
 
 namespace fxtrace::torchscript {
 
-// --- what the implementations share (plain_call.h) ---
+// --- helpers of the implementations (plain_call.h) ---
 
 void not_supported(const char* why) { throw Raised(why, RefusalKind::kUnsupported); }
 
@@ -25,30 +25,30 @@ const Value& argument_of(ValueKind kind, Arguments arguments, std::size_t i, con
 }
 
 std::int64_t int_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kInt, arguments, i, "a value is no integer").to_int();
+  return argument_of(ValueKind::kInt, arguments, i, "an argument is not an int").to_int();
 }
 
 bool bool_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kBool, arguments, i, "a value is no bool").to_bool();
+  return argument_of(ValueKind::kBool, arguments, i, "an argument is not a bool").to_bool();
 }
 
 double float_argument(Arguments arguments, std::size_t i) {
   const Value& value = argument(arguments, i);
   if (value.is_int()) return static_cast<double>(value.to_int());
-  if (!value.is_double()) not_supported("a value is no real number");
+  if (!value.is_double()) not_supported("an argument is not an int or a float");
   return value.to_double();
 }
 
 const std::string& text_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kString, arguments, i, "a value is no text").to_string();
+  return argument_of(ValueKind::kString, arguments, i, "an argument is not a str").to_string();
 }
 
 ListValue& list_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kList, arguments, i, "a value is no list").to_list();
+  return argument_of(ValueKind::kList, arguments, i, "an argument is not a list").to_list();
 }
 
 DictValue& dict_argument(Arguments arguments, std::size_t i) {
-  return argument_of(ValueKind::kDict, arguments, i, "a value is no dict").to_dict();
+  return argument_of(ValueKind::kDict, arguments, i, "an argument is not a dict").to_dict();
 }
 
 Slice slice_argument(Arguments arguments, std::size_t size) {
@@ -61,13 +61,13 @@ Slice slice_argument(Arguments arguments, std::size_t size) {
                                                                   : std::optional(value.to_int());
   };
   if (step == 0) throw Raised("List slice should have non-zero step");
-  if (step < -kMost) not_supported("the step of a slice has no negative");
+  if (step < -kMost) not_supported("the step of a slice is less than -(2^63 - 1)");
   return slice_of(static_cast<std::int64_t>(size), end(1), end(2), step);
 }
 
 bool equal(const Value& a, const Value& b) {
   const auto found = find_equal(a, b);
-  if (!found) throw Raised("values that are too large are compared", RefusalKind::kLimit);
+  if (!found) throw Raised("the values to compare are too large", RefusalKind::kLimit);
   return *found;
 }
 
@@ -88,7 +88,7 @@ const PlainRow* find_row(std::string_view name) {
   return found != index.end() ? found->second : nullptr;
 }
 
-// --- by value rules ---
+// --- execution by value rules (lib/opinfo) ---
 
 class PlainArguments final : public CallArguments {
  public:
@@ -97,7 +97,7 @@ class PlainArguments final : public CallArguments {
   }
 
   std::size_t size() const override { return values_.size(); }
-  // The type of an empty list decides what its sum is.
+  // An empty list has the type of its elements from the list, as it decides the type of its sum.
   ValueType type(std::size_t i) const override {
     using Kind = ValueType::Kind;
     if (!arguments_[i].is_list() || !arguments_[i].items().empty()) return type_of(values_[i]);
@@ -116,7 +116,7 @@ class PlainArguments final : public CallArguments {
   std::vector<AbstractValue> values_;
 };
 
-// LibTorch's overloads for any number give one of 32 bits.
+// Narrows a result to 32 bits, as LibTorch's Scalar overloads of operators with one argument do.
 Value narrowed(const OperatorEntry& entry, const Value& result) {
   constexpr std::string_view kWhole = "aten::Complex aten::Float aten::Int";
   if (entry.row->overload() != "Scalar" || entry.schema.arguments.size() != 1 || has_word(kWhole, entry.name))
@@ -125,12 +125,12 @@ Value narrowed(const OperatorEntry& entry, const Value& result) {
   return result.is_double() ? Value(double{static_cast<float>(result.to_double())}) : result;
 }
 
-// LibTorch knows no bools among numbers of any kind, but for int().
+// Throws Raised for a bool as a Scalar, which LibTorch supports only in int().
 void check_numbers(const OperatorEntry& entry, Arguments arguments) {
   for (std::size_t i = 0; i < std::min(arguments.size(), entry.schema.arguments.size()); ++i) {
     if (arguments[i].is_bool() && entry.schema.arguments[i].type.name == "Scalar" &&
         entry.name != "aten::Int")
-      not_supported("a bool is no number");
+      not_supported("an argument is a bool, expected a number");
   }
 }
 
@@ -177,7 +177,7 @@ std::optional<Refusal> carry_out(const PlainOperator& op, Arguments arguments, s
     results.resize(before);
     return std::move(raised.refusal);
   } catch (const Error& error) {
-    // Arguments that no overload takes: code that is compiled does not give such ones.
+    // Arguments of kinds that no overload accepts; compiled code never passes them.
     if (error.kind() != ErrorKind::kInternal) throw;
     results.resize(before);
     return Refusal{RefusalKind::kUnsupported, error.what()};

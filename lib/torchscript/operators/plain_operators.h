@@ -21,7 +21,7 @@ inline constexpr std::size_t kMaxPlainSize = std::size_t{1} << 22;
 enum class RefusalKind : std::uint8_t {
   kRaised,       // LibTorch or Python raises here
   kLimit,        // too large
-  kUnsupported,  // LibTorch has no sound answer: undefined behaviour, or an endless loop
+  kUnsupported,  // LibTorch has no sound answer (undefined behaviour, an endless loop), or fxtrace has none
 };
 
 struct Refusal {

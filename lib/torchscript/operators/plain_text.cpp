@@ -1,3 +1,5 @@
+// Plain operators on strings, and conversions of values to strings and back, with the results of LibTorch.
+// Strings are sequences of bytes, as there.
 #include "torchscript/operators/plain_call.h"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ Value all_are(Arguments arguments) {
   return text.empty() ? OfEmpty : std::ranges::all_of(text, Is);
 }
 
-// Letters of one case, and at least one.
+// Returns whether there is a letter, and all letters are of one case.
 template <bool (*Is)(char)>
 Value letters_are(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
@@ -80,13 +82,14 @@ Value title(Arguments arguments) {
   return text;
 }
 
-// --- parts ---
+// --- searches ---
 
 struct Range {
   std::int64_t from, to;
 };
 
-// Both ends count from the text's end when they are negative; -1 is behind the last character.
+// Reads the range of a search, arguments 2 and 3.  Negative ends count from the end of the text; -1 as the
+// second end means the end of the text.
 Range range_of(Arguments arguments, std::int64_t size) {
   std::int64_t from = int_argument(arguments, 2), to = int_argument(arguments, 3);
   if (from < 0) from = std::max<std::int64_t>(0, wrapped(bits(size) + bits(from)));
@@ -94,7 +97,7 @@ Range range_of(Arguments arguments, std::int64_t size) {
   return {from, to};
 }
 
-// std::string::substr, with its message.
+// Does what std::string::substr does, with its message.
 std::string_view piece_of(std::string_view text, std::int64_t from, std::int64_t size) {
   if (bits(from) > text.size()) {
     throw Raised("basic_string::substr: __pos (which is " + std::to_string(bits(from)) +
@@ -132,7 +135,7 @@ Value starts_or_ends(Arguments arguments) {
   return AtEnd ? piece.ends_with(wanted) : piece.starts_with(wanted);
 }
 
-// The pattern is not empty: plain_checks.cpp sees to it.
+// The pattern is not empty (plain_checks.cpp).
 Value count_text(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const std::string& wanted = text_argument(arguments, 1);
@@ -159,7 +162,7 @@ Value replace(Arguments arguments) {
     if (most >= 0 && ++done > most) break;
     result.append(text, from, at - from).append(fresh);
     from = at + old.size();
-    if (result.size() > kMaxPlainSize) break;  // it is refused as it is
+    if (result.size() > kMaxPlainSize) break;  // refused by the caller as too large
   }
   return result.append(text, from);
 }
@@ -174,13 +177,13 @@ Value strip(Arguments arguments) {
   return text.substr(first, last + 1 - first);
 }
 
-// --- pieces ---
+// --- splitting and joining ---
 
 Value text_list(const std::vector<std::string>& texts) {
   return make_list(string_type(), std::vector<Value>(texts.begin(), texts.end()));
 }
 
-// Bytes, those of two characters beyond ASCII among them, as LibTorch has it.
+// Single bytes, as in LibTorch, including the bytes of two separators beyond ASCII (U+2028, U+2029).
 constexpr std::string_view kLineEnds = "\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9";
 constexpr std::string_view kBlanks = " \t\n\r\v\f\x1c\x1d\x1e\x85\xe2\x80\xa8\xa9";
 
@@ -259,11 +262,11 @@ Value join(Arguments arguments) {
   std::string result;
   bool first = true;
   for (const Value& item : list_argument(arguments, 1).items) {
-    if (!item.is_string()) not_supported("a value that is no text is joined");
+    if (!item.is_string()) not_supported("an item to join is not a str");
     if (!first) result += separator;
     first = false;
     result += item.to_string();
-    if (result.size() > kMaxPlainSize) break;  // it is refused as it is
+    if (result.size() > kMaxPlainSize) break;  // refused by the caller as too large
   }
   return result;
 }
@@ -294,7 +297,7 @@ Value slice_text(Arguments arguments) {
   return result;
 }
 
-// --- of a width; it is not negative, nor beyond what is kept: plain_checks.cpp sees to it ---
+// --- padding; widths are neither negative nor too large (plain_checks.cpp) ---
 
 std::string fill_argument(Arguments arguments, std::size_t size) {
   if (text_argument(arguments, 2).size() != 1)
@@ -332,7 +335,7 @@ Value expand_tabs(Arguments arguments) {
     } else if (width != 0) {
       result.append(width - result.size() % width, ' ');
     }
-    if (result.size() > kMaxPlainSize) break;  // it is refused as it is
+    if (result.size() > kMaxPlainSize) break;  // refused by the caller as too large
   }
   return result;
 }
@@ -383,14 +386,14 @@ Value format(Arguments arguments) {
     out << std::string_view(form).substr(from, at - from);
     if (used >= arguments.size()) throw Raised("Too few arguments for format string: " + form);
     print(out, arguments[used++]);
-    if (out.view().size() > kMaxPlainSize) break;  // it is refused as it is
+    if (out.view().size() > kMaxPlainSize) break;  // refused by the caller as too large
     from = at + 2;
   }
   out << std::string_view(form).substr(from);
   return out.str();
 }
 
-// In the order of ValueKind.
+// LibTorch's tags of values, in the order of ValueKind.
 constexpr std::array kTags{"None",        "Uninitialized", "Bool",          "Int",
                            "Double",      "ComplexDouble", "String",        "Uninitialized",
                            "GenericList", "GenericDict",   "Tuple",         "Uninitialized",
@@ -398,7 +401,7 @@ constexpr std::array kTags{"None",        "Uninitialized", "Bool",          "Int
 
 const char* tag_of(const Value& value) { return kTags.at(static_cast<std::size_t>(value.kind())); }
 
-// The stream keeps what one directive has set for those behind it, as in LibTorch.
+// Prints one directive.  Its settings of the stream stay for those after it, as in LibTorch.
 void print_directive(std::ostream& out, char key, const Value& value) {
   constexpr int kPrecision = 6;
   const auto need_number = [&] {
@@ -417,7 +420,7 @@ void print_directive(std::ostream& out, char key, const Value& value) {
       }
       const double number = value.to_double();
       if (!(number > std::numeric_limits<int>::min() - 1.0 && number < std::numeric_limits<int>::max() + 1.0))
-        not_supported("a float is formatted as an int of 32 bits");
+        not_supported("a float formatted as an int does not fit in 32 bits");
       out << static_cast<int>(number);
       return;
     }
@@ -469,16 +472,16 @@ Value percent_format(Arguments arguments) {
     }
     if (used == values.size()) throw Raised("Too few arguments for format string");
     print_directive(out, key, values[used++]);
-    if (out.view().size() > kMaxPlainSize) break;  // it is refused as it is
+    if (out.view().size() > kMaxPlainSize) break;  // refused by the caller as too large
   }
   out << std::string_view(form).substr(from);
   if (used != values.size()) throw Raised("Too many arguments for format string");
   return out.str();
 }
 
-// --- numbers of texts ---
+// --- numbers from text ---
 
-// strtoll and strtod, for they are what LibTorch calls: they skip blanks, and take what is hexadecimal.
+// Uses strtoll and strtod, as LibTorch does: they skip blanks, and strtod reads hexadecimal numbers.
 Value text_to_integer(Arguments arguments) {
   const std::string& text = text_argument(arguments, 0);
   const auto wrong = [&] { return Raised("invalid literal for int() with base 10: '" + text + "'"); };

@@ -32,7 +32,7 @@ class Printer {
 
   void print(const Value& value) {
     if (depth_ == kMaxValueDepth) throw Raised("a value is nested too deep", RefusalKind::kLimit);
-    if (++count_ > kMaxPlainSize) throw Raised("a text of too many values", RefusalKind::kLimit);
+    if (++count_ > kMaxPlainSize) throw Raised("a value is too large to be printed", RefusalKind::kLimit);
     ++depth_;
     print_here(value);
     --depth_;
@@ -82,7 +82,7 @@ class Printer {
         out_ << "Enum<" << value.to_enum().type->name() << '.' << value.to_enum().name << '>';
         return;
       default:
-        not_supported("a value is printed whose text LibTorch makes of an address");
+        not_supported("LibTorch prints the address of this kind of value");
     }
   }
 
@@ -113,7 +113,7 @@ class Printer {
     out_ << '}';
   }
 
-  static constexpr std::size_t kCharacters = 16;  // that count as a value
+  static constexpr std::size_t kCharacters = 16;  // of a string, counted as one value
   std::ostream& out_;
   std::size_t depth_ = 0, count_ = 0;
 };

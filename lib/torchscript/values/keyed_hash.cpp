@@ -21,7 +21,8 @@ struct Key {
 Key make_key() {
   Key key;
 #ifdef __linux__
-  // Sixteen random bytes that the kernel has put there: no call, which may be forbidden by now.
+  // AT_RANDOM points to 16 random bytes that the kernel gave to the process.  Reading them takes no system
+  // call, which the sandbox might forbid.
   if (const auto address = ::getauxval(AT_RANDOM); address != 0) {
     std::memcpy(&key, reinterpret_cast<const void*>(address), sizeof key);  // NOLINT: an address as a number
   }

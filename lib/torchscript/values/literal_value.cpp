@@ -33,7 +33,7 @@ std::optional<TensorInfo> tensor_info(const TensorValue& tensor) {
   }
   info.sizes.assign(tensor.sizes.begin(), tensor.sizes.end());
   info.dtype = tensor.dtype;
-  // The reader takes tensors for those of the CPU, wherever they were saved; those without bytes aside.
+  // Tensors count as tensors of the CPU, wherever they were saved, except for those without bytes.
   if (tensor.device().type == "meta") info.device = tensor.device();
   info.requires_grad = tensor.requires_grad;
   if (!info.sparse_dim) info.contiguous = tensor.is_contiguous();

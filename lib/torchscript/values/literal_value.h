@@ -1,4 +1,4 @@
-// Values that stand in an archive as abstract values, and back.
+// Converts values of an archive to abstract values, and back.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace fxtrace::torchscript {
 
 // Converts a number or a string; unknown for any other value.
 AbstractValue literal_value(const Value& value);
-// Converts also None, devices, tensors with their elements, and lists of all these.
+// Converts, besides, None, devices, tensors with their elements, and lists of all these.
 AbstractValue abstract_value(const Value& value);
 // Returns the shape and dtype of a tensor; nothing when TensorInfo cannot express its layout.
 std::optional<TensorInfo> tensor_info(const TensorValue& tensor);
-// Converts back a number or string that is known; gives None for anything else.
+// Converts back a known number or string; returns None for anything else.
 Value plain_value(const AbstractValue& value);
 
 }  // namespace fxtrace::torchscript

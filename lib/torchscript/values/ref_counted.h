@@ -9,8 +9,8 @@
 namespace fxtrace::torchscript {
 
 // Base of reference-counted objects.  The count is not atomic: all holders must be on one thread.  Objects
-// are freed without recursion, however deeply they are nested.  Cycles are never freed: an archive's pickles
-// have none, and those that code makes are bounded by its budget.
+// are freed without recursion, however deeply they are nested.  Cycles are never freed: the pickles of an
+// archive have none, and the cycles that code makes are bounded by its budget.
 class RefCounted {
  public:
   RefCounted(const RefCounted&) = delete;

@@ -10,12 +10,12 @@
 namespace fxtrace::torchscript {
 namespace {
 
-// A float of few bits: sign, exponent, mantissa.
+// The form of a small float: a sign bit, the exponent, the mantissa.
 struct Form {
   unsigned exponent_bits, mantissa_bits;
   int bias;
-  // What the largest exponent stands for.  kFinite: NaN is where all bits are set; kUnsigned: where -0 would
-  // be.
+  // kIeee: the largest exponent means an infinity or NaN.  The others have no infinities, and NaN is all bits
+  // set but the sign (kFinite), or the bits of -0 (kUnsigned).
   enum class Special : std::uint8_t { kIeee, kFinite, kUnsigned } special;
 };
 
@@ -76,7 +76,7 @@ std::optional<double> find_real(ScalarType type, std::uint64_t bits) {
   }
 }
 
-// Sets of bits that are flags of the tensor are as if they were in its memory.
+// Returns one element; applies the tensor's flags for conjugate and negated values.
 std::optional<Value> find_value(const TensorValue& tensor, const char* bytes) {
   const ScalarType type = tensor.dtype;
   const auto size = static_cast<std::size_t>(item_size(type));
@@ -154,13 +154,13 @@ std::optional<Value> find_list(const Array& array, const TypePtr& element) {
   if (array.sizes.empty()) return items.at(0);
   TypePtr type = element;
   for (std::size_t dim = array.sizes.size(); dim > 0; --dim) {
-    // Lists of one dimension are the elements of the next.
+    // The lists of one dimension are the elements of the one before it.
     const auto size = static_cast<std::size_t>(array.sizes[dim - 1]);
     std::size_t lists = 1;
     for (std::size_t i = 0; i + 1 < dim; ++i) {
       constexpr std::size_t kMostLists = 4096;
       const auto more = static_cast<std::size_t>(array.sizes[i]);
-      if (more > kMostLists || lists * more > kMostLists) return std::nullopt;  // empty ones
+      if (more > kMostLists || lists * more > kMostLists) return std::nullopt;  // many empty lists
       lists *= more;
     }
     std::vector<Value> outer;

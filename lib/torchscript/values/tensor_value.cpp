@@ -25,7 +25,7 @@ Element element_at(ScalarType dtype, const char* bytes) {
   return dtype == ScalarType::kUint8 ? static_cast<std::int64_t>(bits) : shifted >> unused;
 }
 
-// Position of an element among those of the storage, by row-major index.
+// Returns the position in the storage, in elements, of the element with a row-major index.
 std::int64_t position_of(const TensorValue& tensor, std::int64_t place) {
   std::int64_t position = tensor.offset;
   for (std::size_t i = tensor.sizes.size(); i > 0; --i) {
@@ -35,7 +35,7 @@ std::int64_t position_of(const TensorValue& tensor, std::int64_t place) {
   return position;
 }
 
-// Position of the last element among those of the storage; nothing when it has more than 63 bits.
+// Returns the position in the storage of the last element; nothing when it exceeds 63 bits.
 std::optional<std::int64_t> last_position(const TensorValue& tensor) {
   std::int64_t position = tensor.offset;
   for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {

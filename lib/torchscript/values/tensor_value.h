@@ -15,7 +15,7 @@
 
 namespace fxtrace::torchscript {
 
-// In the order of LibTorch's numbers, by which TorchScript represents layouts.
+// Layouts, in the order of LibTorch's numbers, which represent them in TorchScript.
 enum class TensorLayout : std::uint8_t {
   kStrided,
   kSparseCoo,
@@ -30,11 +30,11 @@ enum class TensorLayout : std::uint8_t {
 // The storage of one or more tensors: a record of the archive.
 struct TensorStorage {
   std::string record;       // "data/3", without the archive's folder
-  Device device;            // on which it was saved
-  std::uint64_t bytes = 0;  // size of the record; on the device meta, what its tensors need
+  Device device;            // the device on which it was saved
+  std::uint64_t bytes = 0;  // size of the record; on the device meta the size that its tensors need
 };
 
-// A tensor.  Immutable: operators that write to tensors are not executed.
+// A tensor, which never changes: operators that write to tensors are not executed.
 struct TensorValue : RefCounted {
   ScalarType dtype = ScalarType::kFloat32;
   TensorLayout layout = TensorLayout::kStrided;
@@ -43,11 +43,11 @@ struct TensorValue : RefCounted {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;  // as many as sizes; empty for sparse tensors
   std::int64_t offset = 0;            // storage offset of the first element, in elements
-  // At most one of the two; neither for a sparse tensor, or one on a device without bytes.
+  // At most one of these is set; neither for a sparse tensor, or one on a device without bytes.
   std::shared_ptr<const TensorStorage> storage;
-  std::shared_ptr<const Array> elements;  // those of a small one, which are in memory
-  std::vector<Ref<TensorValue>> parts;    // of a sparse tensor: indices, compressed ones first; values
-  // Of a quantized tensor; by axis its scales and zero points are tensors.
+  std::shared_ptr<const Array> elements;  // of a small tensor, in memory
+  std::vector<Ref<TensorValue>> parts;    // of a sparse tensor: indices (compressed ones first), values
+  // The quantization of a quantized tensor.  If it is by axis, scales and zero points are tensors.
   struct Quantization {
     std::int64_t scheme = 0;  // as in the pickle
     double scale = 1;

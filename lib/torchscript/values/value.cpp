@@ -14,7 +14,7 @@
 
 namespace fxtrace::torchscript {
 
-// Those that are to go wait in a list, so that freeing one never frees another inside of it.
+// Objects to be freed wait in a list: freeing one adds those that it held to the list, without recursion.
 void RefCounted::free(RefCounted* last) noexcept {
   thread_local RefCounted* waiting = nullptr;
   thread_local bool busy = false;
@@ -45,7 +45,7 @@ struct DeviceValue : RefCounted {
   const Device value;
 };
 
-// In the order of ValueKind.
+// Names for messages, in the order of ValueKind.
 constexpr std::array kKindNames{"None",       "an uninitialized value",
                                 "a bool",     "an int",
                                 "a float",    "a complex number",
@@ -103,7 +103,7 @@ const std::vector<Value>& Value::items() const { return is_tuple() ? to_tuple().
 
 void Value::complain(ValueKind wanted) const {
   throw Error(ErrorKind::kInternal,
-              std::string(name_of(kind_)) + " stands where " + name_of(wanted) + " is expected");
+              std::string(name_of(kind_)) + " where " + name_of(wanted) + " is expected");
 }
 
 bool Value::is(const Value& other) const {
@@ -119,7 +119,7 @@ Value make_int_list(const std::vector<std::int64_t>& numbers) {
 
 namespace {
 
-// Equal keys have the same, so both zeros do.
+// Equal keys have equal hashes, 0.0 and -0.0 among them.
 std::size_t hash_of_key(const Value& key) {
   const auto of_numbers = [&](std::uint64_t first, std::uint64_t second = 0) {
     const std::array<std::uint64_t, 3> words{static_cast<std::uint64_t>(key.kind()), first, second};
@@ -153,7 +153,7 @@ bool DictValue::may_be_key(const Value& key) {
          key.is_handle();
 }
 
-// SIZE_MAX: there is none.
+// Returns the index of the key's entry; SIZE_MAX when there is none.
 std::size_t DictValue::position(const Value& key, std::size_t hash) const {
   const auto fits = [&](std::size_t i) {
     return entries_[i].hash == hash && are_equal_keys(entries_[i].key, key);
@@ -228,7 +228,7 @@ Ref<DictValue> DictValue::copy() const {
   return result;
 }
 
-// --- what looks into values ---
+// --- comparisons, copies and types ---
 
 namespace {
 
@@ -292,7 +292,7 @@ class Comparison {
     return equal;
   }
 
-  // In whatever order.
+  // Ignores the order of the entries.
   bool are_equal_dicts(const DictValue& a, const DictValue& b) {
     if (a.size() != b.size() || !(*a.key_type == *b.key_type) || !(*a.value_type == *b.value_type))
       return false;
@@ -334,7 +334,7 @@ class DeepCopy {
     return result;
   }
 
-  // What may hold itself is known before its parts are looked at.
+  // Containers that may hold themselves are registered before their parts are copied.
   Value copy_composed(const Value& value) {
     if (value.is_list()) {
       auto list = make_counted<ListValue>(value.to_list().element_type);
@@ -393,7 +393,7 @@ TypePtr type_at(const Value& value, std::size_t depth) {
     case ValueKind::kDict:
       return dict_type(value.to_dict().key_type, value.to_dict().value_type);
     case ValueKind::kTuple: {
-      // Deeper than types may be.
+      // Types cannot be nested deeper.
       constexpr std::size_t kMaxTypeDepth = 30;
       if (depth == kMaxTypeDepth) return any_type();
       std::vector<TypePtr> types;

@@ -1,7 +1,30 @@
-// Run-time values of TorchScript.
+// Run-time values of TorchScript: a Value is None, a bool, an int or a float, or a counted reference to an
+// object.
 //
-// Numbers, None and the like are stored in the Value; all other values are references, as in Python: copies
-// of a Value share a list and see its changes.
+// 1. The kinds None, uninitialized, bool, int and double are stored in the Value itself.  All kinds from
+//    kComplex on are references (is_shared()), so the order of ValueKind matters.
+// 2. Copying a Value copies the reference and never the object, as assignment does in Python.  All copies
+//    see changes of a list, a dict or an object.  Complex numbers, strings, devices, tuples, enum members
+//    and functions are constant, and tensors are not written to once they are made (tensor_value.h).  A
+//    list in a tuple can still change.
+// 3. A reference is never null: a Value made from a null Ref is None, and so is a Value that was moved
+//    from.
+// 4. identity() is the object's address, as `id` in Python.  is() compares identities when either side is a
+//    reference, and otherwise values.
+// 5. Counts are not atomic: all copies of a Value belong to one thread.  Cycles are not freed
+//    (ref_counted.h).
+// 6. Keys of dicts that are equal have equal hashes, 0.0 and -0.0 among them.  Hashes differ between
+//    processes, but the order of a dict is that of insertion, so results do not depend on them.
+// 7. find_equal() and find_deep_copy() end for every value: beyond a depth or a number of steps they return
+//    nothing.  A deep copy shares within itself what the value shares within itself, cycles included.
+//
+// Example:
+//
+//   a = [1, 2]              a refers to a ListValue, which has 1 holder
+//   b = a                   both refer to the same ListValue, which has 2 holders; a.is(b)
+//   t = (b, 5)              a TupleValue of two Values: a third reference to the list, and the int itself
+//   b.append(3)             a and t[0] are [1, 2, 3] too
+//   c = deepcopy([a, b])    find_deep_copy(): a new outer list, and one new inner list that both items share
 #pragma once
 
 #include <complex>
@@ -27,7 +50,7 @@ struct ObjectValue;
 struct EnumValue;
 struct FunctionValue;
 
-// A placeholder for a value that whoever runs the code does not have.
+// A placeholder for a value that the caller of the code cannot compute; derived classes say which.
 class Handle : public RefCounted {
  public:
   virtual TypePtr type() const = 0;
@@ -113,7 +136,7 @@ class Value {
   bool is_function() const { return kind_ == ValueKind::kFunction; }
   bool is_handle() const { return kind_ == ValueKind::kHandle; }
 
-  // These throw Error(kInternal) for a value of another kind.
+  // Return the value; throw Error(kInternal) when it is of another kind.
   bool to_bool() const { return bits(ValueKind::kBool).boolean; }
   std::int64_t to_int() const { return bits(ValueKind::kInt).integer; }
   double to_double() const { return bits(ValueKind::kDouble).real; }
@@ -131,9 +154,9 @@ class Value {
 
   // Returns the elements of a list or tuple.  Throws Error(kInternal) likewise.
   const std::vector<Value>& items() const;
-  // The address of the shared object; null for values stored in the Value itself.
+  // Returns the address of the shared object; null for values stored in the Value itself.
   const void* identity() const { return is_shared() ? bits_.shared : nullptr; }
-  // Compares identities, as `is` in Python.
+  // Returns whether both are the same value, as `is` in Python.
   bool is(const Value& other) const;
 
  private:
@@ -203,19 +226,20 @@ class DictValue : public RefCounted {
   TypePtr key_type, value_type;
 
  private:
-  static constexpr std::size_t kFew = 8;  // up to so many entries are searched linearly
+  static constexpr std::size_t kFew = 8;  // dicts of at most this size are searched linearly
   std::size_t position(const Value& key, std::size_t hash) const;
   void make_index();
 
   std::vector<Entry> entries_;
-  std::vector<std::uint32_t> index_;  // open addressing: index in `entries_` plus 1; 0: empty
+  std::vector<std::uint32_t> index_;  // hash table, open addressing: index in `entries_` plus 1; 0: empty
 };
 
 struct ObjectValue : RefCounted {
   ObjectValue(TypePtr class_type, std::size_t slot_count) : type(std::move(class_type)), slots(slot_count) {}
   const TypePtr type;
   std::vector<Value> slots;  // by index of the class's attributes
-  // The argument for __setstate__, which is model code or C++ and is not run; None when the class has none.
+  // The argument for __setstate__, which is code of the model or C++ and is not run; None when the class has
+  // no __setstate__.
   Value state;
 };
 
@@ -244,11 +268,11 @@ Value make_int_list(const std::vector<std::int64_t>& numbers);
 inline constexpr std::size_t kMaxValueDepth = 500;
 
 // Compares as LibTorch does: values of different kinds are never equal (1 and 1.0); tensors, objects and
-// handles equal only themselves.  Absent when the values are too large or cyclic.
+// handles equal only themselves.  Returns nothing when the values are too large or cyclic.
 std::optional<bool> find_equal(const Value& a, const Value& b);
 
-// Returns a deep copy, which shares no list, dict, tuple or object with the value, but handles, tensors and
-// the like.  Sharing within the value is preserved.  Absent when it is nested too deep.
+// Returns a deep copy, which shares no list, dict, tuple or object with the value, but shares tensors,
+// handles and whatever else it refers to.  Returns nothing when the value is nested too deep.
 std::optional<Value> find_deep_copy(const Value& value);
 
 // Returns the type of the value as it is now; for a handle the type it carries; Any when nested too deep.

@@ -14,7 +14,7 @@ Extent of_single(const Value& value) {
   return {!(value.is_tensor() || value.is_handle() || value.is_object()), 1, 1};
 }
 
-// Looks at containers in one another.
+// Measures nested containers; remembers each, as it may occur again.
 class Measure {
  public:
   Extent measure(const Value& value) {
@@ -33,7 +33,7 @@ class Measure {
     whole.looked += part.looked;
   }
 
-  // What has no containers inside need not be remembered.
+  // A container without containers inside is not remembered.
   Extent of_items(const Value& value) {
     Extent whole;
     bool is_nested = false;
@@ -63,7 +63,7 @@ class Measure {
 
   template <class F>
   Extent remembered(const void* identity, Extent whole, const F& add_parts) {
-    // Endless until it is known: it may hold itself.
+    // The container counts as endless until it is measured, as it may hold itself.
     const auto [place, is_new] = known_.try_emplace(identity, Extent{false, Extent::kEndless, 1});
     if (!is_new) return place->second;
     add_parts(whole);

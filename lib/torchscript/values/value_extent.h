@@ -10,8 +10,8 @@ namespace fxtrace::torchscript {
 
 // The extent of a value.  A shared part is visited once, but counted at each occurrence.
 struct Extent {
-  bool is_plain = true;    // neither a handle nor a tensor nor an object nor a future, and none inside
-  std::size_t size = 1;    // number of values, and one for 16 characters of text; kEndless when cyclic
+  bool is_plain = true;    // it neither is nor contains a tensor, an object or a handle
+  std::size_t size = 1;    // number of values, plus one per 16 characters of text; kEndless when cyclic
   std::size_t looked = 1;  // number of values visited
 
   static constexpr std::size_t kEndless = SIZE_MAX / 2;
