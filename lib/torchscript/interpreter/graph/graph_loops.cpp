@@ -79,7 +79,8 @@ void GraphLoops::record(const IrNode* node) {
       recording_.undo(attempt);
       // An iteration raises, but the loop need not run one.
       frames_.fail(FailureKind::kDataDependentControlFlow,
-                   "a loop depends on an input, and a turn of it raises: " + thrown.failure.message, node);
+                   "a loop depends on an input, and an iteration of it raises: " + thrown.failure.message,
+                   node);
     }
     recording_.undo(attempt);
     // The attempts of loops within loops multiply.
@@ -87,7 +88,7 @@ void GraphLoops::record(const IrNode* node) {
     if (nodes_in_vain_ > context_.options.limits.nodes) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(context_.options.limits.nodes) +
-                       " nodes to find out what loops that depend on an input change (--max-nodes)",
+                       " nodes are made to record loops that depend on an input (--max-nodes)",
                    node, Limit::kNodes);
     }
   }

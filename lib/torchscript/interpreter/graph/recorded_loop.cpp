@@ -224,7 +224,7 @@ bool RecordedLoop::add_containers(Values& results) {
 void RecordedLoop::refuse(const Variable& variable, const Value& before, const Value& after) const {
   frames_.fail(FailureKind::kDataDependentControlFlow,
                "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
-                   " before a turn and " + kind_text(after) +
+                   " before an iteration and " + kind_text(after) +
                    " after it: only tensors and numbers can be carried",
                node_);
 }

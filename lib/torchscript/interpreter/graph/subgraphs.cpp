@@ -103,8 +103,7 @@ bool Subgraphs::is_from_around(const Value& container) {
 void Subgraphs::check_change(const Value& container, const std::string& what, const IrNode* node) {
   if (may_be_other_.contains(container.identity())) {
     frames_.fail(FailureKind::kDataDependentControlFlow,
-                 what + ", which is one or another as an `if` or a loop has it that depends on an input",
-                 node);
+                 what + ", and an `if` or a loop that depends on an input decides which one it is", node);
   }
   if (is_from_around(container)) {
     frames_.fail(FailureKind::kDataDependentControlFlow,

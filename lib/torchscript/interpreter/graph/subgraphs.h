@@ -74,9 +74,8 @@ class Subgraphs : RecordingPart {
     const IrNode* node = nullptr;  // the branch or loop
     std::size_t frame = 0;         // index of the activation that runs it
     Values handed_in = {};         // values that were made for the body in place of values from outside
-    std::optional<std::unordered_set<const void*>> around =
-        {};                                      // mutable values from outside; made on first use
-    std::vector<ChangedContainer> changed = {};  // containers from outside, as they are changed
+    std::optional<std::unordered_set<const void*>> around = {};  // mutable, from outside; made on first use
+    std::vector<ChangedContainer> changed = {};                  // changed containers from outside
   };
 
   explicit Subgraphs(const RecordingPart& around) : RecordingPart(around) {}

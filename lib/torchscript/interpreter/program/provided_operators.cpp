@@ -90,7 +90,7 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
       unknown.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
       continue;
     }
-    unknown.add(", and its calls do not tell what it gives");
+    unknown.add(", and its calls do not tell the types of its results");
     const std::string why = unknown.text();
     unknown.add(": modules that call it fail");
     if (inferred.class_name.empty())

@@ -149,7 +149,7 @@ Value TorchScriptArchive::read_pickle(const std::string& name) {
 
 void TorchScriptArchive::load() {
   const Value constants = has_record("constants.pkl") ? read_pickle("constants") : Value(make_tuple({}));
-  if (!constants.is_tuple()) throw input_error("constants.pkl holds no tuple");
+  if (!constants.is_tuple()) throw input_error("constants.pkl is not a tuple");
   constants_ = constants.items();
   torchscript::set_constants(*program_, constants_);
   for (Value& constant : constants_) {
@@ -166,7 +166,7 @@ void TorchScriptArchive::load() {
     read_small(constant);
   }
   const Value root = read_pickle("data");
-  if (!root.is_object()) throw input_error("data.pkl holds no module");
+  if (!root.is_object()) throw input_error("data.pkl is not a module");
   module_ = Ref<ObjectValue>(&root.to_object());
 }
 

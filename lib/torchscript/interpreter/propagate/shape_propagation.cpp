@@ -285,8 +285,9 @@ void ShapePropagation::check_gradient(const IrNode* node, const Value& value) co
   if (!context_.gradient_writes.disabled || recorder.find_recorded(value) == nullptr) return;
   if (context_.shapes && knows_gradient(value)) return;
   if (recorder.is_given(value) && !context_.gradient_writes.any) return;
-  frames_.refuse("requires_grad of " + recorder.describe(value) + ", where torch.no_grad() leaves no node",
-                 node);
+  frames_.refuse(
+      "requires_grad of " + recorder.describe(value) + " depends on torch.no_grad(), which leaves no node",
+      node);
 }
 
 void ShapePropagation::note_gradients(const FunctionSchema& schema, const Values& values) {

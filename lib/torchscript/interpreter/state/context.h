@@ -44,8 +44,7 @@ struct GradientWrites {
   bool any = false;         // tensors were written: each may depend on each input
   bool may_gain = false;    // something that carries a gradient was written into a tensor
   bool may_change = false;  // requires_grad_() or the like
-  bool disabled =
-      false;  // torch.no_grad() was entered, which leaves no node: the graph would have gradients there
+  bool disabled = false;    // torch.no_grad() was entered, which the graph does not show
 };
 
 // The state that a call may change, except for recorded nodes, which the tracer rolls back.
