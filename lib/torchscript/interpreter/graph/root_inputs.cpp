@@ -121,7 +121,7 @@ Argument RootInputs::structure(const TypePtr& type, const std::string& path) con
         std::find(keys.begin(), keys.end(), field) != keys.end() ? field : std::to_string(i);
     const bool has_key = std::find(keys.begin(), keys.end(), key) != keys.end();
     if (!has_key && !tuple) {
-      fail("--input: element " + key + " of the list '" + path + "' has no spec, but others have one");
+      fail("--input: list '" + path + "' has no spec for element " + key + ", but for others");
     }
     items.items.push_back(inside(tuple ? tuple->items()[i] : list->element(), key));
   }
