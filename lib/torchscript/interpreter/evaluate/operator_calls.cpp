@@ -139,7 +139,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
     strategy().note_change(values[i], name_of(node->input(i)), node);
     context_.changes.remember(values[i]);
   }
-  const auto identities = [&] {  // of arguments, as append() returns its list
+  const auto identities = [&] {  // those of the arguments, as append() returns its list
     std::vector<const void*> all;
     for (const Value& each : values) all.push_back(is_container(each) ? each.identity() : nullptr);
     return all;

@@ -2,7 +2,7 @@
 // and its body.
 //
 // Both subgraphs are recorded by following one iteration ("turn" in names) of the code, on values that stand
-// for those of any iteration.  Before that is done, nobody knows which variables an iteration changes, and
+// for those of any iteration.  Before that is done, it is not known which variables an iteration changes, and
 // what is the same in all iterations (a dtype, a size).  So record() assumes something, follows one
 // iteration, and compares what the iteration hands on with what was assumed.  If the assumptions hold, the
 // loop is recorded.  Otherwise they are weakened, the caller (GraphLoops::record) rolls the attempt back and

@@ -73,7 +73,7 @@ DebugRecords::Source DebugRecords::read_source(const Value& value, std::vector<s
     source.pieces.push_back(static_cast<std::uint32_t>(strings.size()));
     strings.push_back(fields[0].to_string());
     if (fields.at(1).is_string()) source.file = fields[1].to_string();
-  } else {  // in pieces, as the table of strings has it
+  } else {  // the text is given in pieces of the table of strings
     const auto& pieces = fields.at(0).items();
     source.pieces.reserve(pieces.size());
     for (const Value& piece : pieces) {

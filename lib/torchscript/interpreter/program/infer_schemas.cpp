@@ -563,7 +563,7 @@ class Code {
       pending_;  // variables that hold an unknown result
   std::string result_;
   const Defined* current_ = nullptr;
-  std::unordered_map<const Tree*, std::string> statement_types_;  // of the statement at hand
+  std::unordered_map<const Tree*, std::string> statement_types_;  // within the current statement
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Proxy final : torchscript::Handle {
   // computed.
   NodeRef ref;
   TypePtr static_type;
-  NumberMeaning meaning;  // of an integer
+  NumberMeaning meaning;  // the meaning of an integer
   // What is known of the value; null when nothing is.  All proxies of a value share it, as lists change and
   // tensors can be reshaped in place (state/tensor_names.h).
   std::shared_ptr<AbstractValue> known;

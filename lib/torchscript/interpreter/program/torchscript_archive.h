@@ -46,7 +46,7 @@ class TorchScriptArchive {
   // The reason not to follow a function: it calls an operator whose results are unknown.
   struct NotFollowed {
     std::string operator_name;
-    std::string schema;  // of the operator, as far as its calls tell it; empty for a method
+    std::string schema;  // the operator's, as far as its calls tell it; empty for a method
     std::string why;
     torchscript::SourceRange call;
   };

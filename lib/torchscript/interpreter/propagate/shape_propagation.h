@@ -115,7 +115,8 @@ class ShapePropagation {
   Context& context_;
   Frames& frames_;
   Changes& changes_;
-  std::unordered_map<const torchscript::FunctionSchema*, Traits> traits_;  // of operators that were run
+  std::unordered_map<const torchscript::FunctionSchema*, Traits>
+      traits_;  // the traits of operators that were run
 };
 
 }  // namespace fxtrace::interpreter

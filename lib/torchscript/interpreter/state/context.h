@@ -51,7 +51,7 @@ struct GradientWrites {
 struct Checkpoint {
   Journal::Mark changes = 0;
   std::size_t frames = 0;
-  Journal::Mark stretch = 0;  // of `changes`
+  Journal::Mark stretch = 0;  // that of the undo log
   std::int64_t steps = 0;
   Switches switches;
   std::optional<Recorder::State> recorder;
@@ -100,10 +100,10 @@ struct Context {
   Frames frames{program};
   Changes changes{budget};
   AssignedAttributes assigned{changes};
-  // How the code is followed now, and where nodes and guards go.
+  // The recorder of nodes and guards, and the strategy that follows the code now.
   Recorder* recorder = nullptr;
   Strategy* strategy = nullptr;
-  ModuleId root;           // of the graph that is traced
+  ModuleId root;           // the root of the graph that is traced
   ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;

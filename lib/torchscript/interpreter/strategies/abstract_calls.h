@@ -16,8 +16,8 @@
 //    these get themselves.
 // 3. Nothing but what is known of the result leaves the run.  Outcome::value goes to
 //    ShapePropagation::note_call() alone, which asks it for aliases.
-// 4. A callee that cannot be followed, or does not fit its arguments, is no error: nothing is known of its
-//    result then, and it may have written to its arguments.
+// 4. A callee that cannot be followed, or does not fit its arguments, is not an error: nothing is known of
+//    its result then, and it may have written to its arguments.
 // 5. Without shapes (Context::shapes) a callee is run only where it may return None, and only that is taken
 //    from it.
 //
