@@ -76,7 +76,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     auto [known, cost, inner] =
         strategy_.abstract_calls().result_of(function, values, context_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
-    // The calls in it are seen then, which describe the inputs of the graphs of its submodules.
+    // This run sees the calls of submodules, which describe the inputs of the graphs of these.
     if (!context_.shapes && tracer_.has_failed(root)) strategy_.abstract_calls().run(function, values);
     const NodeId call =
         tracer_.call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
