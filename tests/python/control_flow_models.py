@@ -959,7 +959,7 @@ class NoneOrTensor(nn.Module):
         return y
 
 
-@model((UP, t(3)), why="`out` is a list of 0 before a turn and a list of 1 after it")
+@model((UP, t(3)), why="`out` is a list of 0 before an iteration and a list of 1 after it")
 class GrowingList(nn.Module):
     def forward(self, x, n):
         out: List[Tensor] = []
@@ -968,7 +968,7 @@ class GrowingList(nn.Module):
         return torch.stack(out)
 
 
-@model((UP, t(3)), why="is a list of 1 before a turn and a list of 2 after it")
+@model((UP, t(3)), why="is a list of 1 before an iteration and a list of 2 after it")
 class GrowingListByAddition(nn.Module):
     def forward(self, x, n):
         out = [x]
@@ -1131,7 +1131,7 @@ class LeafInBranchWritesOldValue(nn.Module):
         return w + y
 
 
-@model(UP, DOWN, why="a turn of it raises: ValueError: never")
+@model(UP, DOWN, why="an iteration of it raises: ValueError: never")
 class RaisesInATurn(nn.Module):
     """Not the branch raises: the loop may have no turn."""
 

@@ -387,7 +387,7 @@ def test_a_result_that_may_be_a_tensor_or_a_number_fails_the_module_only(program
     collection = constant_object(program, tmp_path, "add(_0, (CONSTANTS.c0).shift(2, ))")
     (module,) = collection["modules"]
     assert module["status"] == "failed"
-    assert "its calls do not tell what it gives" in module["failure"]["message"]
+    assert "its calls do not tell the types of its results" in module["failure"]["message"]
 
 
 # --- methods ---

@@ -169,7 +169,7 @@ def test_what_is_fixed_is_a_guard(program, archive):
 def test_a_tensor_has_no_value(program, archive, value):
     done = program.run("trace", archive, *concrete_options({**FIXED, **CASES[0][0], "mask": value}))
     assert done.returncode == 2 and done.stdout == b""
-    assert "'mask' is a Tensor, which stays an input and has no value" in done.stderr.decode()
+    assert "'mask' is a Tensor, which cannot have a value" in done.stderr.decode()
 
 
 class Repeat(nn.Module):
@@ -399,7 +399,7 @@ def test_a_submodule_takes_its_own_default(program, tmp_path):
         ("flag=1", "'flag': expected bool, got an integer"),
         ("n=1.5", "'n': expected int, got a number"),
         ("mode=1", "'mode': expected str, got an integer"),
-        ("x=null", "'x' is a Tensor, which stays an input and has no value"),
+        ("x=null", "'x' is a Tensor, which cannot have a value"),
         ('repeat=["$PH"]', "'repeat': expected a tuple of 2, got 1"),
         ('repeat=["$PH","a"]', "'repeat[1]': expected int, got a string"),
         ('pair={"scale":"$PH"}', "'pair': missing field 'power'"),

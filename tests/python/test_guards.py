@@ -309,7 +309,7 @@ def test_a_member_of_an_enum_is_fixed_by_its_value(tmp_path):
         with pytest.raises(fxtrace.GuardError, match=f"c == {member.value}"):
             module(x, other)
     assert torch.equal(fxtrace.trace(path).graph_module()(x), model(x))
-    with pytest.raises(fxtrace.Error, match="Choice has no such member, only ONCE, TWICE"):
+    with pytest.raises(fxtrace.Error, match="Choice has no such member; its members are ONCE, TWICE"):
         fxtrace.trace(path, concrete={"c": 7})
 
 

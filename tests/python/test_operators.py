@@ -161,7 +161,7 @@ def test_objects_of_a_library(program, tmp_path):
     with open(path, "wb") as file:
         file.write(hostile.body_case(code)())
     (root,) = program.trace(path)["modules"]
-    assert "its calls do not tell what it gives" in root["failure"]["message"]
+    assert "its calls do not tell the types of its results" in root["failure"]["message"]
     (graph,) = program.trace(path, "--op-library", library)["graphs"]
     called = [node["target"] for node in graph["nodes"][1:-1]]
     assert called[1:] == [

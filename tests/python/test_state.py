@@ -431,12 +431,12 @@ FAILS = {
     WrittenInTheNextCall: "'a' is set: it is written in place too, and what it is set to is seen elsewhere",
     Grows: "'h' is set to a tensor of another form: float32[3, 3] in the place of float32[0, 3]",
     OtherDtype: "'h' is set to a tensor of another form: float32[3] in the place of float64[3]",
-    Weight: "'w' is set, a parameter that requires a gradient: nothing can be written into it",
-    Cache: "'h' is set, which holds None: only a tensor in the place of a tensor can be assigned in a graph",
-    ListOfTensors: "'h' is set, which holds a list of 1: only a tensor in the place of a tensor can be assigned in a graph",
+    Weight: "'w' is set, and is a parameter that requires a gradient, which cannot be written",
+    Cache: "'h' is set, and holds None: only a tensor in the place of a tensor can be assigned in a graph",
+    ListOfTensors: "'h' is set, and holds a list of 1: only a tensor in the place of a tensor can be assigned in a graph",
     NestedInPlace: "a list or dict that the model holds is changed in place",
-    SetAndChanged: "'a' is set, and what it is is changed in place too",
-    ChangesLeaf: "'a.n', which a leaf has too, is changed in place",
+    SetAndChanged: "'a' is set, and its value is changed in place too",
+    ChangesLeaf: "'a.n', which a leaf holds too, is changed in place",
 }
 
 

@@ -1,4 +1,4 @@
-// The entry point of this library.
+// The entry point of this library: loads a TorchScript archive as a Program.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class TorchScriptArchive;
 // then.
 std::unique_ptr<const Program> load_torchscript(const FileInfo& info, const TraceOptions& options,
                                                 const Listener& listener);
-// The program of an archive that is open.
+// Returns the program of an archive that is open.
 std::unique_ptr<const Program> make_program(std::unique_ptr<TorchScriptArchive> archive,
                                             const TraceOptions& options);
 

@@ -13,8 +13,8 @@ bool is_hook_of(const ClassType& type, const Function& function) {
 }
 
 const IrValue* hooked_module(const IrNode* node) {
-  constexpr std::size_t kPreHook = 3;  // inputs: the function, the module, its inputs
-  constexpr std::size_t kHook = 4;     // and its output
+  constexpr std::size_t kPreHook = 3;  // inputs: the function, the module, the module's inputs
+  constexpr std::size_t kHook = 4;     // likewise, and the module's output
   if (node->kind() != Symbol::kPrimCallFunction) return nullptr;
   if (node->inputs().size() != kPreHook && node->inputs().size() != kHook) return nullptr;
   const auto* type = node->input(1)->type()->as<ClassType>();
@@ -77,7 +77,7 @@ class HookSearch {
     }
   }
 
-  // Behind an interface stands any module that has such a method.
+  // A call through an interface may run the method of any module that has one of that name.
   void call_method(const IrNode& node) {
     if (const auto* type = node.input(0)->type()->as<ClassType>())
       return follow(type->find_method(node.text()));
@@ -85,7 +85,7 @@ class HookSearch {
   }
 
   const TorchScriptProgram& program_;
-  std::map<const ClassType*, std::size_t> types_;  // of the submodules, with how many there are
+  std::map<const ClassType*, std::size_t> types_;  // type of submodules -> their number
   std::map<const ClassType*, std::set<const Function*>> hooks_;
   std::set<const Function*> seen_;
   std::vector<Function*> pending_;

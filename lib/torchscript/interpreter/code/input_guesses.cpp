@@ -15,28 +15,30 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr int kMaxDepth = 50;  // of calls
+constexpr int kMaxDepth = 50;  // of nested calls
 constexpr std::size_t kMaxNodes = 100'000;
 
-// What is told of a value: an object, parameter or constant, or the inputs that it was made of.
+// The facts about a value of the code: its value, if it is an object, a parameter or a constant, or the
+// inputs that it is made from.
 struct Told {
-  Value value;  // None: nothing
+  Value value;  // None: unknown
   std::set<std::size_t> inputs;
-  // Of a number: which size of the inputs it is.  Of a list: that it has all their sizes.
+  // If the value is a number: the inputs of which it is the size of `dimension`.  If it is a list: the inputs
+  // of which it has all sizes.
   std::set<std::size_t> sizes_of;
   std::optional<std::int64_t> dimension;
 };
-constexpr std::int64_t kRank = INT64_MAX;  // as a dimension: their number
+constexpr std::int64_t kRank = INT64_MAX;  // as a dimension: the number of dimensions
 
-// What the code asks of an input.
+// The facts that the code expects of an input.
 struct Asked {
   std::map<std::int64_t, std::int64_t>
-      sizes;  // by dimension: what it is compared with, or more than an index
+      sizes;  // by dimension: a number that it is compared with, or one above an index
   std::optional<std::int64_t> rank;
   std::int64_t least_rank = 0;
-  std::vector<std::string> keys, tested_keys;  // of a dict
-  std::vector<std::string> texts;              // with which a text is compared
-  std::int64_t length = 0;                     // of a list, at least
+  std::vector<std::string> keys, tested_keys;  // keys of a dict that are read, or tested with `in`
+  std::vector<std::string> texts;              // texts that a text is compared with
+  std::int64_t length = 0;                     // the least length of a list
 };
 
 const OperatorFacts& facts_of(const IrNode& node) {
@@ -84,7 +86,7 @@ class Guesser {
         }
         return;
       }
-      case Symbol::kPrimListConstruct: {  // of parameters: the first one
+      case Symbol::kPrimListConstruct: {  // of several parameters, the first stands for the list
         Told all;
         for (const IrValue* item : node.inputs()) {
           const Told& told = told_[item];
@@ -94,7 +96,7 @@ class Guesser {
         told_[node.output()] = std::move(all);
         return;
       }
-      case Symbol::kPrimTupleConstruct:  // the first element, as with tuples that are taken apart
+      case Symbol::kPrimTupleConstruct:  // the first element stands for the tuple
       case Symbol::kPrimTupleIndex:
       case Symbol::kPrimTupleUnpack:
       case Symbol::kPrimUncheckedCast:
@@ -144,7 +146,7 @@ class Guesser {
     if (!result.inputs.empty()) told_[node.output()] = result;
   }
 
-  // --- what is compared or reached for ---
+  // --- comparisons and accesses ---
 
   void note_size(const Told& size, std::int64_t number, bool is_exact) {
     constexpr std::int64_t kMost = 1 << 20;
@@ -173,7 +175,8 @@ class Guesser {
       to.push_back(text.to_string());
   }
 
-  // Whether the node asks for a size, a part or an equality; its result is told then.
+  // Handles nodes that ask for a size, take a part or compare, and notes the facts about their results.
+  // Returns false for nodes that operators handle.
   bool asks(const IrNode& node) {
     if (node.inputs().empty()) return false;
     const Told first = told_[node.input(0)];
@@ -230,7 +233,8 @@ class Guesser {
     static constexpr std::string_view kOrders[] = {"aten::lt", "aten::le", "aten::gt", "aten::ge"};
     const bool is_equality = name == "aten::eq" || name == "aten::ne";
     if (is_equality || std::ranges::find(kOrders, name) != std::end(kOrders)) {
-      // Of `size > 3` the number that makes it so; what `size < 3` wants is not known.
+      // `size > 3` suggests 4, and `size >= 3` suggests 3.  So do their negations, as nothing tells which
+      // should hold.
       const std::int64_t more = name == "aten::gt" || name == "aten::le" ? 1 : 0;
       if (second.value.is_int()) note_size(first, second.value.to_int() + more, is_equality);
       if (first.value.is_int())
@@ -257,7 +261,7 @@ class Guesser {
     return false;
   }
 
-  // An operator: what it asks of the inputs.
+  // Takes the guesses for the operator's first input from its other arguments.
   void use(const IrNode& node) {
     if (asks(node)) return;
     const OperatorFacts& facts = facts_of(node);
@@ -324,7 +328,7 @@ class Guesser {
   std::size_t nodes_ = 0;
 };
 
-// Specs with the sizes that are asked for; of other sizes names that common ranks have.
+// Returns specs with the sizes that the code expects, and with the usual names for other sizes.
 std::vector<std::string> possible_specs(const Asked& asked) {
   static constexpr const char* kNames[][5] = {
       {"N"}, {"N", "D"}, {"N", "T", "D"}, {"N", "D", "H", "W"}, {"N", "D", "T", "H", "W"}};
@@ -346,7 +350,7 @@ std::vector<std::string> possible_specs(const Asked& asked) {
   return specs;
 }
 
-// The JSON of a value of the type; empty where none is known.
+// Returns a possible value of the type as JSON; empty where none is known.
 std::string possible_value(const Type& type, const Asked& asked, int depth = 0) {
   constexpr int kMaxNested = 4;
   const auto quoted = [](const std::string& text) {
@@ -399,7 +403,8 @@ std::string possible_value(const Type& type, const Asked& asked, int depth = 0) 
   }
 }
 
-// The first convolution's weight of the module, in the order of registration; undefined when there is none.
+// Returns the weight of the module's first convolution, in the order of registration; null when there is
+// none.
 TensorRef first_kernel(const ObjectValue& module) {
   std::vector<const ObjectValue*> pending{&module};
   std::unordered_set<const ObjectValue*> seen;
@@ -441,13 +446,13 @@ std::vector<InputGuess> guess_inputs(const TorchScriptArchive& archive, const Re
     guesses[i].specs = std::move(specs[i]);
     guesses[i].possible = possible_specs(guesser.asked()[i]);
     if (guesses[i].type != "List[Tensor]" || !guesses[i].specs.empty()) continue;
-    // Detectors take a list of images.
+    // Models that detect objects take a list of images.
     if (const TensorRef kernel = first_kernel(*self)) {
       guesses[i].specs = {dtype_name(kernel->dtype) + "[" + std::to_string(kernel->sizes[1]) + ",H,W]"};
     }
   }
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    // A spec says more than the place of a tensor.
+    // A spec tells more than the place of a tensor in a structured value.
     if (guesses[i].specs.empty()) guesses[i].value = possible_value(*formals[i + 1].type, guesser.asked()[i]);
   }
   return guesses;

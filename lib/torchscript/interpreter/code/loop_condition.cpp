@@ -14,13 +14,13 @@ namespace {
 using IrNodes = std::unordered_set<const IrNode*>;
 using IrValues = std::unordered_set<const IrValue*>;
 
-// The node of `block` that `node` is, or is in; null when it is in none.
+// Returns the node of `block` that is `node` or contains it; null when there is none.
 const IrNode* ancestor(const IrNode* node, const IrBlock* block) {
   while (node != nullptr && node->owning_block() != block) node = node->owning_block()->owning_node();
   return node;
 }
 
-// Calls f for each value that the node uses and does not make itself, in its blocks too.
+// Calls f for each value that the node, or a node in its blocks, uses and that is made outside of it.
 void for_each_used(const IrNode* node, const std::function<void(const IrValue*)>& f) {
   for (const IrValue* input : node->inputs()) f(input);
   for (const IrBlock* block : node->blocks()) {
@@ -33,14 +33,14 @@ void for_each_used(const IrNode* node, const std::function<void(const IrValue*)>
   }
 }
 
-// What works a value out in a block.
+// The nodes of a block that compute a value.
 struct Slice {
   IrNodes nodes;
-  IrValues from_around;          // values that the block does not make
-  bool needs_arguments = false;  // of the block
+  IrValues from_around;          // values that are made outside of the block
+  bool needs_arguments = false;  // whether arguments of the block are used
 };
 
-// `stops`: values that it begins with.
+// Returns the slice that computes the value from the values in `stops`.
 Slice slice_of(const IrValue* value, const IrBlock* block, const IrValues& stops) {
   Slice slice;
   IrValues seen;
@@ -63,8 +63,9 @@ Slice slice_of(const IrValue* value, const IrBlock* block, const IrValues& stops
 
 bool is_constant(const IrNode* node) { return node->is(Symbol::kPrimConstant); }
 
-// The nodes of the slice, from `end` backwards, and constants, which may stand anywhere, behind all that use
-// them.  Nothing where not all is pure from the first one that is no constant up to `end`.
+// Returns the nodes of the slice from `end` backwards, then its constants, which may be anywhere in the
+// block.  Returns nothing when a node between the slice's first node that is not a constant and `end` is not
+// pure.
 std::optional<std::vector<const IrNode*>> backwards(const Slice& slice, const IrNode* end) {
   const auto constants = std::ranges::count_if(slice.nodes, is_constant);
   const std::size_t count = slice.nodes.size() - static_cast<std::size_t>(constants);
@@ -77,8 +78,8 @@ std::optional<std::vector<const IrNode*>> backwards(const Slice& slice, const Ir
   return nodes;
 }
 
-// Those of `nodes`, of which each comes before what it needs, that nobody needs but each other and `user`,
-// for its input at `offset`.
+// Returns those of `nodes` that are only used by each other, and by `user` for its input at `offset`.  In
+// `nodes` each user comes before the nodes that it uses.
 IrNodes needed_only_for(const std::vector<const IrNode*>& nodes, const IrNode* user, std::size_t offset) {
   IrNodes result;
   for (const IrNode* node : nodes) {

@@ -13,7 +13,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr std::size_t kMaxCodeNodes = 1'000'000;  // of all code that is looked at
+constexpr std::size_t kMaxCodeNodes = 1'000'000;  // nodes of code that are looked at in all
 
 class CallFinder {
  public:
@@ -24,7 +24,7 @@ class CallFinder {
     for (const ModuleId caller : around()) {
       caller_ = caller;
       const ClassType& type = class_of(*program_.object(caller));
-      // The method that is traced, and those that it calls; then the others.
+      // The method that is traced comes first, then those that it calls, then the others.
       Function* run = find_forward(type);
       if (caller.index == 0 && type.find_method(method) != nullptr) run = type.find_method(method);
       std::unordered_set<const Function*> seen;
@@ -45,13 +45,13 @@ class CallFinder {
   }
 
  private:
-  // What stands around a node.
+  // The context of a node in its code.
   struct Around {
     const IrNode* node = nullptr;
     bool is_in_loop = false;
   };
 
-  // The modules around those that are wanted, under all of their names; the outer ones first.
+  // Returns the modules around the wanted ones, under all of their names, outer modules first.
   std::set<ModuleId> around() const {
     const auto& modules = program_.modules();
     std::set<ModuleId> around;
@@ -129,7 +129,7 @@ class CallFinder {
   std::string function_;
   bool is_run_ = false;
   std::unordered_map<const IrValue*, const ObjectValue*> objects_;
-  std::deque<Function*> own_calls_;  // methods that methods of the caller call
+  std::deque<Function*> own_calls_;  // methods of the caller that its methods call, still to be looked at
   std::vector<ModuleCall> calls_;
   std::size_t nodes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Finds calls of modules in code that no trace may reach.
+// Finds calls of modules in the code, also in code that no trace reaches.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@ namespace fxtrace::interpreter {
 
 namespace {
 
-// An integer, or a list of such: nothing else can be a dtype.
+// Returns whether the type is an integer or a list of integers: no other value can be a dtype.
 bool may_be_integer(const Type* type) {
   type = without_optional(type);
   if (type->kind() == TypeKind::kList) return may_be_integer(type->contained_types()[0].get());
@@ -19,7 +19,8 @@ NumberMeaning meaning_of(const FunctionArgument& formal) {
   const Type* type = without_optional(formal.type.get());
   if (type->kind() == TypeKind::kList) type = type->contained_types()[0].get();
   if (type->kind() != TypeKind::kInt) return NumberMeaning::kNumber;
-  // aten::to.prim_dtype, its kin and script functions call a dtype an integer even in their schemas.
+  // Schemas of aten::to.prim_dtype, of similar operators and of script functions declare a dtype as an
+  // integer.
   if (formal.name == "dtype") return NumberMeaning::kDtype;
   return formal.name == "memory_format" ? NumberMeaning::kMemoryFormat : NumberMeaning::kNumber;
 }
@@ -46,7 +47,7 @@ NumberMeaning meaning_of_parameter(const FunctionSchema& schema, std::size_t ind
 
 NumberMeaning NumberMeanings::meaning_of(const IrValue* value) {
   if (!may_be_integer(value->type().get())) return NumberMeaning::kNumber;
-  // A value that is asked for while it is being worked out adds nothing.
+  // A value that is asked for again while its meaning is being worked out counts as a number.
   const auto [place, is_new] = known_.emplace(value, NumberMeaning::kNumber);
   if (!is_new) return place->second;
   NumberMeaning meaning = by_source(value);
@@ -105,7 +106,7 @@ NumberMeaning NumberMeanings::by_use(const IrUse& use) {
     case Symbol::kAtenEq:
     case Symbol::kAtenNe:
     case Symbol::kAtenContains:
-      // What a dtype is compared with is one.
+      // An integer that is compared with a dtype is a dtype.
       return by_source(user->input(1 - use.offset));
     case Symbol::kPrimUncheckedCast:
     case Symbol::kPrimUncheckedUnwrapOptional:

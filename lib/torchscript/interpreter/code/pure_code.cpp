@@ -11,7 +11,7 @@ namespace fxtrace::interpreter {
 
 namespace {
 
-// What the IR has no schema for and does no more than give its results.
+// Returns whether the node is of a kind without a schema that only computes its results.
 bool is_plain_form(const IrNode& node) {
   switch (node.kind()) {
     case Symbol::kPrimConstant:

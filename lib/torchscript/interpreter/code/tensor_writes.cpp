@@ -18,7 +18,8 @@ class Search {
  public:
   explicit Search(const TorchScriptArchive& archive) : archive_(archive) {}
 
-  // Values that are the same in every call, in the place of those that are not None.
+  // Returns whether the function may write to a tensor.  `arguments` are values that are the same in every
+  // call, and None for others.
   bool writes(Function& function, const std::vector<Value>& arguments) {
     if (!function.has_code() || ++calls_ > kMaxCalls) return true;
     const IrGraph* found = archive_.find_graph(function);
@@ -83,8 +84,8 @@ class Search {
 
   static bool writes_argument(const IrNode& node) {
     const auto* schema = node.operator_schema();
-    if (schema == nullptr) return false;  // forms of the IR, which only make and take apart containers
-    // What is put into a list or a dict stays as it is.
+    if (schema == nullptr) return false;  // nodes of the IR itself, which only build and unpack containers
+    // A tensor that is put into a list or a dict is not written.
     const bool moves_elements = has_trait(find_operator(*schema), traits::kMovesElements);
     return std::ranges::any_of(schema->arguments, [&](const FunctionArgument& argument) {
       if (!argument.is_written) return false;

@@ -15,10 +15,10 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // of all code that is looked at
+constexpr std::size_t kMaxNodesOfLayers = 1'000'000;  // nodes of code that are looked at in all
 
-// The code of one method as a graph of operations.  Numbers, lists of them and texts of the code are
-// arguments, and tensors of the module values with their shapes; of other values nothing is known.
+// Reads the code of one method as a graph of operations.  Numbers, lists of numbers and texts of the code are
+// arguments, and tensors of the module are values with their shapes; other values are unknown.
 class CodeReader {
  public:
   CodeReader(const TorchScriptProgram& program, std::size_t& nodes) : program_(program), nodes_(nodes) {}
@@ -98,12 +98,12 @@ class CodeReader {
   const TorchScriptProgram& program_;
   std::size_t& nodes_;
   ProgramGraph graph_;
-  std::unordered_map<const IrValue*, Value> values_;      // that the archive has
+  std::unordered_map<const IrValue*, Value> values_;      // values that the archive has
   std::unordered_map<const IrValue*, Operand> operands_;  // lists
   std::unordered_map<const IrValue*, ValueId> ids_;
 };
 
-// torch.jit.trace keeps these of all attributes.
+// torch.jit.trace keeps only `training` and `_is_full_backward_hook` of a module's attributes.
 bool has_attributes(const ModuleInfo& module) {
   return std::ranges::any_of(module.attributes, [](const auto& attribute) {
     return attribute.first != "training" && attribute.first != "_is_full_backward_hook";

@@ -1,4 +1,5 @@
-// What torch.jit.trace left out of modules of torch.nn: attributes, as their operations tell them.
+// Recovers attributes that torch.jit.trace left out of modules of torch.nn from the operations of the
+// modules.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace fxtrace::interpreter {
 
-// Returns, by module, what leaf_attributes.h finds in the code of modules whose attributes the archive does
-// not have. Takes no more than a bounded part of the code.
+// Returns by module the attributes that leaf_attributes.h finds in the code, for modules whose attributes the
+// archive does not have.  Looks at a bounded amount of code.
 std::vector<ModuleAttributes> traced_attributes(const TorchScriptProgram& program);
 
 }  // namespace fxtrace::interpreter

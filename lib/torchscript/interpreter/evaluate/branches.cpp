@@ -19,13 +19,13 @@ bool always_raises(const IrBlock& block) {
   });
 }
 
-// The constant that the block gives back as its only result, when it does nothing else.
+// Returns the constant that is the block's only result, if it is one.
 std::optional<bool> constant_result(const IrBlock& block) {
   if (block.outputs().size() != 1) return std::nullopt;
   return constant_of<bool>(*block.outputs()[0]);
 }
 
-// The branch of an `if` that is left when an exception is all that the other one is for.
+// Returns the branch of an `if` whose other branch always raises; nothing when none or both do.
 std::optional<bool> branch_without_raise(const IrNode* node) {
   const bool first = always_raises(*node->blocks()[0]);
   const bool second = always_raises(*node->blocks()[1]);
@@ -33,7 +33,8 @@ std::optional<bool> branch_without_raise(const IrNode* node) {
   return second;
 }
 
-// How `a and b`, `a or b` are written: an `if` with one boolean result, one branch a constant.
+// The form of `a and b` and `a or b` in the IR: an `if` with one boolean result, one branch of which is a
+// constant.
 struct ShortCircuit {
   bool is_and;
 };
@@ -44,7 +45,8 @@ std::optional<ShortCircuit> short_circuit(const IrNode* node) {
   return std::nullopt;
 }
 
-// What the value must be for no exception to be raised, when nothing but that hangs on it.
+// Returns the value that the condition must have for no exception to be raised; nothing when it decides
+// anything else.
 std::optional<bool> required(const IrValue* value) {
   if (value->uses().size() != 1) return std::nullopt;
   const IrNode* user = value->uses()[0].user;
@@ -52,7 +54,7 @@ std::optional<bool> required(const IrValue* value) {
     const auto negated = required(user->output());
     return negated ? std::optional<bool>(!*negated) : std::nullopt;
   }
-  // Result of a block: what the `if` around it must give.
+  // The value is the result of a block: the `if` around it must have the required result.
   if (user->kind() == Symbol::kPrimReturn && user->owning_block()->owning_node() != nullptr) {
     const IrNode* outer = user->owning_block()->owning_node();
     if (outer->kind() == Symbol::kPrimIf && short_circuit(outer)) return required(outer->output());
@@ -69,7 +71,7 @@ std::optional<bool> required(const IrValue* value) {
   return std::nullopt;
 }
 
-// Whether the value only decides, through any `and` and `or`, about exceptions.
+// Returns whether the value decides about exceptions only, through any `and` and `or`.
 bool only_guards(const IrValue* value) {
   return std::all_of(value->uses().begin(), value->uses().end(), [](const IrUse& use) {
     const IrNode* user = use.user;
@@ -101,7 +103,7 @@ void Branches::run(const IrNode* node) {
   if (!assume(node, condition)) strategy().branch(node, condition);
 }
 
-// Takes the branch that raises nothing, when the `if` is there for an exception only.
+// Takes the branch that does not raise.
 bool Branches::assume(const IrNode* node, const Value& condition) {
   if (const auto branch = branch_without_raise(node)) {
     strategy().assume(node, condition, *branch);
@@ -111,14 +113,14 @@ bool Branches::assume(const IrNode* node, const Value& condition) {
   const auto circuit = short_circuit(node);
   if (!circuit) return false;
   const auto result = required(node->output());
-  const bool known = find_proxy(condition) != nullptr;  // else a part of an expression that was left out
+  const bool known = find_proxy(condition) != nullptr;  // else join_conditions() did not compute it
   if (known && result && *result == circuit->is_and) {
     // `assert a and b`: both must hold.  `if a or b: raise`: neither may.
     strategy().assume(node, condition, circuit->is_and);
     choose(node, circuit->is_and);
     return true;
   }
-  // Which half decides is not known, and need not be: the guard is the whole expression.
+  // It need not be known which operand decides: the guard is the whole expression.
   return only_guards(node->output()) && is_pure(*node->blocks()[0]) && is_pure(*node->blocks()[1]) &&
          strategy().join_conditions(node, condition, circuit->is_and);
 }

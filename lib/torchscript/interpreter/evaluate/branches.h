@@ -1,5 +1,5 @@
-// `if` statements and exceptions.  A condition on plain values is followed; one that only guards an exception
-// is assumed.
+// Runs `if` statements and exceptions.  A condition on plain values is followed, and one that only guards an
+// exception is assumed; the strategy decides about any other.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"
@@ -15,6 +15,7 @@ class Branches : EvaluatorPart {
   [[noreturn]] void raise(const IrNode* node);
 
  private:
+  // Handles an `if` that is there for an exception alone; returns false for any other.
   bool assume(const IrNode* node, const Value& condition);
 };
 

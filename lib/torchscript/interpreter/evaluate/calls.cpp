@@ -6,7 +6,7 @@
 
 namespace fxtrace::interpreter {
 
-// What the calls of a module have in common describes the inputs of its own graph.
+// The arguments that all calls of a module have in common describe the inputs of its own graph.
 void Calls::remember(ModuleId module, const Values& values, const IrNode* node) {
   if (context_.findings == nullptr) return;
   constexpr std::size_t kUnitsOfKnown = 16;
@@ -33,7 +33,7 @@ void Calls::call_method(const IrNode* node) {
   const bool is_bound = !script_object && class_of(receiver.to_object()).is_torchbind();
   if (is_bound && name == "__init__" && strategy().make_object(node, values)) return;
   if (script_object || (function != nullptr && !function->has_code())) {
-    // A torchbind object, or one that a leaf gave back: its methods are its own business.
+    // Methods of a torchbind object, or of an object that a leaf returned, have no code that can be followed.
     std::vector<Argument> args;
     for (const auto& value : values) args.push_back(recorder().argument(value, node));
     return frames_.set(node,
@@ -42,7 +42,7 @@ void Calls::call_method(const IrNode* node) {
   if (function == nullptr) frames_.raise("AttributeError: no method '" + name + "'", node);
   const auto module = context_.program.find_module(&receiver.to_object());
   if (!module) return frames_.set(node, code_.follow(*function, values, node));
-  // A scripted module may have a method that it calls forward1 itself.
+  // A scripted module may have a method of its own named forward1.
   const bool is_own = node->input(0) == node->graph()->inputs()[0];
   const bool is_call = is_forward(name) || (!is_own && is_traced_call(class_of(receiver.to_object()), name));
   if (is_call) remember(*module, values, node);

@@ -1,4 +1,4 @@
-// Calls of methods and functions of the code.
+// Runs calls of methods and functions of the code.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"
@@ -13,6 +13,7 @@ class Calls : EvaluatorPart {
   void call_function(const IrNode* node);
 
  private:
+  // Notes the arguments of a module's call, which describe the inputs of the module's own graph.
   void remember(ModuleId module, const Values& values, const IrNode* node);
 };
 

@@ -1,4 +1,5 @@
-// Runs code, for the parts of the interpreter that meet blocks and calls inside of what they handle.
+// Interface by which parts of the interpreter run the blocks, nodes and functions within the nodes that they
+// handle.
 #pragma once
 
 #include <string>
@@ -13,6 +14,7 @@ class CodeRunner {
   virtual ~CodeRunner() = default;
   // Runs the graph in a new activation, which is left on the stack when the run fails.
   virtual Values run_graph(const IrGraph& graph, const Values& inputs, const std::string& function) = 0;
+  // Runs the nodes of the block, without those left out, in the innermost activation.
   virtual void run_block(const IrBlock& block, const std::unordered_set<const IrNode*>& left_out = {}) = 0;
   virtual void run_node(const IrNode* node) = 0;
   // Takes one branch of the `if`.

@@ -7,7 +7,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// What cannot be compiled fails the module that runs it, and not the file.
+// Returns the function's graph.  Code that cannot be compiled fails the module that runs it, and not the
+// file.
 const IrGraph& code_of(Function& function, const TorchScriptProgram& program) {
   try {
     return function.graph();
@@ -69,7 +70,7 @@ void Evaluator::run_node(const IrNode* node) {
       return process_state_.enter_or_exit(node, false);
     case Symbol::kPrimFork:
     case Symbol::kPrimAwaitable: {
-      // Nothing runs at the same time here: the result of the body stands for the future.
+      // Nothing runs concurrently here: the result of the body stands for the future.
       const Values result = run_graph(*node->subgraph(), frames.inputs(node), frames.top().function);
       return frames.set(node, result.empty() ? Value() : result[0]);
     }

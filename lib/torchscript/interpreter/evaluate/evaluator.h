@@ -1,5 +1,5 @@
-// Runs TorchScript code on values that may be proxies: plain values are computed, and the Strategy says what
-// becomes of what these do not decide.
+// Runs TorchScript code on values that may be proxies: operations on plain values are computed, and all
+// others go to the Strategy.
 #pragma once
 
 #include <string>

@@ -8,7 +8,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// " (batch > 1, with batch in 0..)"; empty when the value is no comparison of sizes.
+// Returns " (batch > 1, with batch in 0..)"; empty when the value is neither a comparison of sizes nor a
+// size.
 std::string explained(const Value& value, const ShapeEnv& dimensions) {
   const AbstractValue& known = known_of(value);
   std::string text;

@@ -1,4 +1,4 @@
-// Base of the parts of the interpreter, each of which runs one kind of nodes.
+// Base class of the parts of the interpreter, each of which runs one kind of node.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/code_runner.h"
@@ -16,7 +16,7 @@ class EvaluatorPart {
  protected:
   Recorder& recorder() const { return *context_.recorder; }
   Strategy& strategy() const { return *context_.strategy; }
-  // Throws TraceFailure: control flow (`what`, in words) depends on the value.
+  // Throws TraceFailure: control flow (`what`, such as "an `if`") depends on the value.
   [[noreturn]] void fail(const std::string& what, const Value& value, const IrNode* node) const;
 
   Context& context_;

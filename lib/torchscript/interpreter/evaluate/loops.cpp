@@ -21,7 +21,7 @@ void Loops::run(const IrNode* node) {
   for (std::size_t i = 2; i < node->inputs().size(); ++i) carried.push_back(frames_.input(node, i));
   for (std::int64_t trip = 0; trip < limit.to_int(); ++trip) {
     settle(condition);
-    if (!condition.is_bool()) return strategy().loop(node, "whether a loop goes on", condition, start);
+    if (!condition.is_bool()) return strategy().loop(node, "the condition of a loop", condition, start);
     if (!condition.to_bool()) break;
     context_.count_step(node);
     frames_.set(body.inputs()[0], trip);

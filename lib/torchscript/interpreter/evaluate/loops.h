@@ -1,4 +1,5 @@
-// Loops: unrolled when plain values determine the number of iterations.
+// Runs loops: unrolls them as long as plain values decide the number of iterations; the strategy handles
+// others.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"

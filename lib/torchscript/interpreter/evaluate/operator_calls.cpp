@@ -18,7 +18,7 @@ namespace {
 
 bool is_container(const Value& value) { return value.is_list() || value.is_dict(); }
 
-// Whether elements of any type fit here.
+// Returns whether elements of any type fit the formal type.
 bool takes_anything(const Type& type) {
   if (type.kind() == TypeKind::kVar) return true;
   if (type.kind() == TypeKind::kList) return takes_anything(*type.contained_types()[0]);
@@ -30,7 +30,7 @@ bool takes_anything(const Type& type) {
   return false;
 }
 
-// Whether the interpreter carries the operator out; else it records it.
+// Returns whether the interpreter computes the operator, by its row in the table of operators.
 bool is_carried_out(const FunctionSchema& schema, Traits traits, bool all_plain) {
   return all_plain && (traits & traits::kPlain) != 0 && !makes_tensor(schema);
 }
@@ -62,7 +62,7 @@ void OperatorCalls::check_numbers(const FunctionSchema& schema, const Values& va
 
 void OperatorCalls::run(const IrNode* node) {
   if (node->kind() == Symbol::kPrimTolist) {
-    // The type that is asked for is made before it is looked at.
+    // tolist() has its result type from an annotation: it is computed for known elements, else recorded.
     const auto constant =
         context_.shapes ? propagation_.constants.find_elements(frames_.input(node, 0)) : nullptr;
     const Value dimensions = node->inputs().size() == 3 ? frames_.input(node, 1) : Value();
@@ -90,7 +90,7 @@ void OperatorCalls::run(const IrNode* node) {
           node, node->is(Symbol::kPrimEnumName) ? Value(member.to_enum().name) : member.to_enum().value);
     }
     recorder().record_query(member);
-    frames_.refuse("which member of its class an enum is depends on an input", node);
+    frames_.refuse("the member of an enum depends on an input", node);
   }
   if (schema == nullptr) {
     frames_.refuse(std::string(to_text(node->kind())) + " cannot be followed", node);
@@ -110,7 +110,7 @@ void OperatorCalls::run(const IrNode* node) {
 
 bool OperatorCalls::is_structural(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   if (!propagation_.has_trait(node, traits::kMovesElements)) return false;
-  if (values.empty()) return schema.name == "aten::dict";  // an empty one
+  if (values.empty()) return schema.name == "aten::dict";  // dict() makes an empty one
   const auto& formals = schema.arguments;
   if (formals.empty() || values.empty() || !is_container(values[0]) || formals.size() != values.size())
     return false;
@@ -131,7 +131,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
   const auto plain = row == nullptr ? std::nullopt : torchscript::find_plain_operator(*row);
   if (!plain) frames_.refuse(schema.name + " is not carried out", node);
   context_.budget.spend(torchscript::cost_of(schema.name, values));
-  // A list is not added to itself while it is gone through.
+  // xs.extend(xs) reads a copy, as it would otherwise read the elements that it adds.
   if (schema.name == "aten::extend" && values.size() == 2 && values[0].is(values[1]))
     values[1] = copy_of(values[1]);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -139,7 +139,7 @@ void OperatorCalls::execute(const IrNode* node, Values values) {
     strategy().note_change(values[i], name_of(node->input(i)), node);
     context_.changes.remember(values[i]);
   }
-  const auto identities = [&] {  // of what is given: append() gives the list back
+  const auto identities = [&] {  // those of the arguments, as append() returns its list
     std::vector<const void*> all;
     for (const Value& each : values) all.push_back(is_container(each) ? each.identity() : nullptr);
     return all;

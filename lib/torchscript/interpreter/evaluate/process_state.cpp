@@ -10,7 +10,7 @@
 namespace fxtrace::interpreter {
 
 bool ProcessState::answer_query(const IrNode* node) {
-  // Symbols without names of their own.
+  // Symbols that have no enumerator.
   static const Symbol is_grad_enabled = torchscript::intern("aten::is_grad_enabled");
   static const Symbol set_grad_enabled = torchscript::intern("aten::set_grad_enabled");
   static const std::unordered_map<Symbol, std::string> off = {
@@ -28,7 +28,7 @@ bool ProcessState::answer_query(const IrNode* node) {
   }
   const auto found = off.find(node->kind());
   if (node->kind() != is_grad_enabled && found == off.end()) return false;
-  // Inside of `with torch.autocast(...)` the model itself has said so.
+  // Within `with torch.autocast(...)` the model itself has switched it on.
   static const Symbol is_autocast_enabled = torchscript::intern("aten::is_autocast_enabled");
   static const Symbol is_autocast_cpu_enabled = torchscript::intern("aten::is_autocast_cpu_enabled");
   const bool is_about_cpu = node->kind() == is_autocast_cpu_enabled;
@@ -37,7 +37,8 @@ bool ProcessState::answer_query(const IrNode* node) {
                      (context_.switches.autocast.back().device == "cpu") == is_about_cpu;
   const bool answer = found == off.end() ? context_.switches.grad : casts;
   frames_.set(node, answer);
-  // `with torch.no_grad()` only keeps the answer; and where it is no, the model itself has said so.
+  // `with torch.no_grad()` only stores the answer in an attribute, which decides nothing.  Where gradients
+  // are off, the model itself has switched them off, unless an option says so.
   const auto& uses = node->output()->uses();
   const bool decides = std::any_of(uses.begin(), uses.end(),
                                    [](const auto& use) { return use.user->kind() != Symbol::kPrimSetAttr; });
@@ -63,7 +64,7 @@ void ProcessState::enter_or_exit(const IrNode* node, bool enter) {
     switch_autocast(manager.to_object(), node, enter);
 }
 
-// As torch.export records it before it makes a region of it.
+// Records the calls that enter and leave autocast, as torch.export does before it makes a region of them.
 void ProcessState::switch_autocast(const ObjectValue& manager, const IrNode* node, bool enter) {
   if (!enter) {
     if (context_.switches.autocast.empty()) return;
@@ -84,7 +85,7 @@ void ProcessState::switch_autocast(const ObjectValue& manager, const IrNode* nod
     frames_.refuse("`with torch.autocast(...)` with a setting that depends on an input", node);
   }
   const auto dtype_argument = find_dtype_name(dtype.to_int());
-  if (!dtype_argument) frames_.raise("there is no dtype " + std::to_string(dtype.to_int()), node);
+  if (!dtype_argument) frames_.raise("unknown dtype " + std::to_string(dtype.to_int()), node);
   Switches::Autocast region{device.to_string(), enabled.to_bool(), {}};
   region.enter = recorder().call_function(
       "torch.amp.autocast_mode._enter_autocast",

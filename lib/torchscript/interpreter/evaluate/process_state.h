@@ -1,4 +1,5 @@
-// Queries about the process that runs the model, and the modes that `with` switches in it.
+// Answers queries about the process that runs the model (gradient mode, autocast), and follows `with`
+// statements, which switch these modes.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"
@@ -9,8 +10,8 @@ class ProcessState : EvaluatorPart {
  public:
   using EvaluatorPart::EvaluatorPart;
 
-  // Answers a query as for an ordinary process and records a guard.  Returns false when the node is not such
-  // a query.
+  // Answers a query as a process would in which nothing was switched on, and records a guard.  Returns false
+  // when the node is not such a query.
   bool answer_query(const IrNode* node);
   void enter_or_exit(const IrNode* node, bool enter);
 

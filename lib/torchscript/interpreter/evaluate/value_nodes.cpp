@@ -102,10 +102,10 @@ void ValueNodes::index_modules(const IrNode* node) {
   const Value& key = frames_.input(node, 1);
   if (!container.is_object() || !(key.is_int() || key.is_string())) {
     recorder().record_query(key);
-    frames_.fail(FailureKind::kDataDependentControlFlow, "which submodule is called depends on an input",
+    frames_.fail(FailureKind::kDataDependentControlFlow, "the choice of a submodule depends on an input",
                  node);
   }
-  // No number counts from the end: LibTorch looks for "-1" too, and raises.
+  // Negative numbers do not count from the end: LibTorch looks for the name "-1" too, and raises.
   const std::string name = key.is_string() ? key.to_string() : std::to_string(key.to_int());
   const auto slot = class_of(container.to_object()).find_slot(name);
   if (!slot) frames_.raise("IndexError: no submodule " + name, node);
@@ -132,8 +132,8 @@ bool ValueNodes::compare_identity(const IrNode* node) {
   return true;
 }
 
-// `query is key`: as in torch.fx, two proxies are the same when they are the same node.  That different nodes
-// are different tensors is what the trace assumes.
+// `query is key`: as in torch.fx, two proxies are the same when they are the same node.  The trace assumes
+// that different nodes are different tensors, and a guard says so.
 bool ValueNodes::compare_tensors(const IrNode* node, const Value& left, const Value& right) {
   const Proxy* first = find_proxy(left);
   const Proxy* second = find_proxy(right);
@@ -240,7 +240,7 @@ void ValueNodes::unpack(const IrNode* node) {
   for (std::size_t i = 0; i < results.size(); ++i) frames_.set(results[i], std::move(items[i]));
 }
 
-// The attribute of the object that the node gets or sets.
+// Returns the attribute of the object that the node gets or sets.
 AttributePlace ValueNodes::place_of(const Value& object, const IrNode* node) const {
   const Ref<ObjectValue> holder(&object.to_object());
   const auto slot = class_of(*holder).find_slot(node->text());

@@ -1,4 +1,4 @@
-// Nodes that build, unpack or forward values: containers, attributes, casts, `is`, isinstance.
+// Runs nodes that build, unpack or forward values: containers, attributes, casts, `is`, isinstance.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ class ValueNodes : EvaluatorPart {
   void get_attribute(const IrNode* node);
   void set_attribute(const IrNode* node);
   AttributePlace place_of(const Value& object, const IrNode* node) const;
-  // `fits` says that as many elements are taken as there are.
+  // Returns an element of a sequence that is a proxy.  `fits` is false when the code unpacks another number
+  // of elements than the sequence is known to have.
   Value item(const Value& sequence, std::size_t index, const TypePtr& type, const IrNode* node,
              bool fits = true);
 };

@@ -17,8 +17,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// Whether nothing but this `if` asks for its condition: not the caller of a function that takes it, and no
-// other turn of a loop around it.
+// Returns whether this `if` is the only use of its condition: the caller of the function has none, nor has
+// another iteration of a loop around it.
 bool is_the_only_one_to_ask(const IrNode* node) {
   const IrValue* condition = node->input(0);
   return condition->node()->kind() == Symbol::kAtenBool &&
@@ -48,7 +48,7 @@ void GraphBranches::branch(const IrNode* node, const Value& condition) {
   record(node, condition);
 }
 
-// The guard is the whole expression.
+// The guard that is written later has the whole expression.
 bool GraphBranches::join_conditions(const IrNode* node, const Value& condition, bool is_and) {
   if (leave_out(node, condition, is_and)) {
     frames_.set(node, Value::uninitialized());
@@ -56,7 +56,7 @@ bool GraphBranches::join_conditions(const IrNode* node, const Value& condition, 
   }
   if (find_proxy(condition) == nullptr) fail("an `if`", condition, node);
   if (makes_subgraphs()) return false;
-  // No guard can say it, and an assertion takes a value: both halves are worked out.
+  // It cannot be a guard, and an assertion takes a value: both operands are computed.
   const IrBlock& rest = *node->blocks()[is_and ? 0 : 1];
   code_.run_block(rest);
   const Value& other = frames_.value(rest.outputs()[0]);
@@ -65,8 +65,7 @@ bool GraphBranches::join_conditions(const IrNode* node, const Value& condition, 
   return true;
 }
 
-// Keeps what `a and b` or `a or b` is, where that can be said over the inputs.  What works out b is looked at
-// and taken back: it may never run.
+// The nodes that compute b are only looked at, and undone: b may never run.
 bool GraphBranches::leave_out(const IrNode* node, const Value& condition, bool is_and) {
   recording_.conditions.forget_left_out(node->output());
   std::optional<Expression> first = recording_.conditions.find_expression(node->input(0), condition);
@@ -129,7 +128,8 @@ Value GraphBranches::combined(const Value& first, const Value& second, const std
   return on_difference(first, second);
 }
 
-// A tensor where the question is one of a tensor, which compilers prefer to a bool of Python's.
+// Takes the tensor of bool(tensor), if it is a bool tensor and nothing else uses the condition: compilers
+// prefer a tensor to a Python bool.
 Argument GraphBranches::predicate(const IrNode* node, const Value& condition) {
   const NodeId asked = tracer_.use(find_proxy(condition)->ref);
   const fxtrace::Node& question = tracer_.graph().node(asked);
@@ -166,7 +166,7 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
           }));
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
-      // Whatever comes after the `if` has taken the other way.
+      // Code after the `if` only runs if the other branch was taken.
       recording_.undo(attempt);
       recording_.conditions.assume(node, condition, !branch);
       return code_.choose(node, !branch);
@@ -183,7 +183,8 @@ void GraphBranches::record(const IrNode* node, const Value& condition) {
   const auto is_condition = [&](const Value& first, const Value& second) {
     return first.is_bool() && second.is_bool();
   };
-  // Containers that either way changes, with what each leaves in them.
+  // Containers that either branch changes: `before` is the content after the first branch, `after` that after
+  // the second.
   std::vector<ChangedContainer> containers = std::move(changes[0]);
   for (ChangedContainer& container : containers)
     container.before = std::exchange(container.after, container.before);

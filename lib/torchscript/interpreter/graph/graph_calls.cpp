@@ -13,7 +13,8 @@
 
 namespace fxtrace::interpreter {
 
-// An object of torch.classes: the graph makes it where it is constructed, right behind prim::CreateObject.
+// The graph makes an object of torch.classes where the code calls its __init__, right after
+// prim::CreateObject.
 bool GraphCalls::make_object(const IrNode* node, const Values& values) {
   if (context_.program.find_path(&values[0].to_object()) != nullptr) return false;
   const TypePtr& type = values[0].to_object().type;
@@ -33,8 +34,8 @@ Value GraphCalls::call_module(const MethodCall& call) {
   return follow_and_note(call.method, call.arguments, call.node);
 }
 
-// Runs `body` as a call of the module; false when that failed, and then nothing is left of it: as a leaf it
-// is followed once more.
+// The call is a stretch of the undo log, so that a failed module can be undone alone; as a leaf it is
+// followed once more.
 bool GraphCalls::inline_module(ModuleId module, const std::function<void()>& body) {
   Checkpoint before = context_.checkpoint();
   context_.changes.begin_stretch(before.changes);
@@ -46,7 +47,8 @@ bool GraphCalls::inline_module(ModuleId module, const std::function<void()>& bod
   return followed;
 }
 
-// What forward calls the nodes that it is given; those in a list, tuple or dict have its name and their own.
+// Returns the nodes of the arguments by the names of forward's parameters; those in a list, tuple or dict
+// have the name of the parameter and their own.
 GraphTracer::CallNodes GraphCalls::inputs_of(Function& function, const Values& arguments) {
   GraphTracer::CallNodes nodes;
   if (tracer_.in_subgraph()) return nodes;
@@ -76,7 +78,7 @@ GraphTracer::CallNodes GraphCalls::inputs_of(Function& function, const Values& a
   return nodes;
 }
 
-// Of a named tuple, or a dict, that holds nodes alone.
+// Adds the nodes of the result by name, if it is a named tuple or a dict that holds nodes only.
 void GraphCalls::name_results(const Value& result, GraphTracer::CallNodes& nodes) {
   const auto add = [&](const std::string& name, const Value& value) {
     context_.budget.spend(1);
@@ -126,7 +128,7 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
   auto [args, kwargs] = recording_.call_arguments(forward, arguments, 1, node);
   const TypePtr type = schema.results.empty() ? none_type() : schema.results[0];
   auto outcome = abstract_calls_.result_of(forward, arguments, context_.type_of(module));
-  // Hooks may change what forward gives.
+  // Hooks may change forward's result.
   if (context_.options.hooks == Hooks::kRun &&
       !class_of(*context_.program.object(module)).forward_hooks().empty()) {
     outcome.result = AbstractValue{};
@@ -148,8 +150,9 @@ Value GraphCalls::call_forward(ModuleId module, Function& forward, Values argume
 
 namespace {
 
-// A hook is called around the module's forward by the code that calls it.  The last node of such a call that
-// begins with `first`, and its forward; null when `first` begins none.
+// The code that calls a module's forward also calls its hooks, before and after it.  A HookedCall is such a
+// sequence of calls that begins with `first`: the call of forward and the last node; null pointers when there
+// is none.
 struct HookedCall {
   const IrNode* forward = nullptr;
   const IrNode* last = nullptr;
@@ -200,7 +203,7 @@ const IrNode* GraphCalls::run_hooked(const IrNode* first) {
       code_.run_node(node);
       if (node == call.last) break;
     }
-    Values arguments;  // what the hooks gave
+    Values arguments;  // as the hooks left them
     for (const IrValue* input : call.forward->inputs()) arguments.push_back(frames_.value(input));
     Function& forward = *class_of(*context_.program.object(*module)).find_method(call.forward->text());
     auto nodes = inputs_of(forward, arguments);
@@ -218,7 +221,7 @@ std::optional<Value> GraphCalls::skip_hook(Function& function, const Values& arg
   if (arguments.size() < 2 || arguments.size() > 3 || !arguments[0].is_object()) return std::nullopt;
   const ClassType& type = class_of(arguments[0].to_object());
   if (!type.is_module() || !is_hook_of(type, function)) return std::nullopt;
-  // Who calls a leaf runs its own hooks or leaves them out, as in torch.fx.
+  // The caller of a leaf runs the leaf's hooks or leaves them out, as in torch.fx.
   const auto module = context_.program.find_module(&arguments[0].to_object());
   if (context_.options.hooks == Hooks::kRun && !(module && tracer_.is_leaf(*module))) return std::nullopt;
   // hook(module, inputs, output) stands for `output`, pre_hook(module, inputs) for `inputs`.
@@ -257,7 +260,8 @@ Value GraphCalls::call_function(Function& function, const Values& values, const 
   return result_of(id, type, std::move(outcome), values);
 }
 
-// The root's own hooks are no part of its forward's code: whoever calls the module runs them.
+// The root's hooks are not part of its forward's code, as the caller of a module runs them; so they are run
+// here.
 Value GraphCalls::run_root(Function& function, Values arguments) {
   const ClassType& type = class_of(*context_.program.object(context_.root));
   if (context_.options.hooks != Hooks::kRun || function.name() != "forward")

@@ -77,17 +77,18 @@ void GraphLoops::record(const IrNode* node) {
     } catch (const TraceFailure& thrown) {
       if (thrown.failure.kind != FailureKind::kRaised) throw;
       recording_.undo(attempt);
-      // That is certain of a turn, and not of the loop.
+      // An iteration raises, but the loop need not run one.
       frames_.fail(FailureKind::kDataDependentControlFlow,
-                   "a loop depends on an input, and a turn of it raises: " + thrown.failure.message, node);
+                   "a loop depends on an input, and an iteration of it raises: " + thrown.failure.message,
+                   node);
     }
     recording_.undo(attempt);
-    // Loops in loops multiply.
+    // The attempts of loops within loops multiply.
     nodes_in_vain_ += tracer_.nodes_made() - before + 1;
     if (nodes_in_vain_ > context_.options.limits.nodes) {
       frames_.fail(FailureKind::kLimit,
                    "more than " + std::to_string(context_.options.limits.nodes) +
-                       " nodes to find out what loops that depend on an input change (--max-nodes)",
+                       " nodes are made to record loops that depend on an input (--max-nodes)",
                    node, Limit::kNodes);
     }
   }

@@ -11,7 +11,8 @@
 
 namespace fxtrace::interpreter {
 
-// What a dtype is compared with is a dtype: x.dtype == torch.float32, x.dtype in (torch.int32, torch.int64).
+// Returns the meaning of the integers that are compared: an integer that a dtype is compared with is a dtype,
+// as in x.dtype == torch.float32 and x.dtype in (torch.int32, torch.int64).
 NumberMeaning GraphOperators::compared_meaning(const IrNode* node, const Values& values) {
   if (!propagation_.has_trait(node, traits::kCompares)) return NumberMeaning::kNumber;
   for (const Value& value : values) {
@@ -67,7 +68,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
       args = {recording_.argument(values[0], node),
               Argument::List{{recording_.argument(values.at(1), node)}}};
       break;
-    case TargetForm::kSame:  // a Python function knows nothing of TorchScript's defaults
+    case TargetForm::kSame:  // a Python function does not have TorchScript's defaults
     case TargetForm::kOperator:
       break;
   }
@@ -89,7 +90,7 @@ void GraphOperators::record(const IrNode* node, const FunctionSchema& schema, co
   propagation_.note_results(node, schema, values);
 }
 
-// Changes of a list that the graph makes, for which Python has no function: written with those it has.
+// Records changes of a list that the graph makes for which Python has no function, by functions that it has.
 bool GraphOperators::record_container_change(const IrNode* node, const FunctionSchema& schema,
                                              const Values& values, const AbstractValue& result) {
   const std::string& name = schema.name;
@@ -130,7 +131,8 @@ bool GraphOperators::record_container_change(const IrNode* node, const FunctionS
   return false;
 }
 
-// "{} and {}".format(a, b) as "" + str(a) + " and " + str(b): str.format itself cannot stand in a graph.
+// Records "{} and {}".format(a, b) as str(a) + " and " + str(b): str.format itself cannot be the target of a
+// node.
 Value GraphOperators::formatted(const Values& values, const IrNode* node) {
   const std::string& text = values[0].to_string();
   const TypePtr string = string_type();
@@ -157,7 +159,7 @@ Value GraphOperators::formatted(const Values& values, const IrNode* node) {
   return result;
 }
 
-// What Python does by other means than a function of the same arguments.
+// Records operators for which Python has no function of the same arguments.
 bool GraphOperators::record_in_python(const IrNode* node, const FunctionSchema& schema,
                                       const Values& values) {
   const std::string& name = schema.name;
@@ -173,8 +175,8 @@ bool GraphOperators::record_in_python(const IrNode* node, const FunctionSchema& 
   if (name == "aten::hash") {
     const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
     if (proxy == nullptr || proxy->static_type->kind() != TypeKind::kInt) {
-      // Of text and floats it is another number than Python's.
-      frames_.refuse("hash() of a value that depends on an input and is no integer", node);
+      // TorchScript's hash of a text or a float is another number than Python's.
+      frames_.refuse("hash() of a value that depends on an input and is not an integer", node);
     }
     frames_.set(node, recording_.apply("builtins.hash", {values[0]}, int_type(), node));
     return true;

@@ -1,4 +1,4 @@
-// Operators as nodes.
+// Records calls of operators as nodes, spelled as Python calls them.
 #pragma once
 
 #include <vector>
@@ -15,6 +15,7 @@ class GraphOperators : RecordingPart {
               std::vector<AbstractValue> results);
 
  private:
+  // Record certain operators, and return false for others.
   bool record_container_change(const IrNode* node, const FunctionSchema& schema, const Values& values,
                                const AbstractValue& result);
   bool record_in_python(const IrNode* node, const FunctionSchema& schema, const Values& values);

@@ -55,7 +55,8 @@ void GraphStrategy::loop(const IrNode* node, const std::string& what, const Valu
 Value GraphStrategy::attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) {
   const auto& [object, slot, name, current] = place;
   const auto module = context_.program.find_module(object.get());
-  // What code sets may be another value than the file's: where a leaf has run, or in a later call.
+  // An attribute that the code sets may have another value than in the file: after a leaf that sets it, or in
+  // a later call.
   const bool may_change =
       module && !current.is_object() && context_.program.is_set_by_code(class_of(*object), name);
   const bool is_open = may_change && assignments_.is_open(*object, slot);
@@ -74,7 +75,7 @@ Value GraphStrategy::attribute(const AttributePlace& place, const TypePtr& type,
         node);
   }
   const std::string* path = context_.program.find_path(object.get());
-  if (path == nullptr || !module) {  // a script object is no module, by whose path its tensors could be had
+  if (path == nullptr || !module) {  // tensors of a script object have no path, unlike those of modules
     if (current.is_tensor()) return current;
     frames_.refuse("the value of attribute '" + name + "' is not known", node);
   }

@@ -1,5 +1,5 @@
-// Follows code to record it: operators and leaves become nodes, and what depends on inputs control flow of
-// the graph.
+// The strategy that records a graph: operators and leaves become nodes, and control flow that depends on
+// inputs becomes control flow of the graph.
 #pragma once
 
 #include "torchscript/interpreter/graph/graph_branches.h"

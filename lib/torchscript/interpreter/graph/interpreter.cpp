@@ -11,7 +11,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// Sizes of another graph that depend on data keep their names, and no new one gets them.
+// Declares the symbols of sizes from another graph, so that no new size gets one of them.
 void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
   const auto reserve = [&](const SymInt& size) {
     for (const std::string& name : size.symbols()) dimensions.narrow(name, dimensions.range(name));
@@ -26,7 +26,7 @@ void reserve_names(const AbstractValue& known, ShapeEnv& dimensions) {
   }
 }
 
-// Whether nothing but shapes is known.
+// Returns whether nothing but tensors, in any containers, is known.
 bool is_of_tensors(const AbstractValue& known) {
   if (const auto* items = known.sequence()) return std::ranges::all_of(*items, is_of_tensors);
   if (const auto* dict = known.dict()) return std::ranges::all_of(dict->values, is_of_tensors);
@@ -76,7 +76,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
     auto [known, cost, inner] =
         strategy_.abstract_calls().result_of(function, values, context_.type_of(root));
     const Meta result_meta = meta_of(result_type, known);
-    // What it calls tells of the graphs of its submodules.
+    // This run sees the calls of submodules, which describe the inputs of the graphs of these.
     if (!context_.shapes && tracer_.has_failed(root)) strategy_.abstract_calls().run(function, values);
     const NodeId call =
         tracer_.call_root(std::move(arguments), result_meta, method == "forward" ? "" : method);
@@ -99,7 +99,7 @@ void Interpreter::trace(ModuleId root, const std::string& method, bool root_is_l
   run_open(function, open);
 }
 
-// The inputs, with those unknown that options give values to.
+// Returns the inputs, with unknown values for those that options give values to.
 Values Interpreter::open_values(const RootInputs& inputs, const FunctionSchema& schema,
                                 const Values& values) {
   Values open = values;
@@ -115,8 +115,8 @@ Values Interpreter::open_values(const RootInputs& inputs, const FunctionSchema& 
   return open;
 }
 
-// What options give to the root is no business of the graphs of submodules: what reaches their inputs without
-// it is seen by a run that does not know it.
+// Values that options give to the root must not decide about the graphs of submodules.  A run without these
+// values sees what reaches the inputs of submodules anyway.
 void Interpreter::run_open(Function& function, const Values& open) {
   if (context_.root.index != 0) return;
   findings_.calls.forget_open();
@@ -126,7 +126,7 @@ void Interpreter::run_open(Function& function, const Values& open) {
   strategy_.abstract_calls().run(function, open);
 }
 
-// Where the inputs of the root's graph are not the method's own, one by one.
+// Sets the graph's signature where its placeholders are not the method's inputs one by one.
 void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, const FunctionSchema& schema,
                                 const Values& values, const std::vector<Argument>& arguments) {
   const auto is_whole = [](const GraphSignature::Entry& entry) {
@@ -142,7 +142,6 @@ void Interpreter::set_signature(std::vector<GraphSignature::Entry> entries, cons
   tracer_.set_signature({std::move(entries), {}});
 }
 
-// The inputs of a submodule's own graph that had the same plain value in all calls that were seen.
 std::map<std::string, Value> Interpreter::plain_inputs(const Function& function) const {
   std::map<std::string, Value> inputs;
   if (context_.root.index == 0 || !is_forward(std::string(function.name()))) return inputs;
@@ -150,7 +149,7 @@ std::map<std::string, Value> Interpreter::plain_inputs(const Function& function)
   const SeenCalls::Arguments& use = findings_.calls.use(context_.root);
   const auto& plain = use.plain;
   for (std::size_t i = 0; i < plain.size() && i + 1 < formals.size(); ++i) {
-    // What is its default is taken as such, and the input is gone.
+    // A value that is the input's default is taken as its default, and the input is left out.
     const auto& formal = formals[i + 1];
     const bool is_default = context_.options.defaults == Defaults::kNeeded && formal.default_value &&
                             plain[i] &&
@@ -160,7 +159,6 @@ std::map<std::string, Value> Interpreter::plain_inputs(const Function& function)
   return inputs;
 }
 
-// Fixes what was asked for in an earlier run of this graph, and keeps what the other inputs would be.
 void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& inputs,
                                const std::map<std::string, Value>& plain, std::vector<BoundInput>& bound) {
   for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -185,7 +183,6 @@ void Interpreter::find_fixable(const FunctionSchema& schema, const RootInputs& i
   }
 }
 
-// What is known of the inputs of a submodule's own graph: that of its call in another one.
 void Interpreter::use_call(std::vector<BoundInput>& inputs) {
   if (!context_.shapes) return;
   const SeenCalls::Arguments& use = findings_.calls.use(context_.root);
@@ -197,7 +194,8 @@ void Interpreter::use_call(std::vector<BoundInput>& inputs) {
     AbstractValue input = known[i];
     reserve_names(input, context_.dimensions);
     tracer_.set_meta(proxy->ref.node, meta_of(proxy->static_type, input));
-    // Shapes follow from the dummy inputs; what else the calls had in common is assumed.
+    // Shapes follow from the dummy inputs; any other fact that the calls had in common is assumed, under a
+    // guard.
     const Expression name = recorder_.condition_of(inputs[i].value);
     const SymInt* integer = input.integer();
     if (input.is_none()) {

@@ -18,14 +18,14 @@ bool has_limit(const IrNode& loop) {
   return constant_of<std::int64_t>(*loop.input(0)) != std::numeric_limits<std::int64_t>::max();
 }
 
-// The variable's name as a node's.
+// Returns the variable's name as the name of a node.
 std::string input_name(std::string name) {
   std::erase(name, '`');
   return name.find(' ') == std::string::npos ? name : "carried";
 }
 
-// What holds of a tensor in all turns, the one among them that hands on `other`.  True when that is less than
-// before.
+// Weakens what is known of a tensor in all iterations by an iteration that hands on `other`.  Returns whether
+// less is known now.
 bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue& other) {
   auto* info = std::get_if<TensorInfo>(&known.value);
   if (info == nullptr) return false;
@@ -53,7 +53,8 @@ bool widen(AbstractValue& known, std::vector<bool>& varies, const AbstractValue&
   return changed;
 }
 
-// Of what is known, what these nodes and the result ask for: many loops may stand behind many values.
+// Returns those of the values that the nodes of the condition and its result use.  To copy all values would
+// take too long where many loops follow many values.
 std::unordered_map<const IrValue*, Value> values_used_by(
     const LoopCondition& condition, const IrValue& result,
     const std::unordered_map<const IrValue*, Value>& all) {
@@ -109,7 +110,7 @@ RecordedLoop::RecordedLoop(const RecordingPart& around, Subgraphs& subgraphs, co
   }
 }
 
-// `changes`: it is taken to be carried, as far as it can be.
+// `changes` says that leaves are guessed to be carried where their kind allows it.
 RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value& before, bool changes) {
   context_.measure(before, nullptr);
   Variable result{std::move(name), before};
@@ -125,8 +126,8 @@ RecordedLoop::Variable RecordedLoop::make_variable(std::string name, const Value
   return result;
 }
 
-// Makes the inputs of a subgraph for what is carried, and gives the variables as the code there sees them.
-// The nodes are those that only make such values.
+// Makes the inputs of a subgraph for the carried leaves, and adds the variables as the code sees them there.
+// Returns the nodes that only convert an input to such a value.
 std::vector<NodeId> RecordedLoop::enter_turn(Values& variables) {
   std::vector<NodeId> inputs, made;
   for (const Variable& variable : variables_) {
@@ -180,7 +181,7 @@ Argument RecordedLoop::test_of_turn(const Values& variables) {
   return recording_.argument(recording_.apply("operator.and_", {test, other}, bool_type(), node_), node_);
 }
 
-// Gives the variables as the next turn gets them, without containers.
+// Runs the body.  Returns the variables that the next iteration begins with, without containers.
 Values RecordedLoop::run_turn(const Values& variables) {
   subgraphs_.innermost().handed_in = variables;
   context_.count_step(node_);
@@ -199,7 +200,8 @@ Values RecordedLoop::run_turn(const Values& variables) {
   return results;
 }
 
-// Adds what the turn leaves in containers.  False when it changes one of which that was not known.
+// Adds the content that the iteration leaves in containers.  Returns false when it changes a container that
+// is not among the variables yet; then it is added to them.
 bool RecordedLoop::add_containers(Values& results) {
   const std::vector<ChangedContainer> changed = subgraphs_.take_changes();
   const std::size_t known = variables_.size();
@@ -222,7 +224,7 @@ bool RecordedLoop::add_containers(Values& results) {
 void RecordedLoop::refuse(const Variable& variable, const Value& before, const Value& after) const {
   frames_.fail(FailureKind::kDataDependentControlFlow,
                "a loop depends on an input, and " + variable.name + " is " + kind_text(before) +
-                   " before a turn and " + kind_text(after) +
+                   " before an iteration and " + kind_text(after) +
                    " after it: only tensors and numbers can be carried",
                node_);
 }
@@ -250,14 +252,15 @@ void RecordedLoop::compare(const Variable& variable, Leaf& leaf, const Value& af
   if (kind == LeafKind::kTensor && widen(leaf.known, leaf.varies, known_of_value(after))) settled = false;
 }
 
-// Compares what a turn hands on with what it was taken for.  False when that has to be changed.
+// Compares the values that an iteration hands on with the assumptions, and weakens these.  Returns whether
+// all hold.
 bool RecordedLoop::settles(const Values& results) {
   bool settled = true;
   for (std::size_t i = 0; i < results.size(); ++i) {
     Variable& variable = variables_[i];
     if (results[i].is_uninitialized()) continue;
     if (variable.before.is_uninitialized() && has_parts(results[i])) {
-      // Its form is known now.
+      // The variable has no value before the loop; its form is known from now on.
       const Value form = map_leaves(results[i], [](const Value&) { return Value::uninitialized(); });
       variable = make_variable(variable.name, form, false);
       settled = false;
@@ -276,7 +279,7 @@ bool RecordedLoop::settles(const Values& results) {
   return settled;
 }
 
-// Names for what differs from turn to turn: sizes, and integers.
+// Gives fresh symbols to what differs between iterations: sizes that vary, and the integer of a carried leaf.
 void RecordedLoop::make_sizes_fresh(const Leaf& leaf, AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     for (std::size_t i = 0; i < leaf.varies.size(); ++i) {

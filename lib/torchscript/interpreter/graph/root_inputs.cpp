@@ -65,7 +65,7 @@ void RootInputs::fail(const std::string& what) const {
   throw usage_error(what, {inputs.empty() ? "the method has no inputs" : "the inputs are " + inputs});
 }
 
-// Positions become names, and every spec is read.
+// Reads the specs of --input, and replaces positions by names.
 void RootInputs::read_dummies() {
   const auto& formals = schema_.arguments;
   for (const InputSpec& input : options_.inputs) {
@@ -78,7 +78,7 @@ void RootInputs::read_dummies() {
       check_input_name(first, names_, [this](const std::string& what) { fail(what); });
     }
     Dummy dummy{first + input.name.substr(dot), parse_input_spec(input)};
-    // The last one for a place counts.
+    // Of several specs for a place the last one counts.
     std::erase_if(dummies_, [&](const Dummy& earlier) { return earlier.path == dummy.path; });
     dummies_.push_back(std::move(dummy));
   }
@@ -121,7 +121,7 @@ Argument RootInputs::structure(const TypePtr& type, const std::string& path) con
         std::find(keys.begin(), keys.end(), field) != keys.end() ? field : std::to_string(i);
     const bool has_key = std::find(keys.begin(), keys.end(), key) != keys.end();
     if (!has_key && !tuple) {
-      fail("--input: of the list '" + path + "' element " + key + " has no spec, others do");
+      fail("--input: list '" + path + "' has no spec for element " + key + ", but for others");
     }
     items.items.push_back(inside(tuple ? tuple->items()[i] : list->element(), key));
   }
@@ -185,13 +185,13 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
   }
   const torchscript::Constant* default_value = formal.default_value ? &*formal.default_value : nullptr;
   if (!decision.named && recording_.tracer.is_given(name)) return present(formal.type, place);
-  // Dummy inputs stand for a call with them: what it leaves out has its default.
+  // Dummy inputs stand for a call with them, in which the others have their defaults.
   if (!decision.named && default_value != nullptr &&
       (!dummies_.empty() || (recording_.tracer.is_fixed(name) && !plain_.contains(name)))) {
     decision.kind = Kind::kDefault;
   }
   if (decision.kind == Kind::kRemains) {
-    // Who names an input passes it.
+    // An input that --input-names names is passed, so it is not None.
     if (decision.named && formal.type->kind() == TypeKind::kOptional) {
       return present(formal.type, place);
     }
@@ -210,7 +210,7 @@ BoundInput RootInputs::bind_input(const FunctionArgument& formal, InputChoice::D
 BoundInput RootInputs::make_placeholder(const Place& place, const TypePtr& type,
                                         const FunctionArgument* formal, AbstractValue known) {
   std::vector<Argument> defaults;
-  // A tensor would be a node in front of its placeholder.
+  // A tensor as default would be a node in front of the placeholder.
   if (formal != nullptr && formal->default_value) {
     const Value given = archive_.value_of(*formal->default_value);
     if (is_plain(given)) defaults.push_back(recording_.argument(given, nullptr, meaning_of(*formal)));
@@ -237,7 +237,7 @@ BoundInput RootInputs::add_entry(const Place& place, BoundInput bound) {
   return bound;
 }
 
-// What has no part that remains is fixed as a whole.
+// Makes one entry of an input of which no part remains: it is fixed as a whole.
 BoundInput RootInputs::close_entries(std::size_t first, const Place& place, BoundInput bound) {
   const auto begin = entries_.begin() + static_cast<std::ptrdiff_t>(first);
   if (std::any_of(begin, entries_.end(), [](const auto& entry) { return entry.node.valid(); })) return bound;
@@ -245,7 +245,7 @@ BoundInput RootInputs::close_entries(std::size_t first, const Place& place, Boun
   return add_entry(place, std::move(bound));
 }
 
-// An input that remains, and is not None.
+// Binds an input that remains and is not None.
 BoundInput RootInputs::present(const TypePtr& type, const Place& place) {
   TypePtr narrower = type;
   if (const auto optional = type->as<OptionalType>()) {
@@ -272,7 +272,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
   if (const auto optional = type->as<OptionalType>()) {
     if (value.is<Argument::None>()) return fixed(Value(), Argument::None{});
     const bool has_parts = value.is<Argument::List>() || value.is<Argument::Dict>();
-    if (has_parts)  // else its value says so
+    if (has_parts)  // else the guard of its value says so
       guard(Expression::comparison("is not", place.expr, Expression::none()), GuardReason::kConcrete);
     return bind_value(value, optional->element(), place);
   }
@@ -280,7 +280,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
   const std::optional<double> number = find_float(value);
   switch (type->kind()) {
     case TypeKind::kTensor:
-      fail("'" + expr + "' is a Tensor, which stays an input and has no value: '\"$PH\"' says so");
+      fail("'" + expr + "' is a Tensor, which cannot have a value; '\"$PH\"' keeps it an input");
     case TypeKind::kNone:
       if (!value.is<Argument::None>()) wrong();
       return fixed(Value(), Argument::None{});
@@ -315,7 +315,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
         if (argument != value && Argument(member.name) != value) continue;
         return fixed(make_counted<torchscript::EnumValue>(type, member.name, given), std::move(argument));
       }
-      fail("'" + expr + "': " + type_name(*type) + " has no such member, only " +
+      fail("'" + expr + "': " + type_name(*type) + " has no such member; its members are " +
            joined(members, &torchscript::EnumType::Member::name));
     }
     case TypeKind::kList:
@@ -328,7 +328,7 @@ BoundInput RootInputs::bind_value(const Argument& value, const TypePtr& type, co
       if (!value.is<Argument::List>() && !value.is<Argument::Dict>()) wrong();
       return bind_tuple(value, type, place);
     default:
-      fail("'" + expr + "' is " + type_name(*type) + ", for which no value can be given");
+      fail("'" + expr + "' is " + type_name(*type) + ", which cannot have a value");
   }
 }
 
@@ -366,7 +366,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
       fail("keys of '" + expr + "' are " + type_name(*dict_type.key()) + ", which JSON cannot express");
     }
   }
-  // The order as well: code that goes through the dict sees it.
+  // The guard states the order of the keys as well, which code that iterates over the dict sees.
   std::vector<Expression> key_literals;
   for (const Value& key : keys) key_literals.push_back(literal(key));
   guard(Expression::comparison("==", Expression::call(Expression::name("list"), {place.expr}),
@@ -385,7 +385,7 @@ BoundInput RootInputs::bind_dict(const Argument::Dict& dict, const TypePtr& type
   return close_entries(first, place, {Value(values), std::move(arguments)});
 }
 
-// An array, or of a named tuple an object with its fields.
+// The value is a JSON array, or for a named tuple an object with its fields.
 BoundInput RootInputs::bind_tuple(const Argument& value, const TypePtr& type, const Place& place) {
   const std::string expr = place.expr.text();
   const auto& tuple = *type->as<TupleType>();

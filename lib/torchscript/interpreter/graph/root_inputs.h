@@ -1,4 +1,5 @@
-// Binds the inputs of the root's method: some remain placeholders, the others are fixed.
+// Binds the inputs of the root's method by the options (--concrete, --input, --input-names): some remain
+// placeholders, the others are fixed.
 #pragma once
 
 #include <map>
@@ -25,7 +26,7 @@ struct BoundInput {
 
 class RootInputs {
  public:
-  // `plain` are inputs that are known to be plain values, and so need no default.
+  // `plain` are inputs that are known to have these plain values, and so do not take their defaults.
   RootInputs(Context& context, Recording& recording, const FunctionSchema& schema,
              const std::map<std::string, Value>& plain);
 
@@ -33,8 +34,8 @@ class RootInputs {
   // inputs, for an unknown name, a value or dummy input that does not fit the type, or an input that lacks a
   // value.
   std::vector<BoundInput> bind();
-  // Returns what bind() made of each input and each of its parts, in order: a placeholder, or a fixed value,
-  // or neither for an input that takes its default.
+  // Returns the entries that bind() made for each input and each of its parts, in order: a placeholder, or a
+  // fixed value, or neither for an input that takes its default.
   const std::vector<GraphSignature::Entry>& entries() const { return entries_; }
   // Returns whether --concrete or --input-names give the input, or a part of it, a value.
   bool is_given_a_value(const std::string& name) const;
@@ -45,10 +46,10 @@ class RootInputs {
  private:
   // An input, or a part of one.
   struct Place {
-    std::string name;            // of its placeholder: "past_0_k"
-    Expression expr;             // in Python: past[0]['k']
-    std::string path;            // as --input names it: "past.0.k"
-    std::vector<Argument> keys;  // "past", 0, "k"
+    std::string name;            // the name of its placeholder: "past_0_k"
+    Expression expr;             // the place in Python: past[0]['k']
+    std::string path;            // the name in --input: "past.0.k"
+    std::vector<Argument> keys;  // the name of the input, then indices and keys: "past", 0, "k"
     Place part(const std::string& part_name, Expression part_expr, Argument key) const {
       Place result{name + "_" + part_name, std::move(part_expr), path + "." + part_name, keys};
       result.keys.push_back(std::move(key));
@@ -61,8 +62,7 @@ class RootInputs {
     bool used = false;
   };
 
-  // Records the placeholder of an input that remains, with what its dummy input says.  `formal` is the
-  // parameter whose default it keeps.
+  // Records the placeholder of an input that remains.  `formal` is the parameter whose default it keeps.
   BoundInput make_placeholder(const Place& place, const TypePtr& type, const FunctionArgument* formal,
                               AbstractValue known);
   void guard(Expression condition, GuardReason reason);
@@ -79,7 +79,7 @@ class RootInputs {
   // Builds the value at `path`, with a placeholder for each part that has a dummy input.
   Argument structure(const TypePtr& type, const std::string& path) const;
   bool has_dummy(const std::string& path) const;
-  // Returns what the dummy input says of the place, and refines `type`.
+  // Returns what the dummy input tells about the place, and refines `type`.
   AbstractValue known(TypePtr& type, const Place& place);
 
   Context& context_;
@@ -88,8 +88,8 @@ class RootInputs {
   const FunctionSchema& schema_;
   const TraceOptions& options_;
   const std::map<std::string, Value>& plain_;
-  std::vector<std::string> names_;            // of the inputs
-  const FunctionArgument* formal_ = nullptr;  // that bind() is at
+  std::vector<std::string> names_;            // the names of the inputs
+  const FunctionArgument* formal_ = nullptr;  // the parameter that bind() is at
   std::vector<Dummy> dummies_;
   std::set<std::string> unasked_;
   std::vector<GraphSignature::Entry> entries_;

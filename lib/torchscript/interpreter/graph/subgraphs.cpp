@@ -34,7 +34,7 @@ namespace {
 
 bool is_mutable(const Value& value) { return value.is_list() || value.is_dict() || value.is_object(); }
 
-// Everything that can be reached from the values and can be changed in place.
+// Returns the identities of all values that can be reached from these and changed in place.
 std::unordered_set<const void*> mutable_values(std::vector<Value> pending) {
   std::unordered_set<const void*> found;
   while (!pending.empty()) {
@@ -73,7 +73,7 @@ GraphTracer::OpenSubgraph Subgraphs::record(const std::string& name, const IrBlo
     bodies_.pop_back();
     context_.changes.begin_stretch(stretch);
     recording_.conditions.set_assumed(std::move(assumed));
-    // Names of sizes are not given twice.
+    // Symbols that were made inside stay declared: none is given twice.
     const auto before = known.ranges();
     for (const auto& [dimension, range] : context_.dimensions.ranges()) {
       if (!std::ranges::binary_search(before, dimension, {}, &std::pair<std::string, Range>::first)) {
@@ -90,7 +90,8 @@ bool Subgraphs::is_from_around(const Value& container) {
   if (bodies_.empty()) return false;
   Body& body = bodies_.back();
   if (!body.around) {
-    // Most often it is a variable of the same code; all that callers and modules hold takes longer to find.
+    // Most often it is a variable of the same function.  All values of callers and modules take longer to
+    // search.
     if (is_mutable(container) && frames_.holds_around(container, body.node, body.frame)) return true;
     Values around = frames_.values_around(body.node, body.frame);
     around.insert(around.end(), body.handed_in.begin(), body.handed_in.end());
@@ -102,8 +103,7 @@ bool Subgraphs::is_from_around(const Value& container) {
 void Subgraphs::check_change(const Value& container, const std::string& what, const IrNode* node) {
   if (may_be_other_.contains(container.identity())) {
     frames_.fail(FailureKind::kDataDependentControlFlow,
-                 what + ", which is one or another as an `if` or a loop has it that depends on an input",
-                 node);
+                 what + ", and an `if` or a loop that depends on an input decides which one it is", node);
   }
   if (is_from_around(container)) {
     frames_.fail(FailureKind::kDataDependentControlFlow,

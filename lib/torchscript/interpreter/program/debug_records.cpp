@@ -19,17 +19,17 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, last - first + 1));
 }
 
-// All text of one record that is kept: what its pieces amount to is not bounded by the file.
+// The largest text of one record that is kept: pieces are shared, so a small file can have a large text.
 constexpr std::size_t kMaxText = std::size_t{64} << 20;
-// Texts up to these sizes are built when they are asked for, again and again.
+// Texts up to these sizes are not kept, but built each time that they are asked for.
 constexpr std::size_t kMaxShortText = 4'096;
 constexpr std::size_t kMaxShortPieces = 64;
-// Of what stands at a node: a longer line says no more.
+// The longest source line of a node, and the largest text of a stack.
 constexpr std::size_t kMaxLine = 1000;
-// Of a stack.
 constexpr std::size_t kMaxStack = 20'000;
 
-// torch.jit.trace keeps Python's stack as text instead: "net.py(12): forward" and so on, innermost first.
+// Parses one line of a Python stack, which torch.jit.trace keeps as text: "net.py(12): forward", innermost
+// first.
 bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& number, std::string& function) {
   const auto close = line.find("): ");
   if (close == std::string_view::npos) return false;
@@ -43,7 +43,8 @@ bool parse_stack_line(std::string_view line, std::string& file, std::int64_t& nu
   return true;
 }
 
-// Knows the names that lists of numbers are made by, and no others.
+// Reads a pickle that has numbers, texts and containers only: a callable returns its first argument, which
+// makes lists of numbers, and other objects are refused.
 class PlainHost final : public torchscript::PickleValues::Host {
  public:
   Value global(const std::string& /*module*/, const std::string& /*name*/) override {
@@ -72,7 +73,7 @@ DebugRecords::Source DebugRecords::read_source(const Value& value, std::vector<s
     source.pieces.push_back(static_cast<std::uint32_t>(strings.size()));
     strings.push_back(fields[0].to_string());
     if (fields.at(1).is_string()) source.file = fields[1].to_string();
-  } else {  // in pieces, as the table of strings has it
+  } else {  // the text is given in pieces of the table of strings
     const auto& pieces = fields.at(0).items();
     source.pieces.reserve(pieces.size());
     for (const Value& piece : pieces) {
@@ -190,7 +191,7 @@ DebugRecords::Found DebugRecords::find_source(const torchscript::SourceRange& ra
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception&) {
-      table = {};  // positions are a convenience: a damaged record only costs them
+      table = {};  // a damaged record only loses its positions
     }
     known = tables_.emplace(code_file, std::move(table)).first;
   }

@@ -21,7 +21,7 @@ class DebugRecords {
  public:
   struct Record {
     std::string bytes;
-    std::uint64_t stored = 0;  // bytes in the archive, where they may be compressed
+    std::uint64_t stored = 0;  // size in the archive in bytes, maybe compressed
   };
   // Returns a record; nothing when the archive does not have it.
   using ReadRecord = std::function<std::optional<Record>(const std::string&)>;
@@ -30,7 +30,7 @@ class DebugRecords {
   // Returns the Python position that a range of the archive's code was generated from.  Records are parsed on
   // first use; a damaged record counts as missing.
   std::optional<SourceLocation> find_location(const torchscript::SourceRange& range);
-  // Returns Python's stack at that position, innermost first, as torch.jit.trace kept it; else empty.
+  // Returns the Python stack at that position, innermost first, if torch.jit.trace kept one; else empty.
   std::vector<StackFrame> stack(const torchscript::SourceRange& range);
 
  private:
@@ -47,19 +47,19 @@ class DebugRecords {
     std::unique_ptr<Text> text = {};
   };
   struct Entry {
-    std::int64_t offset = 0;  // in the archive's code file
+    std::int64_t offset = 0;  // position in the archive's code file
     std::size_t source = 0;   // index in the table's sources
-    std::size_t start = 0;    // in the source's text
+    std::size_t start = 0;    // position in the source's text
   };
   struct Table {
     std::vector<std::string> strings;
     std::vector<Source> sources;
     std::vector<Entry> entries;  // by offset
-    std::size_t kept = 0;        // bytes of texts
+    std::size_t kept = 0;        // the size of the texts that are kept, in bytes
 
     // Returns at most `most` bytes of the source's text; with `line`, no more than its first line.
     std::string beginning(const Source& source, std::size_t most, bool line) const;
-    // Returns the source's text, which is in `built` where it is not kept.
+    // Returns the source's text, which is built in `built` where it is not kept.
     const Text& text_of(Source& source, Text& built);
     SourceLocation location(Source& source, std::size_t start);
   };

@@ -1,6 +1,10 @@
-// Schemas of unknown operators, from how the archive's code calls them.  Types come from annotations,
-// literals and the schemas of known operators.  Only what these make plain is taken: there are no guesses. An
-// argument whose type is not plain is Any, which takes everything; a result that is used must have its type.
+// Infers schemas of unknown operators from their calls in the archive's code (infer_schemas() of
+// provided_operators.h).
+//
+// The code is read as syntax, file by file, before anything is compiled.  A walk over each function keeps the
+// types of its variables.  Types come from annotations, literals and the schemas of known operators, and
+// nothing is guessed.  An argument whose type these do not tell is Any, which takes everything.  A result
+// that is used must have a type: the one that the code around the call expects of it.
 
 #include <algorithm>
 #include <map>
@@ -29,7 +33,7 @@ bool is_declared_class(const std::string& name) { return name.starts_with(kTorch
 constexpr const char* kUnknown = "";
 
 struct Signature {
-  std::vector<std::string> parameters;  // types, "self" among them
+  std::vector<std::string> parameters;  // types, with that of "self"
   std::string result;
 };
 struct ClassInfo {
@@ -37,20 +41,21 @@ struct ClassInfo {
   std::map<std::string, Signature> methods;
 };
 
-// Everything that is known of one unknown operator or method.
+// The facts that calls tell about one unknown operator or method.
 struct UnknownCalls {
   bool called = false;
-  bool gives_nothing = false;  // the call stands as a statement
-  std::set<std::size_t> used;  // results, by position
+  bool gives_nothing = false;  // a call is a statement of its own
+  std::set<std::size_t> used;  // positions of results that are used
   std::vector<std::pair<std::string, torchscript::SourceRange>> callers;
   std::vector<std::string> arguments;           // types by position
   std::map<std::string, std::string> keywords;  // types by name
   std::map<std::size_t, std::string> results;   // types by position
-  std::optional<std::size_t> result_count;      // of a tuple that is taken apart
+  std::optional<std::size_t> result_count;      // the number of results that are unpacked
   bool plain = true;                            // false once two calls contradict each other
 };
 
-// A type annotation as a schema has it: "Tensor", "int[]", "Tensor?"; classes keep their qualified name.
+// Returns a type annotation as schemas spell it: "Tensor", "int[]", "Tensor?"; classes keep their qualified
+// name.
 std::string type_text(const Tree& annotation) {
   if (annotation.is(Syntax::kNone)) return "None";
   if (!annotation.is(Syntax::kSubscript)) return torchscript::dotted_name(annotation);
@@ -75,7 +80,7 @@ std::string type_text(const Tree& annotation) {
   return kUnknown;
 }
 
-// Whether a schema can have the type: of classes only torch.classes.
+// Returns whether a schema can have the type; the only classes that it can have are those of torch.classes.
 bool is_schema_type(const std::string& type) {
   if (type.empty() || type == "None" || type[0] == '(') return false;
   for (std::size_t at = type.find("__torch__"); at != std::string::npos;
@@ -87,7 +92,7 @@ bool is_schema_type(const std::string& type) {
 
 constexpr const char* kAny = "Any";
 
-// One type that both could be; empty when there is none.
+// Returns a type that admits both; empty when there is none.
 std::string merged(const std::string& a, const std::string& b) {
   if (a == b || b.empty()) return a;
   if (a.empty()) return b;
@@ -141,7 +146,7 @@ class Code {
         functions_.push_back({kUnknown, name, tree, file->syntax.get()});
       }
     } catch (const Error&) {
-      // Whoever needs the file will say what is wrong with it.
+      // The error is reported when the file is compiled.
     }
   }
 
@@ -185,7 +190,7 @@ class Code {
     statements(definition.part(2));
   }
 
-  // Results of unknown operators in the tree are used: variables that hold one, and calls inside of another
+  // Marks results of unknown operators in the tree as used: variables that hold one, and calls within another
   // expression.
   void use(const Tree& tree, bool is_whole = true) {
     if (tree.is(Syntax::kName)) {
@@ -292,7 +297,7 @@ class Code {
     }
   }
 
-  // The record of the unknown operator that `expr` calls; null for anything else.
+  // Returns the facts about the unknown operator that `expr` calls; null for any other expression.
   UnknownCalls* unknown_call(const Tree& expr) {
     if (!expr.is(Syntax::kCall)) return nullptr;
     const Tree& called = expr.part(0);
@@ -309,14 +314,14 @@ class Code {
     return known == calls_.end() ? nullptr : &known->second;
   }
 
-  // Of a class of LibTorch's own.
+  // Returns whether a known class, such as one of LibTorch's, has the method.
   bool has_method(const std::string& class_name, std::string_view method) {
     const TypePtr type = archive_.program().find_type(class_name);
     const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
     return as_class != nullptr && as_class->find_method(method) != nullptr;
   }
 
-  // The value must be of this type: tells what an unknown operator gives.
+  // Notes that the code expects this type of the value, which tells the result type of an unknown operator.
   void expect(const Tree& expr, const std::string& wanted) {
     UnknownCalls* calls = unknown_call(expr);
     std::size_t index = 0;
@@ -337,13 +342,13 @@ class Code {
     }
     if (calls == nullptr || !is_schema_type(wanted)) return;
     std::string& known = calls->results[index];
-    // An optional or a union of types is satisfied by less than itself.
+    // An expected optional, or Any, does not tell the type of the value.
     const std::string evidence = wanted.back() == '?' || wanted == kAny ? kUnknown : wanted;
     if (!known.empty() && !evidence.empty() && known != evidence) calls->plain = false;
     if (known.empty()) known = evidence;
   }
 
-  // Type of an expression; calls in it are looked at on the way, once for each statement.
+  // Returns the type of an expression.  Calls in it are noted on the way, once for each statement.
   std::string type(const Tree& expr) {
     if (!expr.is(Syntax::kCall) && !expr.is(Syntax::kAttribute)) return find_type(expr);
     const auto known = statement_types_.find(&expr);
@@ -440,7 +445,7 @@ class Code {
       return call_operator(name.substr(4, dot - 4) + "::" + name.substr(dot + 1), apply);
     }
     if (callee.is(Syntax::kAttribute)) {
-      // X.__new__(X), of a class of torch.classes.
+      // X.__new__(X), where X is a class of torch.classes.
       const std::string holder = torchscript::dotted_name(callee.part(0));
       if (callee.text == "__new__" && is_declared_class(holder)) return holder;
       const auto known = classes_.find(type(callee.part(0)));
@@ -461,7 +466,7 @@ class Code {
     return signature.result;
   }
 
-  // A known operator: what all overloads that fit agree on.
+  // Returns the result type of a known operator: the one on which all overloads that fit agree.
   std::string call_operator(const std::string& name, const Tree& apply) {
     std::vector<std::string> given;
     for (const Tree* input : inputs(apply)) given.push_back(type(*input));
@@ -552,13 +557,13 @@ class Code {
   std::map<std::string, ClassInfo> classes_;
   std::map<std::string, Signature> signatures_;
   std::vector<Defined> functions_;
-  // Of the function that is being walked:
+  // The state of the walk over a function:
   std::map<std::string, std::string> types_;
   std::map<std::string, std::pair<UnknownCalls*, std::size_t>>
       pending_;  // variables that hold an unknown result
   std::string result_;
   const Defined* current_ = nullptr;
-  std::unordered_map<const Tree*, std::string> statement_types_;  // of the statement at hand
+  std::unordered_map<const Tree*, std::string> statement_types_;  // within the current statement
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr int kMaxObjects = 4;          // within one another
-constexpr int kMaxLists = 4;            // likewise
+constexpr int kMaxObjects = 4;          // nested in one another
+constexpr int kMaxLists = 4;            // nested in one another
 constexpr std::size_t kMaxLeaves = 64;  // tensors and objects of one object
 
 TypePtr type_of_object(const Value& value) {
@@ -23,7 +23,7 @@ TypePtr type_of_object(const Value& value) {
   return proxy == nullptr ? nullptr : proxy->static_type;
 }
 
-// How torch calls the tensors of recurrent cells, by their number.
+// The names of the tensors of recurrent cells in torch, by index.
 constexpr std::array<std::string_view, 2> kBiases{"b_ih", "b_hh"};
 constexpr std::array<std::string_view, 8> kStatic{
     "w_ih", "w_hh", "b_ih", "b_hh", "packed_ih", "packed_hh", "col_offsets_ih", "col_offsets_hh"};
@@ -52,7 +52,7 @@ class Collector {
   std::vector<PackedTensor> take_result() { return std::move(found_); }
 
  private:
-  // Tensors, objects and None, lists item by item.
+  // Adds the tensors, objects and None values in a value, lists item by item.
   static void find_leaves(const Value& value, Values& leaves, int depth) {
     if (leaves.size() == kMaxLeaves || depth == kMaxLists) return;
     if (value.is_tensor() || value.is_none() || type_of_object(value) != nullptr) leaves.push_back(value);
@@ -63,8 +63,8 @@ class Collector {
     }
   }
 
-  // Weight and bias stand first, behind what is None and, in the state ("2", [numbers, weight], [bias]) of a
-  // convolution, behind a tensor of its stride, padding and the like.
+  // Weight and bias come first, after None values and, in the state ("2", [numbers, weight], [bias]) of a
+  // convolution, after the tensor of its stride, padding and the like.
   void add_layer(const Value& object, const Values& leaves, const std::string& prefix) {
     const Value* state = object.is_object() ? &object.to_object().state : nullptr;
     const bool has_version =

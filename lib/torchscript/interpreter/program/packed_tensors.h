@@ -1,4 +1,4 @@
-// The tensors inside script objects, such as packed parameters of quantized layers.
+// Finds the tensors inside script objects, such as packed parameters of quantized layers.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace fxtrace::interpreter {
 
-// Objects that operators have made while __setstate__ was followed, and what they were given.
+// Objects that operators made while __setstate__ was followed, with the arguments of the operators.
 class MadeObjects {
  public:
   void add(const Value& object, Values arguments);
@@ -22,7 +22,7 @@ class MadeObjects {
 
  private:
   struct Made {
-    Value object;  // so that no other takes its place
+    Value object;  // keeps the address that is the key
     Values arguments;
   };
   std::unordered_map<const void*, Made> by_object_;
@@ -40,15 +40,16 @@ bool is_script_object(const Type& type);
 // Returns the tensors that the object was saved with, or made of, the weight first; each once.
 std::vector<PackedTensor> packed_tensors(const Value& object, const MadeObjects& made);
 
-// Returns the numbers of a convolution from what its packed parameters are saved as, ("2", [numbers, weight],
-// [bias]): the count of dimensions, for each of them stride, padding, dilation and output padding, then
-// groups, and whether it is transposed.  Nothing for others.
+// Returns the attributes of a convolution (stride, padding and the like) from the saved state of its packed
+// parameters, ("2", [numbers, weight], [bias]).  The numbers are the count of dimensions, for each of them
+// stride, padding, dilation and output padding, then groups, and whether it is transposed.  Returns nothing
+// for other states.
 std::optional<PackedParameters::Convolution> convolution_of_state(const Value& state);
-// Returns those that the object was saved with, or made of; nothing for others.
+// Returns the attributes with which the object was saved or made; nothing for other objects.
 std::optional<PackedParameters::Convolution> packed_convolution(const Value& object, const MadeObjects& made);
 
-// Returns how the integers of a quantized tensor stand for numbers; nothing for others.  `constant` makes the
-// constants of its scales and zero points.
+// Returns the quantization of a quantized tensor; nothing for other tensors.  `constant` makes the constants
+// of its scales and zero points.
 std::optional<PackedPart::Quantization> quantization_of(
     const TensorValue& tensor, const std::function<Constant(const TensorValue&)>& constant);
 

@@ -15,8 +15,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// Names after "ops." in the code, as "namespace::name".  Text inside string literals may add names that are
-// no operators: they only matter when they are unknown and are then declared or listed in vain.
+// Adds the names after "ops." in the code, as "namespace::name".  Text inside string literals may add names
+// that are not operators; if such a name is unknown, it is declared or listed without need.
 void find_operators(const std::string& code, std::set<std::string>& found) {
   constexpr std::string_view kPrefix = "ops.";
   for (std::size_t at = code.find(kPrefix); at != std::string::npos; at = code.find(kPrefix, at + 1)) {
@@ -43,7 +43,7 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
   };
   const CodeFiles code = archive.code();
   for (const std::string& schema : options.registered.schemas) {
-    if (schema.starts_with("prim::")) continue;  // the language's own
+    if (schema.starts_with("prim::")) continue;  // operators of the language itself
     if (table.find_schema(schema.substr(0, schema.find('('))) == nullptr) table.declare(schema, resolve);
   }
   for (const auto& [class_name, schema] : options.registered.methods) {
@@ -90,7 +90,7 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
       unknown.add("; declared from its calls as {}", {shell_quoted(inferred.schema)});
       continue;
     }
-    unknown.add(", and its calls do not tell what it gives");
+    unknown.add(", and its calls do not tell the types of its results");
     const std::string why = unknown.text();
     unknown.add(": modules that call it fail");
     if (inferred.class_name.empty())

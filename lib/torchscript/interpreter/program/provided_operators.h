@@ -19,12 +19,13 @@ std::vector<Diagnostic> provide_operators(TorchScriptArchive& archive, const Tra
 // A schema inferred from the calls in the code, for an operator without one or a method of a declared class.
 struct InferredSchema {
   std::string name;        // "pkg::op", or a method's qualified name
-  std::string class_name;  // of a method
+  std::string class_name;  // the class of a method; empty for an operator
   std::string schema;      // complete, or with "?" for a result type that cannot be inferred
   bool complete = false;
   std::vector<std::pair<std::string, torchscript::SourceRange>> callers;  // functions, and the call in each
 };
-// To be called before any function of the archive is compiled, which lets go of its syntax.
+// Returns the schemas of these operators, and of methods of declared classes, that the calls tell.  To be
+// called before any function of the archive is compiled, which drops its syntax.
 std::vector<InferredSchema> infer_schemas(TorchScriptArchive& archive, const std::vector<std::string>& names);
 
 }  // namespace fxtrace::interpreter

@@ -43,7 +43,7 @@ std::string python_text(const Value& value, const TorchScriptArchive* archive) {
   if (value.is_bool()) return value.to_bool() ? "True" : "False";
   if (value.is_double()) return python_float(value.to_double());
   if (value.is_string()) return python_text_literal(value.to_string());
-  if (value.is_enum()) return python_text(value.to_enum().value);  // as arguments of nodes have it
+  if (value.is_enum()) return python_text(value.to_enum().value);  // as in arguments of nodes
   if (value.is_device()) return "torch.device(" + python_text_literal(value.to_device().text()) + ")";
   const auto text_of = [](const Value& item) { return python_text(item); };
   if (value.is_list()) return "[" + joined(value.items(), text_of) + "]";
@@ -86,7 +86,8 @@ bool holds_nan(const Value& value) {
                                                 [](const auto& entry) { return holds_nan(entry.value); });
 }
 
-// NaN is equal to nothing: what holds it is compared part by part.
+// Returns the condition that the value is equal part by part, for values that hold NaN, which is equal to
+// nothing.
 Expression equality_of_parts(const Expression& place, const Value& value) {
   if (value.is_double()) return Expression::method(Expression::name("math"), "isnan", {place});
   std::vector<Expression> parts{{}};

@@ -1,4 +1,4 @@
-// Values of the code as Python writes them, in messages and guards.
+// Spells values of the code in Python, for messages and guards.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace fxtrace::interpreter {
 
 // Returns a plain value as written in Python; a tensor too, when `archive` knows its elements.
 std::string python_text(const Value& value, const TorchScriptArchive* archive = nullptr);
-// Returns the same as guards have it that are read.
+// Returns the same as an expression, as guards have it when they are read back.
 Expression literal(const Value& value, const TorchScriptArchive* archive = nullptr);
 // Returns the condition that `place` has that length.
 Expression has_length(const Expression& place, std::size_t length);

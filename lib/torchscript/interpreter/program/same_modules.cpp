@@ -15,13 +15,13 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr std::size_t kMaxPlain = 4096;  // values of one attribute that are compared
+constexpr std::size_t kMaxPlain = 4096;  // the most values of one attribute that are compared
 
 class Finder {
  public:
   explicit Finder(const std::function<bool(const ObjectValue*)>& has_state) : has_state_(has_state) {}
 
-  // What the module is, as a number; equal modules have the same.
+  // The content of a module, numbered: equal modules have the same number.
   struct Content {
     std::size_t number = 0;
     bool has_tensors = false;
@@ -75,7 +75,7 @@ class Finder {
     const Extent extent = extent_of(value);
     const bool is_small = extent.size <= kMaxPlain;
     if (value.is_tensor() && value.to_tensor().numel() == 0) {
-      text += dtype_name(value.to_tensor().dtype);  // it has no storage to share
+      text += dtype_name(value.to_tensor().dtype);  // an empty tensor has no storage to share
     } else if (value.is_tensor()) {
       text += tensor_identity(value.to_tensor());
     } else if (extent.is_plain && is_small) {
@@ -94,7 +94,8 @@ class Finder {
     }
   }
 
-  // Code of another class was made for other constants, or traced for other arguments.
+  // Chooses the object that stands for all in a group of equal ones.  Only objects of one class have the same
+  // code: that of another class was made for other constants, or traced for other arguments.
   void add_group(const std::vector<ModuleObject>& objects) {
     const auto has_code = [](const ModuleObject& object) {
       return find_forward(class_of(*object)) != nullptr;
@@ -104,7 +105,7 @@ class Finder {
       const auto same_class = [&](std::size_t other) { return objects[other]->type == objects[i]->type; };
       if (has_code(objects[i]) && std::ranges::none_of(with_code, same_class)) with_code.push_back(i);
     }
-    // torch.jit.trace goes through the children of each module, each child once, and the last name stays.
+    // torch.jit.trace visits each child of a module once, and keeps its last name.
     const auto gives_code_to = [&](std::size_t name, std::size_t other) {
       const bool is_beside =
           same_.holders.at(objects[name].get()).object == same_.holders.at(objects[other].get()).object;
@@ -121,7 +122,7 @@ class Finder {
     }
   }
 
-  // Those with tensors have been found by themselves.
+  // Adds the children of equal modules as equal.  Children with tensors have been found by their own content.
   void add_children(const ObjectValue& object, const ObjectValue& first) {
     if (&object == &first) return;
     const ClassType& type = class_of(object);

@@ -1,4 +1,4 @@
-// Finds modules that an archive has under several names.
+// Finds shared modules: module objects of an archive that were one module in Python.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ std::string tensor_identity(const TensorValue& tensor);
 using ModuleObject = Ref<ObjectValue>;
 
 struct SameModules {
-  // Each module object that is one of several copies of a shared module: the copy that stands for all.
+  // Maps each module object that is one of several copies of a shared module to the copy that stands for all.
   std::unordered_map<const ObjectValue*, ModuleObject> first;
-  // Each module object but the root's: which object has it in which slot.
+  // Maps each module object but the root's to the object that has it, and the slot.
   struct Holder {
     const ObjectValue* object = nullptr;
     std::size_t slot = 0;
@@ -35,7 +35,7 @@ struct SameModules {
 // torch.jit.trace gives the code to the last name alone.  The first that has code stands for all; one without
 // code that may be a name of several modules with code is none of theirs.  Modules without any tensor, even
 // below, are only the same where modules around them are, as two ReLUs look the same as a shared one.
-// `has_state` tells that an object's attributes are not filled in yet and cannot be compared.
+// `has_state` returns whether an object's attributes are not filled in yet, and cannot be compared.
 SameModules find_same_modules(const ModuleObject& root,
                               const std::function<bool(const ObjectValue*)>& has_state);
 

@@ -25,7 +25,7 @@ const AbstractValue& known_of(const Value& value) {
 }
 
 const Proxy* find_proxy(const Value& value) {
-  // No other handle is in the values that run.
+  // Proxies are the only handles among the values of a run.
   return value.is_handle() ? static_cast<const Proxy*>(&value.to_handle()) : nullptr;
 }
 

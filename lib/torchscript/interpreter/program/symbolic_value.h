@@ -19,12 +19,13 @@ struct Proxy final : torchscript::Handle {
       : ref(value), static_type(std::move(its_type)), meaning(number) {}
   TypePtr type() const override { return static_type; }
 
-  // Invalid for a value that is never looked at (an attribute that __setstate__ would have computed).
+  // The node; invalid for a value without one: within a leaf, or an attribute that __setstate__ would have
+  // computed.
   NodeRef ref;
   TypePtr static_type;
-  NumberMeaning meaning;  // of an integer
+  NumberMeaning meaning;  // the meaning of an integer
   // What is known of the value; null when nothing is.  All proxies of a value share it, as lists change and
-  // tensors can be reshaped in place.
+  // tensors can be reshaped in place (state/tensor_names.h).
   std::shared_ptr<AbstractValue> known;
 };
 
@@ -40,7 +41,7 @@ const AbstractValue& known_of(const Value& value);
 // Returns the proxy that `value` is; null for any other value.
 const Proxy* find_proxy(const Value& value);
 
-// Returns the type of the value as it is now; for a proxy, the type it carries.
+// Returns the current type of the value; for a proxy, the type that it carries.
 using torchscript::dynamic_type;
 
 }  // namespace fxtrace::interpreter

@@ -14,8 +14,8 @@
 namespace fxtrace::interpreter {
 namespace {
 
-constexpr std::size_t kMaxRecord = std::size_t{1} << 30;  // largest code or pickle record
-// Largest code record: lines and tokens take many times their bytes.
+constexpr std::size_t kMaxRecord = std::size_t{1} << 30;  // the largest code or pickle record, in bytes
+// The largest code record, in bytes: its lines and tokens take many times that.
 constexpr std::size_t kMaxCode = std::size_t{16} << 20;
 // Versions of the archive format that LibTorch has written.
 constexpr std::uint64_t kOldestVersion = 1, kNewestVersion = 10;
@@ -58,7 +58,7 @@ TorchScriptArchive::TorchScriptArchive(const FileInfo& info)
   };
   source.operator_version = format_version_;
   program_ = std::make_shared<torchscript::Program>(std::move(source));
-  // Operators of libraries that the table knows, though LibTorch does not.
+  // Declares operators of other libraries than LibTorch that the table has.
   program_->on_unknown = [program = program_.get()](const std::string& name) {
     for (const Operator& row : extension_operators()) {
       if (row.base_name() == name)
@@ -110,7 +110,7 @@ const TorchScriptArchive::NotFollowed* TorchScriptArchive::find_not_followed(con
 }
 
 std::string TorchScriptArchive::schema_of_calls(const std::string& operator_name) const {
-  for (const auto& [function, call] : not_followed_) {  // all calls of one have the same
+  for (const auto& [function, call] : not_followed_) {  // all calls of an operator have the same schema
     if (call.operator_name == operator_name) return call.schema;
   }
   return {};
@@ -121,7 +121,7 @@ const IrGraph* TorchScriptArchive::find_graph(const Function& function) const {
   try {
     return &function.graph();
   } catch (const Error&) {
-    return nullptr;  // whoever runs it says why
+    return nullptr;  // the error is reported when the function is run
   }
 }
 
@@ -149,12 +149,12 @@ Value TorchScriptArchive::read_pickle(const std::string& name) {
 
 void TorchScriptArchive::load() {
   const Value constants = has_record("constants.pkl") ? read_pickle("constants") : Value(make_tuple({}));
-  if (!constants.is_tuple()) throw input_error("constants.pkl holds no tuple");
+  if (!constants.is_tuple()) throw input_error("constants.pkl is not a tuple");
   constants_ = constants.items();
   torchscript::set_constants(*program_, constants_);
   for (Value& constant : constants_) {
     if (constant.is_object() && class_of(constant.to_object()).is_torchbind()) {
-      // Packed parameters of a convolution: a tensor has its stride, padding and the like.
+      // Packed parameters of a convolution have stride, padding and the like in a tensor.
       const Value& state = constant.to_object().state;
       if (!state.is_tuple() || state.items().size() != 3 || !state.items()[1].is_list()) continue;
       for (Value& part : state.items()[1].to_list().items) read_small(part);
@@ -166,7 +166,7 @@ void TorchScriptArchive::load() {
     read_small(constant);
   }
   const Value root = read_pickle("data");
-  if (!root.is_object()) throw input_error("data.pkl holds no module");
+  if (!root.is_object()) throw input_error("data.pkl is not a module");
   module_ = Ref<ObjectValue>(&root.to_object());
 }
 
@@ -192,7 +192,7 @@ std::optional<std::string> TorchScriptArchive::saved_device(const TensorValue& t
 }
 
 std::string TorchScriptArchive::content_key(const TensorValue& tensor) const {
-  // Signs are not in the bytes.
+  // Conjugation and negation are not in the bytes.
   if (!tensor.storage || tensor.is_conjugated || tensor.is_negated) return "";
   std::string key =
       zip_->content_key(prefix_ + tensor.storage->record, tensor.offset, tensor.sizes, tensor.strides);

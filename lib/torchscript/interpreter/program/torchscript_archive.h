@@ -36,7 +36,8 @@ class TorchScriptArchive {
 
   // Returns all code files of the archive, sorted by name.
   CodeFiles code() const;
-  // Types of the constants, by index: "Tensor", the qualified name of a class, or empty for anything else.
+  // Returns the types of the constants, by index: "Tensor", the qualified name of a class, or empty for any
+  // other.
   const std::vector<std::string>& constant_types() const { return constant_types_; }
 
   // The archive's code; operators that it needs are to be declared before load().
@@ -45,7 +46,7 @@ class TorchScriptArchive {
   // The reason not to follow a function: it calls an operator whose results are unknown.
   struct NotFollowed {
     std::string operator_name;
-    std::string schema;  // of the operator, as far as its calls tell it; empty for a method
+    std::string schema;  // the operator's, as far as its calls tell it; empty for a method
     std::string why;
     torchscript::SourceRange call;
   };
@@ -54,7 +55,8 @@ class TorchScriptArchive {
   // Returns NotFollowed::schema; empty for an operator that is known.
   std::string schema_of_calls(const std::string& operator_name) const;
 
-  // Returns the function's code; null when it has none, or none that can be compiled.
+  // Returns the function's code; null when it has none, when it cannot be compiled, or when it is not to be
+  // followed.
   const IrGraph* find_graph(const Function& function) const;
 
   // Reads constants and the module.  Throws Error(kInput).
@@ -72,10 +74,10 @@ class TorchScriptArchive {
     return torchscript::value_of(literal, constants_);
   }
 
-  // Returns where the tensor's bytes are: a constant without elements.
+  // Returns the place of the tensor's bytes, as a constant without elements.
   Constant stored(const TensorValue& tensor) const;
   RecordBytes record_bytes(const std::string& record) const;
-  // As stored(); of a quantized tensor that of its integers.
+  // Returns the same as stored(), but the place of its integers for a quantized tensor.
   Constant stored_bytes(const TensorValue& tensor) const;
   // Returns the tensor as a constant of a graph: with its elements when they are few, else with their record.
   Constant constant(const TensorValue& tensor) const;
@@ -111,10 +113,10 @@ class TorchScriptArchive {
   std::vector<std::string> constant_types_;
   std::shared_ptr<torchscript::Program> program_;
   std::unique_ptr<DebugRecords> debug_records_;
-  std::unordered_map<std::string, NotFollowed> not_followed_;  // by the function's qualified name
+  std::unordered_map<std::string, NotFollowed> not_followed_;  // by qualified name of the function
   std::vector<Value> constants_;
   Ref<ObjectValue> module_;
-  mutable std::unordered_map<std::string, std::string> bytes_;  // of records of small constants
+  mutable std::unordered_map<std::string, std::string> bytes_;  // bytes of the records of small constants
 };
 
 }  // namespace fxtrace::interpreter

@@ -76,7 +76,7 @@ void TorchScriptProgram::read_modules() {
 
 namespace {
 
-// A name has one value, the last; its place is that of the first.
+// Adds the attributes.  Of several values for a name the last one counts, in the place of the first.
 void set_attributes(ModuleInfo& module, std::vector<std::pair<std::string, Argument>> values) {
   std::unordered_map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < module.attributes.size(); ++i) places.emplace(module.attributes[i].first, i);
@@ -92,8 +92,8 @@ void set_attributes(ModuleInfo& module, std::vector<std::pair<std::string, Argum
 
 }  // namespace
 
-// Names of nested modules contain each other, and many may stand for one shape: neither is bounded by the
-// file.
+// Throws when names and shapes take too much memory.  The file does not bound them: names of nested modules
+// contain each other, and one shape may belong to many names.
 void TorchScriptProgram::count_names(std::size_t bytes) {
   constexpr std::size_t kMaxNames = std::size_t{64} << 20;
   name_bytes_ += bytes;
@@ -192,7 +192,7 @@ void TorchScriptProgram::read_states(const SetState& set_state, const MadeObject
       const std::string& name = class_of(*objects_[i]).attributes()[slot].name;
       const Value& value = objects_[i]->slots[slot];
       if (value.is_object() && !value.to_object().type->is_module()) {
-        // It stands in the state, and is an attribute like those that need no code to be set.
+        // An object from the state is an attribute like those that are set without code.
         count_names(path.size() + name.size() + 1);
         paths_.emplace(&value.to_object(), (path.empty() ? "" : path + ".") + part_of_name(name));
       } else if (auto plain = plain_attribute(value)) {
@@ -205,7 +205,7 @@ void TorchScriptProgram::read_states(const SetState& set_state, const MadeObject
   add_packed(made_);
 }
 
-// Packed parameters are known only now.
+// Adds packed parameters, which are only known after the states were followed.
 void TorchScriptProgram::add_packed(const MadeObjects& made) {
   const std::size_t plain = parameters_.size();
   for (std::uint32_t i = 0; i < modules_.size(); ++i) {
@@ -237,7 +237,7 @@ void TorchScriptProgram::add_packed(const MadeObjects& made) {
     }
   }
   if (parameters_.size() == plain) return;
-  // In the order of registration.
+  // Sorts the parameters into the order of registration.
   std::vector<std::size_t> places(parameters_.size());
   std::vector<ParameterRecord> sorted;
   for (ModuleInfo& module : modules_) {
@@ -260,7 +260,7 @@ PortInfo port(std::string name, const Type& type) {
   return info;
 }
 
-// A tuple's parts stand for themselves.
+// Returns the results of a method; the items of a tuple are results of their own.
 std::vector<PortInfo> results(const FunctionSchema& schema) {
   std::vector<PortInfo> found;
   for (const TypePtr& result : schema.results) {
@@ -281,7 +281,7 @@ std::vector<PortInfo> results(const FunctionSchema& schema) {
 std::vector<MethodInfo> TorchScriptProgram::methods(ModuleId module) const {
   std::vector<MethodInfo> found;
   for (const auto* function : class_of(*objects_[module.index]).methods()) {
-    if (function->name().starts_with("__")) continue;  // for LibTorch: __getstate__
+    if (function->name().starts_with("__")) continue;  // LibTorch calls these: __getstate__
     const auto& schema = function->schema();
     MethodInfo method{std::string(function->name()), {}, results(schema)};
     for (std::size_t i = 1; i < schema.arguments.size(); ++i) {
@@ -410,12 +410,12 @@ const ParameterRecord* TorchScriptProgram::find_parameter(const TensorValue& ten
 
 namespace {
 
-// Of a list or dict that the operator changes in place: the node that gets it from an attribute.  Null where
-// that is not how the code has it.
+// Returns the node that gets the list or dict that the operator changes in place from an attribute; null when
+// it does not come from one.
 const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
   const IrNode* made = node.input(input)->node();
   while (made->kind() != Symbol::kPrimGetAttr) {
-    const auto* schema = made->operator_schema();  // of a list in a list
+    const auto* schema = made->operator_schema();  // a list in a list: xs[i]
     if (schema == nullptr || schema->name != "aten::__getitem__") return nullptr;
     made = made->input(0)->node();
   }
@@ -424,7 +424,7 @@ const IrNode* find_changed_attribute(const IrNode& node, std::size_t input) {
 
 }  // namespace
 
-// Names of the methods that code calls.
+// Adds the names of the methods that the code calls.
 void TorchScriptProgram::add_called(const Function& function, std::unordered_set<std::string>& names) const {
   const std::function<void(const IrBlock&)> look = [&](const IrBlock& block) {
     for (const auto* node : block.nodes()) {
@@ -435,8 +435,9 @@ void TorchScriptProgram::add_called(const Function& function, std::unordered_set
   if (const IrGraph* graph = archive_->find_graph(function)) look(*graph->block());
 }
 
-// Attributes that any method of the class sets or changes in place, by the class they belong to.
-// __setstate__, and what it alone calls, runs while the file is loaded: what that sets is what the file has.
+// Finds the attributes that any method of the class sets or changes in place, by the class that has them.
+// __setstate__, and methods that it alone calls, run while the file is loaded: the values that they set are
+// those of the file.
 void TorchScriptProgram::find_set_attributes(const ClassType& type,
                                              const std::unordered_set<std::string>& called) const {
   if (!searched_types_.insert(&type).second) return;
@@ -551,8 +552,8 @@ bool TorchScriptProgram::shares_memory(const TensorValue& tensor) const {
   return found != content().memory.end() && found->second > 1;
 }
 
-// An archive has no place of `self.a = b`: that of b is on the same line, mostly, and else there is one
-// nearby.
+// Returns the position of `self.a = b`, which the archive does not have: that of b, which mostly is on the
+// same line, or else one nearby.
 std::optional<SourceLocation> TorchScriptProgram::near(const IrNode& node,
                                                        const std::string& function) const {
   std::optional<SourceLocation> found = *location(node.input(1)->node(), function);
@@ -571,7 +572,7 @@ Shared<std::optional<SourceLocation>> TorchScriptProgram::location(const IrNode*
   auto found = archive_->debug_records().find_location(node->source_range());
   if (!found && node->kind() == Symbol::kPrimSetAttr) found = near(*node, function);
   if (found && found->function.empty()) found->function = function;
-  // Nodes that follow one another often come from one line.
+  // Successive nodes often have the same location, which they share.
   if (*last_location_ != found) last_location_ = std::move(found);
   return locations_.emplace(node, last_location_).first->second;
 }

@@ -1,4 +1,4 @@
-// A loaded TorchScript archive as the tracer sees it.
+// A loaded TorchScript archive as a Program: the module tree, parameters, methods, and facts about the code.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ namespace fxtrace::interpreter {
 class TorchScriptProgram : public fxtrace::Program {
  public:
   explicit TorchScriptProgram(std::unique_ptr<TorchScriptArchive> archive);
-  // Gives objects and modules the attributes that their __setstate__ fills: `set_state` runs it for one
-  // object, and adds to `made` what operators have made of the states.
+  // Gives objects and modules the attributes that their __setstate__ sets.  `set_state` follows it for one
+  // object, and adds to `made` the objects that operators make of the states.
   using SetState = std::function<void(const Ref<ObjectValue>& object, const Value& state)>;
   void read_states(const SetState& set_state, const MadeObjects& made);
 
@@ -63,13 +63,14 @@ class TorchScriptProgram : public fxtrace::Program {
   bool is_set_by_code(const ClassType& type, const std::string& attribute) const;
   // Returns whether the code of that module, or of one inside of it, sets this attribute.
   bool is_set_inside(ModuleId module, const ClassType& type, const std::string& attribute) const;
-  // Returns whether the list, dict or object can be reached from a module: to be asked before it is changed.
+  // Returns whether the list, dict or object can be reached from a module.  To be asked before it is changed.
   bool holds(const void* identity) const { return content().reachable.contains(identity); }
   // Returns the tensor that the attribute has in the file; null when it has none.
   const TensorValue* own_tensor(const ObjectValue& object, std::size_t slot) const;
-  // Returns the attribute of a module that is this list or dict; nothing where none or several are.
+  // Returns the attribute of a module whose value is this list or dict; nothing when there are none or
+  // several.
   std::optional<std::pair<const ObjectValue*, std::size_t>> find_holder(const void* container) const;
-  // Returns whether several attributes are tensors in the same memory as this one.
+  // Returns whether several attributes have tensors in the memory of this one.
   bool shares_memory(const TensorValue& tensor) const;
   // Returns the node's position in the Python source.  `function` names the method or function that contains
   // it.
@@ -92,11 +93,11 @@ class TorchScriptProgram : public fxtrace::Program {
   void add_called(const Function& function, std::unordered_set<std::string>& names) const;
   void find_set_attributes(const ClassType& type, const std::unordered_set<std::string>& called) const;
   std::optional<SourceLocation> near(const IrNode& node, const std::string& function) const;
-  // What the modules hold in the file.
+  // The values of the modules in the file.
   struct Content {
     std::unordered_set<const void*> reachable;  // lists, dicts and objects
     std::map<std::pair<const ObjectValue*, std::size_t>, TensorRef> tensors;
-    std::unordered_map<std::string, std::size_t> memory;  // how many values are in a storage
+    std::unordered_map<std::string, std::size_t> memory;  // storage -> the number of values in it
     std::unordered_map<const void*, std::vector<std::pair<const ObjectValue*, std::size_t>>> holders;
   };
   const Content& content() const;
@@ -105,13 +106,13 @@ class TorchScriptProgram : public fxtrace::Program {
   std::vector<ModuleInfo> modules_;
   std::vector<ParameterRecord> parameters_;
   std::vector<Ref<ObjectValue>> objects_;  // by module
-  std::vector<const ObjectValue*> named_;  // by module: what the archive has under its first name
+  std::vector<const ObjectValue*> named_;  // by module: the object that the archive has under its first name
   SameModules same_modules_;
   std::unordered_map<const ObjectValue*, ModuleId> module_ids_;
   std::unordered_map<const ObjectValue*, std::string> paths_;
   std::vector<Ref<ObjectValue>> script_objects_;  // attributes of modules, each once
   MadeObjects made_;
-  std::size_t name_bytes_ = 0;                            // bytes of all these names and of shapes
+  std::size_t name_bytes_ = 0;  // the size of all these names and of shapes, in bytes
   std::unordered_map<std::string, std::size_t> tensors_;  // identity of a tensor -> first parameter
 
   // Facts about the code, computed on first use.

@@ -11,7 +11,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// That nothing was written to yet.
+// Returns a memory block that nothing was written to yet.
 std::vector<TensorContent::Memory> new_memory() { return {{std::make_shared<std::size_t>(0)}}; }
 
 void count_write(const TensorContent::Memory& memory) { ++*memory.writes; }
@@ -36,7 +36,7 @@ void set_memory(AbstractValue& value, const std::vector<TensorContent::Memory>& 
   }
 }
 
-// The result may be in each memory that `for_each` calls its argument with.
+// Notes that the result may be in each memory block that `for_each` calls its argument with.
 template <typename ForEach>
 void share_memory(AbstractValue& result, const ForEach& for_each) {
   constexpr std::size_t kMost = 64;
@@ -46,13 +46,13 @@ void share_memory(AbstractValue& result, const ForEach& for_each) {
         std::ranges::any_of(shared, [&](const auto& each) { return each.writes == memory.writes; });
     if (!is_there && shared.size() <= kMost) shared.push_back({memory.writes, *memory.writes});
   });
-  // As if all were written to, the result included.
+  // There are too many: all count as written to, the result included.
   if (shared.size() > kMost) for_each(count_write);
   if (!shared.empty()) set_memory(result, shared);
 }
 
-// The functional form of an operator that works in place on its first argument alone, of the same arguments;
-// null for others.
+// Returns the functional form, with the same arguments, of an operator that is in-place on its first argument
+// alone; null for others.
 const OperatorEntry* find_functional(const OperatorEntry& entry) {
   if (entry.schema.arguments.empty() || !entry.schema.arguments[0].is_written || entry.twin == nullptr)
     return nullptr;
@@ -66,7 +66,7 @@ std::shared_ptr<const Array> array_in(const AbstractValue& value) {
   return content == nullptr ? nullptr : content->array;
 }
 
-// Adds the elements of what was computed to a result that has its sizes and dtype.
+// Adds the elements of `computed` to a result with the same sizes and dtype.
 void add_content(AbstractValue& result, const AbstractValue& computed) {
   if (auto* items = std::get_if<AbstractValue::Sequence>(&result.value)) {
     const auto* more = computed.sequence();
@@ -94,7 +94,7 @@ bool ConstantTensors::is_known(const TensorValue& tensor) const {
   return found != in_code_.end() && *found->second == 0 && is_as_in_code(tensor);
 }
 
-// Of a tensor, or of those in a list.
+// Calls `found` with each memory block of a tensor, or of the tensors in a list.
 template <typename Found>
 void ConstantTensors::for_each_memory(const Value& value, const Found& found) const {
   const auto visit = [&](const Value& each) {
@@ -151,7 +151,8 @@ bool ConstantTensors::is_any_known(const Values& values) const {
   });
 }
 
-// A number or a list that is plain, and a tensor whose elements are known, have a value; of a device, none.
+// Returns the value as an argument for evaluation: plain numbers and lists, and tensors whose elements are
+// known, have a value; a device has none.
 AbstractValue ConstantTensors::argument(const Value& value) const {
   if (const AbstractValue* kept = find_kept(value)) return *kept;
   if (value.is_list() && !is_plain(value)) {

@@ -1,6 +1,9 @@
-// Constant propagation of small tensors: constants of the code, and what operators compute from them.  When
-// shapes are known, their elements are part of the abstract value; otherwise they are kept here by node, for
-// control flow that depends on them.
+// Constant propagation of small tensors: constants of the code, and the results of operators on them.  When
+// shapes are propagated, elements are part of the abstract value (TensorContent); otherwise they are kept
+// here by node, for control flow that depends on them.
+//
+// Each memory block has a counter of writes.  A tensor with known elements refers to the counters of all
+// memory that it may be in, with the count that it saw; if one has changed, the elements are unknown.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +29,15 @@ class ConstantTensors {
 
   // Notes a tensor constant of the code.
   void read(const TensorValue& tensor);
-  // Notes a write to a tensor, or to those in a list: what is known of the elements, also of its aliases',
-  // holds no longer.
+  // Notes a write to a tensor, or to those in a list: their elements, and those of their aliases, are unknown
+  // from then on.
   void note_write(const Value& value);
   static void note_write(const AbstractValue& value);
-  // Returns the content that a tensor has got by the last write to it.
+  // Returns the content as that which a tensor has after the last write to it.
   static std::shared_ptr<const TensorContent> written(TensorContent content);
   // Returns whether the tensor is not a parameter and was not written to.
   bool is_as_in_code(const TensorValue& tensor) const;
-  // Returns the elements of a tensor; null when they are unknown.
+  // Returns the elements of a tensor, or null when they are unknown.
   std::shared_ptr<const Array> find_elements(const Value& value) const;
   // Keeps the known value of a recorded node until forget().
   void keep_value(const NodeRef& node, AbstractValue value) {
@@ -45,10 +48,10 @@ class ConstantTensors {
   const AbstractValue* find_kept(const Value& value) const;
   // Returns whether any of the values, or an item of a list among them, is a constant of the code or is kept.
   bool is_any_known(const Values& values) const;
-  // Evaluates the operator for arguments that are known; nothing when its results cannot be told.
+  // Evaluates the operator on known arguments; returns nothing when its results cannot be computed.
   std::optional<Results> compute(const FunctionSchema& schema, const Values& values) const;
-  // Adds known elements to the abstract results of an operator.  Those of one that works in place hold from
-  // written() on.
+  // Adds known elements to the abstract results of an operator.  The elements that an in-place operator
+  // leaves are valid after written().
   void add_contents(const FunctionSchema& schema, const Values& values,
                     std::vector<AbstractValue>& results) const;
   // Notes that results may alias arguments whose elements are known, so that a write to one invalidates the
@@ -72,7 +75,7 @@ class ConstantTensors {
   }
 
   const TorchScriptProgram& program_;
-  std::unordered_map<const TensorValue*, std::shared_ptr<std::size_t>> in_code_;  // with writes to each
+  std::unordered_map<const TensorValue*, std::shared_ptr<std::size_t>> in_code_;  // constant -> writes to it
   std::unordered_set<const TensorValue*> written_;
   std::unordered_map<std::uint64_t, AbstractValue> made_;  // by key_of()
 };

@@ -15,7 +15,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// What one of many results costs, in units of the budget: as much as a node, for each has a shape of its own.
+// The memory of one of many results, in units of the budget: that of a node, as each has a shape of its own.
 constexpr std::size_t kUnitsOfPiece = 64;
 
 std::size_t pieces_of(const AbstractValue& result) {
@@ -23,7 +23,7 @@ std::size_t pieces_of(const AbstractValue& result) {
   return pieces == nullptr ? 0 : pieces->size();
 }
 
-// Autocast gives others than the operators say.
+// Autocast makes results of other float types than the operators by themselves.
 void forget_float_types(AbstractValue& known) {
   if (auto* info = std::get_if<TensorInfo>(&known.value)) {
     if (info->dtype && is_floating(*info->dtype)) info->dtype.reset();
@@ -98,7 +98,7 @@ void ShapePropagation::add_cost(const IrNode* node, const FunctionSchema& schema
       return add_custom_cost(*rule, schema, values, results);
     if (row == nullptr) return context_.costs->add_unknown(target);
   }
-  // Results that nobody takes are gone at once, and may be no tensors at all.
+  // Results without uses are freed at once, and need not be tensors.
   const auto is_taken = [&](std::size_t i) { return results.size() == 1 || node->output(i)->has_uses(); };
   std::vector<AbstractValue> taken;
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -109,7 +109,7 @@ void ShapePropagation::add_cost(const IrNode* node, const FunctionSchema& schema
   }
 }
 
-// x.size() as a list: numbers where they are known, and a node for each of the others.
+// Answers x.size() with a list: numbers where they are known, and a node for each other size.
 bool ShapePropagation::answer_sizes(const IrNode* node, const Values& values) {
   const auto info = find_tensor_info(values[0]);
   if (!info) return false;
@@ -191,11 +191,11 @@ std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, c
   Values changed;
   const Values& values = with_current_shapes(given, changed) ? changed : given;
   const bool gives_tensor = std::ranges::any_of(schema.results, [](const TypePtr& type) {
-    // Packed parameters are objects.
+    // Packed parameters are objects of a class.
     return may_hold_tensor(*type) || type->kind() == TypeKind::kClass;
   });
   if (!gives_tensor || values.empty() || !find_tensor_info(values[0])) {
-    // Elements of lists of tensors are among these.
+    // This also infers elements of lists of tensors.
     results[0] = evaluate_plain(schema, values, context_.dimensions).known;
     if (const auto* parts = results[0].sequence(); parts != nullptr && results.size() > 1)
       results = AbstractValue::Sequence(*parts);
@@ -222,9 +222,10 @@ std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, c
   if (context_.costs != nullptr && gives_tensor) {
     context_.note_ranges();
     add_cost(node, schema, values, results);
-    context_.dimensions.take_relied();  // what costs ask decides nothing
+    context_.dimensions.take_relied();  // costs decide nothing, so they rely on no range
   }
-  // An integer that the data decides, int(x.item()), or that has no expression, int(math.sqrt(n)).
+  // An integer that depends on data, int(x.item()), or has no expression, int(math.sqrt(n)), gets a fresh
+  // symbol.
   const Proxy* first = values.empty() ? nullptr : find_proxy(values[0]);
   const bool is_rounded = first != nullptr && first->static_type->kind() == TypeKind::kFloat;
   const bool by_data = results.size() == 1 && node->output()->type()->kind() == TypeKind::kInt &&
@@ -237,7 +238,8 @@ std::vector<AbstractValue> ShapePropagation::infer_results(const IrNode* node, c
   return results;
 }
 
-// a, b, c = x.unbind(0) says that there are three, or raises.
+// Infers the results of x.unbind(0) and the like from their unpacking: a, b, c = x.unbind(0) either gets
+// three or raises.
 AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchema& schema,
                                          const Values& values) {
   const IrNode* unpacks = nullptr;
@@ -255,7 +257,7 @@ AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchem
   const auto is_named = [&](const std::string& name) {
     return std::ranges::find(named, name) != named.end();
   };
-  if (!holds && !std::ranges::all_of(left.symbols(), is_named)) return {};  // no guard can speak of the data
+  if (!holds && !std::ranges::all_of(left.symbols(), is_named)) return {};  // a guard cannot be over data
   if (holds == false) {
     context_.recorder->report_invalid(
         node, call_text(schema, values),
@@ -268,7 +270,7 @@ AbstractValue ShapePropagation::unpacked(const IrNode* node, const FunctionSchem
   return std::move(pieces->pieces);
 }
 
-// Whether the tensor requires a gradient is what is known of it.
+// Returns whether TensorInfo::requires_grad of the tensor is known and no write can have changed it.
 bool ShapePropagation::knows_gradient(const Value& value) const {
   const auto info = find_tensor_info(value);
   if (!info || !info->requires_grad) return false;
@@ -277,14 +279,15 @@ bool ShapePropagation::knows_gradient(const Value& value) const {
   return is_number || (!writes.may_change && (*info->requires_grad || !writes.may_gain));
 }
 
-// Throws TraceFailure where neither the trace nor the graph can tell.
+// Throws TraceFailure where neither the trace nor the graph can tell whether the tensor requires a gradient.
 void ShapePropagation::check_gradient(const IrNode* node, const Value& value) const {
   const Recorder& recorder = *context_.recorder;
   if (!context_.gradient_writes.disabled || recorder.find_recorded(value) == nullptr) return;
   if (context_.shapes && knows_gradient(value)) return;
   if (recorder.is_given(value) && !context_.gradient_writes.any) return;
-  frames_.refuse("requires_grad of " + recorder.describe(value) + ", where torch.no_grad() leaves no node",
-                 node);
+  frames_.refuse(
+      "requires_grad of " + recorder.describe(value) + " depends on torch.no_grad(), which leaves no node",
+      node);
 }
 
 void ShapePropagation::note_gradients(const FunctionSchema& schema, const Values& values) {
@@ -309,7 +312,7 @@ void ShapePropagation::note_gradients(const FunctionSchema& schema, const Values
   if (name == "aten::requires_grad_") all.may_change = all.may_change || !says_not;
 }
 
-// Inside of `with torch.no_grad()` results carry none; but a view does where its base does.
+// Within `with torch.no_grad()` results require no gradient, except views of tensors that do.
 void ShapePropagation::drop_gradients(const FunctionSchema& schema, const Values& values,
                                       std::vector<AbstractValue>& results) const {
   const Operator* row = find_operator(schema);
@@ -325,7 +328,8 @@ void ShapePropagation::drop_gradients(const FunctionSchema& schema, const Values
   }
 }
 
-// A list is no longer what it was, and x.unsqueeze_(0) gives x another shape.
+// Updates what is known of the arguments that the operator writes, as of a list that is extended, or of x in
+// x.unsqueeze_(0), and of their aliases.
 void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema& schema,
                                         const Values& values, const std::vector<AbstractValue>& results) {
   for (std::size_t i = 0; i < values.size() && i < schema.arguments.size(); ++i) {
@@ -337,8 +341,8 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
     const bool is_out = results.size() == 1 && schema.arguments[i].keyword_only;
     const bool same = (i == 0 || is_out) && is_tensor && !results.empty() && results[0].tensor() != nullptr;
     const bool may_have_other_sizes = is_tensor && (has_trait(node, traits::kChangesShape) || !same);
-    if (proxy != nullptr && !proxy->known) continue;  // it has no other name of which anything is known
-    // Of the model's own tensors only shapes are known.
+    if (proxy != nullptr && !proxy->known) continue;  // no name of it has anything known
+    // Only shapes are known of the model's own tensors.
     if (proxy == nullptr && !may_have_other_sizes) continue;
     const TensorNames::Known target = shared_known(values[i]);
     // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): change_known() writes it
@@ -359,8 +363,8 @@ void ShapePropagation::change_arguments(const IrNode* node, const FunctionSchema
   }
 }
 
-// What is known of a tensor, list, tuple, dict or object that depends on inputs, and of the model's own
-// tensors, whatever their name.  Null for other values.
+// Returns the Known of a tensor, list, tuple, dict or object that depends on inputs, or of a tensor of the
+// model; null for other values.
 TensorNames::Known ShapePropagation::shared_known(const Value& value) {
   if (value.is_tensor()) return context_.names.known_for(value.to_tensor());
   const Proxy* proxy = find_proxy(value);
@@ -390,7 +394,7 @@ void ShapePropagation::link(const TensorNames::Known& one, const TensorNames::Kn
   context_.names.link(one, other);
 }
 
-// The result is the argument.
+// Makes the result, which is the argument, share the argument's Known.
 void ShapePropagation::share(const Value& argument, const Value& result) {
   if (find_proxy(result) == nullptr) return;
   const TensorNames::Known known = shared_known(argument);
@@ -506,8 +510,8 @@ AbstractValue ShapePropagation::either(const Value& first, const Value& second) 
   return known;
 }
 
-// Returns whether a tensor of the model among the values has another shape by now: then `changed` gets the
-// values, with one of that shape in its place.
+// Returns whether what is known of a tensor of the model among the values may have changed.  Then `changed`
+// gets the values, with a proxy of the current shape in the place of each such tensor.
 bool ShapePropagation::with_current_shapes(const Values& values, Values& changed) const {
   const auto find = [&](const Value& value) {
     return value.is_tensor() ? context_.names.find_known(value.to_tensor()) : nullptr;
@@ -537,7 +541,8 @@ bool ShapePropagation::with_current_shapes(const Values& values, Values& changed
   return true;
 }
 
-// What xs.pop(), xs.append(x), xs.reverse() leave of a list whose elements are known.
+// Updates what is known of a list whose elements are known after xs.pop(), xs.append(x), xs.reverse() and the
+// like.  Returns false for other operators.
 bool ShapePropagation::change_list(const FunctionSchema& schema, const Values& values,
                                    std::vector<AbstractValue>& results) {
   const Proxy* proxy = values.empty() ? nullptr : find_proxy(values[0]);
@@ -555,7 +560,7 @@ bool ShapePropagation::change_list(const FunctionSchema& schema, const Values& v
   return true;
 }
 
-// Of a dict whose keys are known: what runs over it, and its parts.
+// Answers len(), `in`, items, keys() and the like of a dict whose keys are known.
 bool ShapePropagation::answer_dict(const IrNode* node, const FunctionSchema& schema, const Values& values) {
   const auto* dict = values.empty() ? nullptr : known_of(values[0]).dict();
   if (dict == nullptr) return false;
@@ -608,11 +613,11 @@ void ShapePropagation::change_known(const TensorNames::Known& target, AbstractVa
   if (*target == known) return;
   context_.names.note_change(target);
   if (context_.recorder->is_in_leaf()) {
-    // What a leaf does to its arguments stays, and nobody sees it do that.
+    // The leaf's changes of its arguments stay, and no node of the graph shows them.
     AbstractValue both = common(*target, known);
     if (auto* info = std::get_if<TensorInfo>(&both.value)) {
       if (known.tensor()->find_content() != nullptr) {
-        // Within the leaf: it may be followed once more for the same call.
+        // Elements are known within the leaf only, as it may be followed again for the same call.
         info->content = known.tensor()->content;
         changes_.add([target] { forget_contents(*target); });
       }
@@ -652,7 +657,8 @@ void ShapePropagation::change_others(const TensorNames::Known& changed) {
   }
 }
 
-// That needs no shapes of inputs.
+// Returns whether the node asks for a size of a constant of the code, which is known without shapes of
+// inputs.
 bool ShapePropagation::asks_size_of_constant(const IrNode* node, const Values& values) {
   return !values.empty() && values[0].is_tensor() && has_trait(node, traits::kGivesSize) &&
          constants.is_as_in_code(values[0].to_tensor()) &&

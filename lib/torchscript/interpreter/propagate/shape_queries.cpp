@@ -17,7 +17,8 @@ const OperatorEntry& entry_of(const FunctionSchema& schema, OperatorEntry& other
   return other;
 }
 
-// Remembered are sizes, tensors and what they are in: plain numbers and strings stand in the code.
+// Clears other literals than integers.  Only sizes, tensors and containers of them are remembered, as plain
+// numbers and strings are in the code.
 void forget_literals(AbstractValue& value) {
   const bool is_literal = value.get_if<double>() != nullptr || value.get_if<bool>() != nullptr ||
                           value.get_if<std::string>() != nullptr ||

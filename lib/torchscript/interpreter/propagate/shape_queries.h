@@ -1,5 +1,6 @@
-// Answers the questions of lib/shapes about values of the interpreter: plain values, tensors of the archive
-// (sizes and dtype only), proxies (symbolic_value.h) and containers of them.
+// Applies the shape rules of lib/opinfo to values of the interpreter: plain values, tensors of the archive
+// (sizes and dtype only), proxies (symbolic_value.h) and containers of them.  Each function is the one of
+// lib/opinfo with that name.
 #pragma once
 
 #include <cstdint>

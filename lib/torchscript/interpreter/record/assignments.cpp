@@ -14,7 +14,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// The value that the node is, written in place or not: add_(x, y) is x.
+// Returns the node whose value this one is too: of add_(x, y) that is x.
 NodeId origin(const Graph& graph, NodeId id) {
   for (;;) {
     const Node& node = graph.node(id);
@@ -31,7 +31,7 @@ NodeId origin(const Graph& graph, NodeId id) {
   }
 }
 
-// Numbers, strings, None, and lists, tuples and dicts of them.
+// Returns whether values of the type are numbers, strings, None, or lists, tuples and dicts of these.
 bool is_plain_type(const Type& type) {
   switch (type.kind()) {
     case TypeKind::kNone:
@@ -87,7 +87,8 @@ void Assignments::open(const Attribute& attribute) {
 void Assignments::set(const AttributePlace& place, const Value& value, const IrNode* node) {
   const auto& [object, slot, name, before] = place;
   Value after = value;
-  // An object that the code makes goes with the call, as does what is set in vain.
+  // Assignments to an object that the code makes end with the call, and one of the same value changes
+  // nothing.
   const bool is_new =
       context_.program.holds(object.get()) &&
       (context_.assigned.has(*object, slot) || !is_same(before, value) || is_open(*object, slot));
@@ -124,7 +125,8 @@ void Assignments::check_plain(const Value& value, const Type& type, const std::s
   }
   const Proxy* proxy = find_proxy(value);
   if (proxy != nullptr && proxy->meaning != NumberMeaning::kNumber)
-    frames_.refuse("'" + target + "' is set to what is no number in Python", node);
+    frames_.refuse(
+        "'" + target + "' is set to a dtype, layout or memory format, which is not a number in Python", node);
 }
 
 bool Assignments::is_itself(const Entry& entry, const Value& before, const Value& value) const {
@@ -138,7 +140,7 @@ bool Assignments::is_itself(const Entry& entry, const Value& before, const Value
 Value Assignments::write(const Entry& entry, const Value& before, const Value& value, const IrNode* node) {
   const std::string& target = entry.target;
   if (!is_tensor_value(before) || !is_tensor_value(value)) {
-    frames_.refuse("'" + target + "' is set, which holds " + kind_text(before) +
+    frames_.refuse("'" + target + "' is set, and holds " + kind_text(before) +
                        ": only a tensor in the place of a tensor can be assigned in a graph",
                    node);
   }
@@ -146,16 +148,16 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
   if (is_itself(entry, before, value)) return before;
   const ClassType& type = class_of(*entry.object);
   if (is_set_by_leaf(entry.module, type, type.attributes()[entry.slot].name))
-    frames_.refuse("'" + target + "' is set, which the leaf that holds it sets too", node);
+    frames_.refuse("'" + target + "' is set, and the leaf that holds it sets it too", node);
   const TensorValue* own = context_.program.own_tensor(*entry.object, entry.slot);
-  if (own == nullptr) frames_.refuse("'" + target + "' is set, whose tensor is not known", node);
+  if (own == nullptr) frames_.refuse("'" + target + "' is set, and its tensor is not known", node);
   if (own->requires_grad) {
     frames_.refuse(
-        "'" + target + "' is set, a parameter that requires a gradient: nothing can be written into it",
+        "'" + target + "' is set, and is a parameter that requires a gradient, which cannot be written",
         node);
   }
   if (context_.program.shares_memory(*own)) {
-    frames_.refuse("'" + target + "' is set, which shares its memory with another tensor of the model", node);
+    frames_.refuse("'" + target + "' is set, and shares its memory with another tensor of the model", node);
   }
   check_form(*own, value, target, node);
   const TensorNames::Known known = std::make_shared<AbstractValue>(known_of_value(value));
@@ -173,7 +175,8 @@ Value Assignments::write(const Entry& entry, const Value& before, const Value& v
   return after;
 }
 
-// copy_ would broadcast, convert or move what the attribute gets in the archive as it is.
+// Checks that the tensor has the form of the attribute's own: copy_ would broadcast, convert or move another
+// one, which the archive assigns as it is.
 void Assignments::check_form(const TensorValue& own, const Value& value, const std::string& target,
                              const IrNode* node) {
   const auto wanted = tensor_info(own);
@@ -191,7 +194,7 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
                        value_text(meta_of(tensor_type(), {*wanted})),
                    node);
   }
-  // Without --input shapes are not followed, and a tensor may be made of what the file tells of.
+  // Without --input shapes are not propagated, though the shapes in the file may suffice to infer this one.
   if (!context_.shapes) {
     context_.findings->state_of(context_.root).needs_shapes = true;
     throw TraceAgain();
@@ -202,8 +205,8 @@ void Assignments::check_form(const TensorValue& own, const Value& value, const s
                  node);
 }
 
-// A list or dict of plain values that an attribute has is changed in the graph as it is in the code: it is
-// the attribute's own.
+// A list or dict of plain values that an attribute holds is changed by nodes of the graph: a get_attr node
+// gives the attribute's own.
 void Assignments::note_change(const Value& container, const IrNode* node) {
   if (const Proxy* proxy = recording_.find_recorded(container)) {
     const Node& made = tracer_.graph_of(proxy->ref).node(proxy->ref.node);
@@ -219,13 +222,13 @@ void Assignments::note_change(const Value& container, const IrNode* node) {
   const auto holder = context_.program.find_holder(container.identity());
   if (!holder || !is_plain_type(*class_of(*holder->first).attributes()[holder->second].type))
     frames_.refuse("a list or dict that the model holds is changed in place", node);
-  context_.assigned.note_read(*holder);  // as what it is in the file
+  context_.assigned.note_read(*holder);  // its value in the file was taken
   open(*holder);
   frames_.refuse("a list or dict that the model holds is changed in place", node);
 }
 
 void Assignments::refuse_change(const std::string& target, const IrNode* node) const {
-  frames_.refuse("'" + target + "' is set, and what it is is changed in place too", node);
+  frames_.refuse("'" + target + "' is set, and its value is changed in place too", node);
 }
 
 void Assignments::check_leaf(ModuleId leaf, const IrNode* node) const {
@@ -264,11 +267,11 @@ void Assignments::finish(const Value& output) {
     const auto holder =
         std::ranges::find(context_.program.modules(), QualifiedName(target).parent(), &ModuleInfo::path);
     const ModuleId module{static_cast<std::uint32_t>(holder - context_.program.modules().begin())};
-    // In Python it is a copy of what the archive's own module has.
+    // In Python the attribute is a copy of the one in the archive's own module.
     if (tracer_.runs_in_leaf(module))
-      frames_.refuse("'" + target + "', which a leaf has too, is changed in place", nullptr);
+      frames_.refuse("'" + target + "', which a leaf holds too, is changed in place", nullptr);
     if (gives(output, target))
-      frames_.refuse("'" + target + "' is given back, and changed in place by the next call", nullptr);
+      frames_.refuse("'" + target + "' is returned, and the next call changes it in place", nullptr);
   }
   for (const Entry& entry : context_.assigned.entries()) {
     if (entry.is_tensor) continue;

@@ -1,9 +1,9 @@
-// What forward assigns to the attributes of modules, and in-place changes of what they hold: the state that a
-// call leaves behind for the next one.
+// Assignments of forward to attributes of modules, and in-place changes of the lists and dicts that modules
+// hold: the state that a call leaves for the next one.
 //
-// A tensor is written into the attribute's own with aten.copy_; a plain value is an assignment of the graph,
-// carried out after the run.  An attribute that forward assigns has another value in the next call: where it
-// is read before that, it is a get_attr node, and nothing but its type is known of it.
+// A tensor is written into the attribute's own tensor with aten.copy_; a plain value is an assignment of the
+// graph, carried out after the run.  An attribute that forward assigns has another value in the next call:
+// where it is read before the assignment, it is a get_attr node, of which nothing but the type is known.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ class Assignments : RecordingPart {
  public:
   explicit Assignments(const RecordingPart& around) : RecordingPart(around) {}
 
-  // Sets the attribute; throws TraceFailure where a graph cannot say so.
+  // Sets the attribute; throws TraceFailure where a graph cannot express that.
   void set(const AttributePlace& place, const Value& value, const IrNode* node);
-  // Returns whether the attribute may have another value in another call of the graph, as it has now.
+  // Returns whether the attribute's value at this point may differ between calls of the graph.
   bool is_open(const ObjectValue& object, std::size_t slot) const;
-  // Returns whether a leaf has the module, or is it, and its code sets the attribute.
+  // Returns whether the module is in a leaf, or is one, whose code sets the attribute.
   bool is_set_by_leaf(ModuleId module, const ClassType& type, const std::string& name) const;
-  // Notes that an operator changes the value in place.  Throws TraceFailure where that is a list or dict
-  // which a module holds and a graph cannot say so; TraceAgain as set() does.
+  // Notes that an operator changes the value in place.  Throws TraceFailure where that is a list or dict that
+  // a module holds and a graph cannot express the change; TraceAgain as set() does.
   void note_change(const Value& container, const IrNode* node);
   // Throws TraceFailure where the leaf may read a plain value that is to be assigned after the run.
   void check_leaf(ModuleId leaf, const IrNode* node) const;
@@ -38,9 +38,10 @@ class Assignments : RecordingPart {
   using Attribute = AssignedAttributes::Attribute;
   using Entry = AssignedAttributes::Entry;
 
-  // Notes that forward assigns it.  Throws TraceAgain when it was read as if it did not.
+  // Notes that forward assigns the attribute.  Throws TraceAgain when its value in the file was taken before.
   void open(const Attribute& attribute);
   std::string target_of(ModuleId module, const std::string& name) const;
+  // Returns whether the attribute's value is, or is in, the value.
   bool gives(const Value& value, const std::string& target) const;
   [[noreturn]] void refuse_change(const std::string& target, const IrNode* node) const;
   // Writes the tensor into the attribute; returns the value that the attribute has from now on.
@@ -49,7 +50,7 @@ class Assignments : RecordingPart {
   void check_form(const TensorValue& own, const Value& value, const std::string& target, const IrNode* node);
   void check_plain(const Value& value, const Type& type, const std::string& target, const IrNode* node) const;
 
-  std::set<std::string> changed_;  // attributes whose lists or dicts are changed in place
+  std::set<std::string> changed_;  // targets of attributes whose lists or dicts are changed in place
 };
 
 }  // namespace fxtrace::interpreter

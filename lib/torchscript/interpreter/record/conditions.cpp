@@ -51,7 +51,7 @@ void Conditions::record_assertion(const IrNode* node, const Value& condition, bo
   const Graph& graph = tracer_.graph_of(asked);
   const fxtrace::Node& made_by = graph.node(asked.node);
   const NodeId* of = made_by.target == "builtins.bool" ? made_by.args[0].get_if<NodeId>() : nullptr;
-  // The value in words would be that from before it was written.
+  // The text is that of the source line: the value in words would be that from before a write.
   const std::optional<SourceLocation> source = frames_.location(node);
   std::string message = source && !source->text.empty() ? source->text : "the code raises";
   const auto call = [&](const char* target, std::vector<Argument> args, const TypePtr& type,
@@ -114,7 +114,8 @@ bool Conditions::asks_for_none(const Value& condition) const {
   return node->target == "operator.is_" || node->target == "operator.is_not";
 }
 
-// Through what Python computes of them: what a tensor or a module gives depends on data too.
+// Follows the value back through functions that Python computes, and not through tensors and modules, which
+// depend on data too.
 void Conditions::record_query(const Value& value) const {
   const Proxy* proxy = fixable_.empty() ? nullptr : recording_.find_recorded(value);
   if (proxy == nullptr) return;

@@ -1,4 +1,32 @@
-// Conditions that depend on inputs: deciding them, assuming them under guards, and writing them as Python.
+// Conditions that depend on inputs: decides them, assumes them under guards, and writes them as Python.
+//
+// An `if` that only guards an exception (`if x.dim() != 2: raise ...`, `assert n > 0`) is followed as if
+// nothing raised.  The graph must say so: assume() writes a guard over the inputs, or, where inputs alone do
+// not tell, records a node aten._assert_async.  From then on the condition is decided, under whatever
+// spelling the code asks for it again.  In the branches of a higher_order.cond its condition is decided
+// likewise, without a guard (expect()).
+//
+// Invariants:
+//
+// 1. Whatever is assumed outside of branches is a guard or an assertion of the graph.
+// 2. Conditions with one key are equal, or each other's negations (`opposite`): `n > m`, `m < n`, `not n <=
+//    m`.  Conditions over values that may have changed in between have no key in common
+//    (trace/options/condition.h), and neither have conditions of different graphs.
+// 3. A comparison of integers is also assumed in the ranges of dimensions (Context::dimensions), which decide
+//    others: `n > 4` decides `n > 2`.
+// 4. Assumptions are undone with what was recorded under them: they are part of Recorder::State, and
+//    Subgraphs::record() restores those that held before the subgraph.
+// 5. Within a subgraph no guard is written, as its body may not run: find_expression() returns nothing there,
+//    and an assertion is recorded in the body.
+//
+// Example, of a forward(self, x: Tensor, n: int, m: int):
+//
+//   if n <= m: raise ...        assume(n <= m, false): guard `not n <= m`
+//   if m < n:                   decide(): the key is that of `n <= m`, negated, so it is true
+//       y = y + 1
+//   b = bool(y.sum() > 0)       a node of the graph, as nothing decides it
+//   assert b                    assume(b, true): guard `bool(x.mul(2).add(1).sum().gt(0))`, as y is x * 2 + 1
+//   if b:                       decide(): assumed to be true
 #pragma once
 
 #include <map>
@@ -23,23 +51,23 @@ class Conditions {
   std::optional<bool> decide(const Value& condition) const;
   // Takes the condition to hold, or not to hold, in what runs from now on.
   void expect(const Value& condition, bool holds);
-  // Does the same as expect() and records a guard, or, where the inputs do not tell, an assertion; `node` is
-  // what asks for the condition.
+  // Does the same as expect(), and records a guard or, where the inputs do not tell, an assertion.  `node` is
+  // the `if` that asks for the condition.
   void assume(const IrNode* node, const Value& condition, bool holds);
-  // Notes a fact, which any text identifies; returns whether it is new.
+  // Notes a fact, which its text identifies; returns whether it is new.  For guards that are written once.
   bool assume_fact(std::string fact) { return assumed_.emplace(std::move(fact), true).second; }
   const Assumed& assumed() const { return assumed_; }
   void set_assumed(Assumed assumed) { assumed_ = std::move(assumed); }
 
-  // Returns the condition as Python expression over the inputs, also for an operand of `and` or `or` that was
-  // not computed (see leave_out()).  Absent where the inputs alone do not tell: it asks a module or a
-  // parameter, what is random, assigned or written in place, or takes too long an expression.  Absent also
-  // within a body of control flow, which may not run.
+  // Returns the condition as a Python expression over the inputs, also for an operand of `and` or `or` that
+  // was not computed (see leave_out()).  Absent where the inputs alone do not tell: it depends on a module, a
+  // parameter, a random number, or a value that is assigned or written in place, or the expression would be
+  // too long.  Absent also within a body of control flow, which may not run.
   std::optional<Expression> find_expression(const IrValue* name, const Value& condition) const;
   // Notes the expression of a value that was not computed.
   void leave_out(const IrValue* name, Expression expression);
   void leave_out_as(const IrValue* name,
-                    const IrValue* other);  // copies the entry of `other`, if any
+                    const IrValue* other);  // gives `name` the expression of `other`, if it has one
   void forget_left_out(const IrValue* name) { left_out_.erase(name); }
 
   // Returns whether the condition is `x is None`, which torch's control flow cannot take: no operand may be
@@ -64,9 +92,10 @@ class Conditions {
   Frames& frames_;
   Recording& recording_;
   GraphTracer& tracer_;
-  Assumed assumed_;                                          // by key_of()
-  std::unordered_map<const IrValue*, Expression> left_out_;  // of conditions that were not computed
-  std::unordered_map<std::uint32_t, FixedInput> fixable_;    // by placeholder
+  Assumed assumed_;  // by key_of()
+  std::unordered_map<const IrValue*, Expression>
+      left_out_;                                           // expressions of conditions that were not computed
+  std::unordered_map<std::uint32_t, FixedInput> fixable_;  // by placeholder
 };
 
 }  // namespace fxtrace::interpreter

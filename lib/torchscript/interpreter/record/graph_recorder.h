@@ -1,4 +1,4 @@
-// Records a graph, with the guards under which it holds.
+// The recorder of a graph: nodes, and the guards under which the graph is valid.
 #pragma once
 
 #include "torchscript/interpreter/record/conditions.h"
@@ -11,7 +11,7 @@ namespace fxtrace::interpreter {
 struct Attempt {
   Journal::Mark recorded = 0;
   Checkpoint before;
-  std::size_t first_node = 0;  // ids of the attempt's nodes are not below this
+  std::size_t first_node = 0;  // the least id of the attempt's nodes
 };
 
 class GraphRecorder final : public Recording {
@@ -33,6 +33,7 @@ class GraphRecorder final : public Recording {
   std::optional<State> state() const override;
   void go_back_to(State state) override;
 
+  // Begins a part of the run that undo() takes back, with all that it recorded.
   Attempt begin_attempt();
   void undo(const Attempt& attempt);
 

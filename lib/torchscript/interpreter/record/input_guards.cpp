@@ -37,7 +37,7 @@ void add_symbols(const AbstractValue& known, std::set<std::string>& names) {
   if (const auto* ratio = known.get_if<Ratio>()) add(ratio->numerator);
 }
 
-// Which elements of a list are used; all, where that cannot be told.
+// Returns the indices of the elements of a list that are used; all where that cannot be told.
 std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
   std::set<std::int64_t> used;
   for (const auto& [user, offset] : list->uses()) {
@@ -59,7 +59,7 @@ std::set<std::int64_t> used_elements(const IrValue* list, std::int64_t length) {
   return used;
 }
 
-// A tensor of integers or truth values.
+// Returns whether the node is a tensor of integers or bools.
 bool is_number(const Node& node) {
   const Dtype dtype = node.meta->dtype;
   return dtype && !is_floating(*dtype) && !is_complex(*dtype);
@@ -80,8 +80,8 @@ bool stops_gradients(const Node& node) {
 
 bool changes_shape(const Node& node) { return has_trait(operator_of(node), traits::kChangesShape); }
 
-// Operators beside those that keep the rank of their first argument, whose result has a rank that follows
-// from the ranks of their arguments.
+// Returns whether the rank of the operator's result follows from the ranks of its arguments.  The names are
+// those of operators without a trait that says so.
 bool gives_rank_by_ranks(const Operator& op) {
   static const auto names = words_of(
       "addmm alias baddbmm bmm cat chunk contiguous conv1d conv2d conv3d convolution cosine_similarity cumsum detach "
@@ -94,7 +94,7 @@ bool gives_rank_by_ranks(const Operator& op) {
          names.contains(op.base_name().substr(op.base_name().find("::") + 2));
 }
 
-// The aspects of an operator's arguments that decide an aspect of its results.
+// Returns the facets of the node's arguments that decide a facet of its results.
 std::vector<Facet> facets_before(const Graph& graph, const Node& node, Facet facet) {
   if (facet == Facet::kSizes || facet == Facet::kGradient) return {facet};
   const Operator* op = operator_of(node);
@@ -103,7 +103,7 @@ std::vector<Facet> facets_before(const Graph& graph, const Node& node, Facet fac
         node.target == "operator.getitem" || (op != nullptr && gives_rank_by_ranks(*op));
     return {is_handed_on ? facet : Facet::kSizes};
   }
-  // Of tensors with several dtypes or devices those without dimensions give way.
+  // Type promotion: among several dtypes (or devices), those of tensors without dimensions give way.
   std::set<std::string> kinds;
   for_each_input(node, [&](NodeId used) {
     const Meta& meta = *graph.node(used).meta;
@@ -164,19 +164,19 @@ void InputGuards::assume_fact(NodeId input, Facet facet, std::int64_t index, con
   }
 }
 
-// Of inputs of the graph itself, also where a body of control flow asks.
+// Records a guard of the graph itself, also where a body of control flow asks.
 void InputGuards::guard(Expression condition, const IrNode* node, GuardReason reason,
                         std::string assumption) {
   tracer_.guard_inputs({std::move(condition), frames_.location(node), reason, std::move(assumption)});
 }
 
-// The places of a graph's inputs that state a named size.
+// Returns the sizes of the graph's inputs in which named dimensions stand.
 const DimensionPlaces& InputGuards::places() {
   if (!places_) places_.emplace(tracer_.graph_of({kRootGraph, NodeId{0}}));
   return *places_;
 }
 
-// What an answer has taken from --dim.
+// Guards the ranges that --dim declares for the dimensions.
 void InputGuards::assume_ranges(const std::set<std::string>& names, const IrNode* node) {
   for (const std::string& name : names) {
     const Range range = declared_range(name);
@@ -226,13 +226,13 @@ void InputGuards::assume_all_inputs(Facet facet, const IrNode* node) {
   for (const NodeId id : root.order()) {
     const Node& input = root.node(id);
     if (input.op != Opcode::kPlaceholder) continue;
-    // What is written has a dtype of its own, whatever is made of the numbers.
+    // A tensor of integers requires no gradient because of its dtype, whatever is computed from it.
     assume_facet(id, facet == Facet::kGradient && is_number(input) ? Facet::kDtype : facet, node);
   }
 }
 
-// A tensor of integers carries no gradient, whatever floats it is made from.  Made from others, or by a dtype
-// that is asked of them, it is one of integers because they are.
+// A tensor of integers carries no gradient, whatever floats it is made from.  If it is made from other
+// integers, or with the dtype of another tensor, it is one of integers because these are.
 void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending, const IrNode* node) {
   const Graph& graph = tracer_.graph_of(at);
   std::vector<NodeRef> others;
@@ -252,7 +252,7 @@ void InputGuards::follow_number(const NodeRef& at, std::vector<NodeRef>& pending
   }
 }
 
-// x.size(1) of an input: no other size matters.
+// Handles x.size(1) of an input, where no other size of it matters.  Returns false for any other node.
 bool InputGuards::asks_one_size(const NodeRef& at, const IrNode* node) {
   const Graph& graph = tracer_.graph_of(at);
   const auto& made_by = graph.node(at.node);
@@ -275,7 +275,7 @@ bool InputGuards::asks_one_size(const NodeRef& at, const IrNode* node) {
   return true;
 }
 
-// The inputs that a value is made from.  What was looked at before is known to be assumed already.
+// Guards the facts of this facet about the inputs that a value is made from.
 void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNode* node) {
   auto& seen = relied_on_[static_cast<std::size_t>(facet)];
   std::vector<NodeRef> pending{value};
@@ -295,7 +295,7 @@ void InputGuards::assume_inputs_of(const NodeRef& value, Facet facet, const IrNo
         pending.push_back(outer);
       } else if (at.graph == kRootGraph) {
         assume_facet(at.node, facet, node);
-      } else {  // what a loop hands on
+      } else {  // a carried value of a loop
         assume_all_inputs(facet, node);
       }
       continue;
@@ -351,7 +351,8 @@ void InputGuards::rely_on_tensor(const IrNode* node, std::string_view question, 
   assume_facet(input.node, facet, node);
 }
 
-// Numbers and truth values among the parts of a value, and the inputs that they are made from.
+// Guards the inputs that the proxies among the parts of a value are made from, and adds the symbols of these
+// parts.
 void InputGuards::rely_on_parts(const Value& value, std::set<std::string>& symbols, const IrNode* node) {
   if (value.is_list() || value.is_tuple()) {
     for (const Value& item : value.items()) rely_on_parts(item, symbols, node);
@@ -394,14 +395,15 @@ void InputGuards::rely_on(const IrNode* node, std::string_view question, const V
   assume_ranges(ranges, node);
 }
 
-// Else the code made it, which has asked what decides.
+// Returns whether the size is one of the dimensions of inputs.  The code made any other, and has asked what
+// decides it.
 bool InputGuards::is_of_inputs(const SymInt& size) const {
   return std::ranges::all_of(size.symbols(), [&](const std::string& name) {
     return std::ranges::find(named_, name) != named_.end();
   });
 }
 
-// Only of some sizes: a guard says of which.
+// Guards the relation, if it holds for some sizes only.
 void InputGuards::rely_on_relation(Relation relation, const SymInt& left, const SymInt& right,
                                    const IrNode* node) {
   if (ShapeEnv().decide(relation, left, right)) return;

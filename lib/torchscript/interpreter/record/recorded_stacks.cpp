@@ -12,7 +12,7 @@ void RecordedStacks::fold() {
   if (calls_) tracer_.cannot_keep(calls_->fold(tracer_.finished_graph()));
 }
 
-// The operations of a call that is followed tell of themselves.
+// The nodes of a call that is followed have the stacks of the operations within.
 void RecordedStacks::note(const IrNode* node, std::size_t first) {
   if (node->kind() != Symbol::kPrimCallMethod) note(first, context_.program.stack(node));
 }
@@ -40,14 +40,15 @@ void RecordedStacks::note(std::size_t first, const std::vector<StackFrame>& stac
   }
 }
 
-// The code of the method that the node calls; null where it has none.
+// Returns the code of the method that the node calls; null where it has none.
 const IrGraph* RecordedStacks::called_method(const IrNode* node) const {
   const auto* type = node->input(0)->type()->as<ClassType>();
   const Function* method = type == nullptr ? nullptr : type->find_method(node->text());
   return method == nullptr ? nullptr : context_.program.archive().find_graph(*method);
 }
 
-// Of the first operation that has one.  Constants and attributes have that of who uses them.
+// Returns the stack of the first operation that has one.  Constants and attributes are passed over, as they
+// have the stack of their user.
 std::vector<StackFrame> RecordedStacks::stack_inside(const IrGraph& graph, int depth, int& nodes) const {
   for (const IrNode* node : graph.nodes()) {
     if (--nodes < 0 || depth == 0) break;

@@ -1,5 +1,5 @@
-// Tracks, for rules that keep Python functions of traced code, the Python stack under which each node was
-// recorded.
+// Tracks the Python stack under which torch.jit.trace recorded the operation of each node, for rules that
+// keep Python functions as one call.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,11 @@ class RecordedStacks {
   // Begins a graph; stacks are kept only if there are such rules.
   void begin();
   bool are_kept() const { return calls_.has_value(); }
-  // Notes the stack of `node`, which calls no method, for the graph's nodes from `first` on, which it
-  // recorded.
+  // Notes the stack of `node` for the nodes of the graph from `first` on, which it recorded; nothing for a
+  // call of a method.
   void note(const IrNode* node, std::size_t first);
-  // Notes for the nodes from `first` on, which are the call of a leaf, the stack that its code has inside.
+  // Notes for the nodes from `first` on, which are the call of a leaf, the stack of an operation within the
+  // leaf.
   void note_leaf(const IrNode* node, std::size_t first);
   // Folds each call of a kept function in the finished graph into one node.
   void fold();

@@ -6,7 +6,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// What is kept, in units of the budget.
+// The memory that an argument takes, in units of the budget.
 constexpr std::size_t kUnitsOfArgument = 4;
 
 }  // namespace
@@ -96,7 +96,7 @@ Recording::Arguments Recording::arguments(const FunctionSchema& schema, const Va
 
 bool Recording::is_default(const torchscript::Constant& literal, const Value& value, const Argument& given,
                            NumberMeaning meaning, const IrNode* node) {
-  // Nearly all are numbers, or None, and are told apart at a glance.
+  // Most defaults are numbers or None, which are cheap to compare.
   if (literal.is_none()) return value.is_none();
   if (find_proxy(value) != nullptr || value.is_none()) return false;
   return argument(context_.program.archive().value_of(literal), node, meaning) == given;
@@ -111,7 +111,7 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   context_.budget.spend(kUnitsOfArgument);
   if (const Proxy* proxy = find_proxy(value)) {
     if (!proxy->ref.valid()) {
-      context_.frames.refuse("a value that only __setstate__ would compute is used", node);
+      context_.frames.refuse("a value is used that only __setstate__ would compute", node);
     }
     return tracer.use(proxy->ref);
   }
@@ -125,7 +125,7 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
   if (value.is_enum()) return argument(value.to_enum().value, node);
   if (value.is_tensor()) {
     const TensorValue& tensor = value.to_tensor();
-    // nn.LSTM has a list of its own parameters.
+    // A list of parameters has tensors without nodes, as in nn.LSTM.
     if (const ParameterRecord* record = context_.program.find_parameter(tensor)) {
       const TensorNames::Known now = context_.names.find_known(tensor);
       return tracer.get_attr(record->name, meta_of(tensor_type(), now ? *now : known_of_value(value)),
@@ -168,10 +168,11 @@ Argument Recording::argument_part(const Value& value, const IrNode* node, Number
       return tracer.constant(&object, [&] { return std::move(*constant); }, context_.frames.location(node));
     }
     context_.frames.refuse(
-        "an object of " + type_name(*object.type) + " made while tracing is passed on whole", node);
+        "an object of " + type_name(*object.type) + " that was made while tracing is passed as an argument",
+        node);
   }
-  context_.frames.refuse("a value of type " + type_name(*dynamic_type(value)) + " cannot stand in a graph",
-                         node);
+  context_.frames.refuse(
+      "a value of type " + type_name(*dynamic_type(value)) + " cannot be an argument of a node", node);
 }
 
 std::string Recording::describe(const Value& value) const {

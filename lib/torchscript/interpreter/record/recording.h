@@ -1,5 +1,5 @@
-// Records values of the code as nodes of the graph: converts values to arguments, records calls, and
-// describes values in words.
+// The recorder of nodes: converts values of the code to arguments, records calls, and describes values by
+// expressions.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace fxtrace::interpreter {
 
-// The guards are added by GraphRecorder.
+// GraphRecorder adds the guards.
 class Recording : public Recorder {
  public:
   using Arguments = std::pair<std::vector<Argument>, Kwargs>;
@@ -45,7 +45,7 @@ class Recording : public Recorder {
   // Returns the arguments of a call of a function or method that has code.
   Arguments call_arguments(Function& function, const Values& values, std::size_t first, const IrNode* node);
 
-  // Returns what `question` answers about the graph of the node, and spends what the answer takes.
+  // Returns the answer of `question` about the graph of the node, and spends the budget that it takes.
   template <typename Question>
   auto ask_graph(const NodeRef& about, const Question& question) const {
     constexpr std::size_t kUsersOfUnit = 4;

@@ -1,4 +1,4 @@
-// Base of the parts that record code as nodes.
+// Base class of the parts of the interpreter that record code as nodes.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"

@@ -12,12 +12,13 @@ namespace {
 constexpr int kMaxNesting = 16;  // objects may hold themselves
 constexpr std::size_t kMaxValues = std::size_t{1} << 16;
 
-// Whoever holds too many others: nothing is known of it.
+// Thrown for a value that holds too many others; nothing is known of it.
 struct TooMany {};
 
-// Of packed parameters what they were packed from, as the shape rules of their operators take it
-// (lib/opinfo/operators/quantized.cpp); unknown of others.  Those of a linear layer are saved as (weight,
-// bias), those of a table as (1, [weight], [], []), those of a convolution as convolution_of_state() has it.
+// Returns the values that packed parameters were packed from, as the shape rules of their operators take them
+// (lib/opinfo/operators/quantized.cpp); an unknown value for other objects.  The parameters of a linear layer
+// are saved as (weight, bias), those of an embedding as (1, [weight], [], []), those of a convolution as
+// convolution_of_state() has it.
 AbstractValue packed_from(const Value& state) {
   const auto tensor = [](const Value& value) -> AbstractValue {
     if (!value.is_tensor()) return {};
@@ -45,8 +46,8 @@ AbstractValue packed_from(const Value& state) {
                                   of.is_transposed ? sizes(of.output_padding) : sizes({})}};
 }
 
-// With literals the value is an argument of a call.  Without, it is what the interpreter remembers of values
-// that depend on inputs: sizes, tensors and what they are in.
+// With literals the result is an argument of a call.  Without, it is what the interpreter remembers of a
+// value that depends on inputs: sizes, tensors, and the containers that they are in.
 AbstractValue converted(const Value& value, bool with_literals, int depth, std::size_t& room) {
   if (room-- == 0) throw TooMany{};
   if (value.is_handle()) return known_of(value);
@@ -167,7 +168,7 @@ const AbstractValue& InterpreterArguments::value(std::size_t i) const {
 
 namespace {
 
-// The type of an item of a list, tuple or dict.
+// Returns the type of an item of a list, tuple or dict.
 TypePtr item_type(const TypePtr& type, std::size_t i) {
   if (const auto* optional = type->as<OptionalType>()) return item_type(optional->element(), i);
   if (const auto* list = type->as<ListType>()) return list->element();

@@ -1,4 +1,4 @@
-// Converts values and types of TorchScript to those of lib/shapes, and back.
+// Converts values and types of the interpreter to the abstract values of lib/shapes, and back.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace fxtrace::interpreter {
 
-// Returns what is known of a value of the interpreter: of a proxy what it carries, of a plain integer, tensor
-// or sequence the value itself.
+// Returns what is known of a value of the interpreter: what a proxy carries, or a plain integer, tensor or
+// sequence itself.
 AbstractValue known_of_value(const Value& value);
 
 using torchscript::tensor_info;

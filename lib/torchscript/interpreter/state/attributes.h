@@ -1,4 +1,4 @@
-// Attributes of objects, as a run of the code finds and leaves them.
+// Attributes of objects during a run: the assignments so far, and the place of one attribute.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace fxtrace::interpreter {
 
-// The attributes of the model that a run has assigned so far, the last assignment to each, in order.
+// The attributes of the model that a run has assigned so far: the last assignment to each, in order.
 class AssignedAttributes {
  public:
   struct Entry {
     Ref<ObjectValue> object;
     std::size_t slot = 0;
-    // Of a graph that is recorded:
+    // Set where a graph is recorded:
     std::string target = {};
     ModuleId module = {};
     std::optional<SourceLocation> source = std::nullopt;
@@ -32,8 +32,8 @@ class AssignedAttributes {
   void add(Entry entry);
   bool has(const ObjectValue& object, std::size_t slot) const;
   const std::vector<Entry>& entries() const { return entries_; }
-  // Notes that the attribute's value was taken as it is in the file.
   using Attribute = std::pair<const ObjectValue*, std::size_t>;
+  // Notes that the attribute's value was taken as it is in the file.
   void note_read(const Attribute& attribute) { read_.insert(attribute); }
   const std::set<Attribute>& read() const { return read_; }
 
@@ -43,7 +43,7 @@ class AssignedAttributes {
   std::set<Attribute> read_;
 };
 
-// An attribute of an object, and what the object holds there now.
+// An attribute of an object, and its current value.
 struct AttributePlace {
   Ref<ObjectValue> object;
   std::size_t slot = 0;
@@ -51,7 +51,7 @@ struct AttributePlace {
   Value current;
 };
 
-// Sets the attribute, until that is undone.
+// Sets the attribute; the change can be undone.
 void store(const AttributePlace& place, Value value, Changes& changes);
 
 }  // namespace fxtrace::interpreter

@@ -12,7 +12,7 @@ std::optional<Argument> named(std::optional<std::string> name) {
   return Argument(Kind{std::move(*name)});
 }
 
-// Nothing when the number is none of those.
+// Returns nothing when the number stands for none of those.
 std::optional<Argument> number_argument(std::int64_t number, NumberMeaning meaning) {
   switch (meaning) {
     case NumberMeaning::kDtype:
@@ -30,7 +30,7 @@ std::string no_such(std::int64_t number, NumberMeaning meaning) {
   const char* what = meaning == NumberMeaning::kDtype    ? "dtype "
                      : meaning == NumberMeaning::kLayout ? "layout "
                                                          : "memory format ";
-  return "there is no " + (what + std::to_string(number));
+  return "unknown " + (what + std::to_string(number));
 }
 
 }  // namespace
@@ -47,8 +47,7 @@ Extent Context::measure(const Value& value, const IrNode* node) {
   if (extent.size > torchscript::kMaxPlainSize) {
     frames.fail(
         FailureKind::kLimit,
-        "a value that holds itself, or more than " + std::to_string(torchscript::kMaxPlainSize) + " others",
-        node);
+        "a value holds itself, or more than " + std::to_string(torchscript::kMaxPlainSize) + " others", node);
   }
   return extent;
 }

@@ -1,4 +1,5 @@
-// The state of one run of the interpreter: its subject, and what holds at the current point.
+// The state of one run of the interpreter: the program and options, and all that holds at the current point
+// of the code.
 #pragma once
 
 #include <optional>
@@ -36,20 +37,21 @@ struct Switches {
   bool casts() const { return !autocast.empty() && autocast.back().enabled; }
 };
 
-// What may have become of gradients so far: writes to tensors hand them on, and autograd knows more aliases
-// than the interpreter does.  Never taken back: what a way that was left has made may have gone on.
+// Events so far after which the gradients of tensors may be others than inferred: writes to tensors hand
+// gradients on, and autograd knows more aliases than the interpreter does.  Never undone, as a branch that
+// was given up may have had effects that stay.
 struct GradientWrites {
   bool any = false;         // tensors were written: each may depend on each input
   bool may_gain = false;    // something that carries a gradient was written into a tensor
   bool may_change = false;  // requires_grad_() or the like
-  bool disabled = false;    // somewhere, which leaves no node: the graph would compute with gradients there
+  bool disabled = false;    // torch.no_grad() was entered, which the graph does not show
 };
 
-// The state that a call may change, except for what was recorded, which the tracer rolls back.
+// The state that a call may change, except for recorded nodes, which the tracer rolls back.
 struct Checkpoint {
   Journal::Mark changes = 0;
   std::size_t frames = 0;
-  Journal::Mark stretch = 0;  // of `changes`
+  Journal::Mark stretch = 0;  // that of the undo log
   std::int64_t steps = 0;
   Switches switches;
   std::optional<Recorder::State> recorder;
@@ -71,19 +73,20 @@ struct Context {
   Context& operator=(const Context&) = delete;
 
   const std::string& type_of(ModuleId of) const { return program.modules()[of.index].type; }
-  // Returns the extent of the value; throws TraceFailure when it holds too much to walk through.
+  // Returns the extent of the value; throws TraceFailure when it holds too many others to walk through.
   Extent measure(const Value& value, const IrNode* node);
-  // Returns the integer as an argument; throws TraceFailure when it represents no dtype, layout or memory
-  // format where one is meant.
+  // Returns the integer as an argument; throws TraceFailure when it stands for a dtype, layout or memory
+  // format that does not exist.
   Argument number(std::int64_t number, NumberMeaning meaning, const IrNode* node) const;
   // Counts a step; throws TraceFailure when one module call takes too many.
   void count_step(const IrNode* node);
-  // Notes, once for each node of the module that runs, that `what` raises.
+  // Notes, once for each node of the module that runs, that the call `what` raises `error`.
   void report_invalid(const IrNode* node, const std::string& what, const std::string& error);
   Checkpoint checkpoint();
   // Rolls back to the checkpoint.
   void back_to(Checkpoint before);
-  // Notes the dimensions whose ranges were asked for since the last call; take_ranges() returns all of them.
+  // Notes the dimensions whose ranges were used since the last call; take_ranges() returns all that were
+  // noted.
   void note_ranges() { ranges.merge(dimensions.take_relied()); }
   std::set<std::string> take_ranges() {
     note_ranges();
@@ -97,21 +100,21 @@ struct Context {
   Frames frames{program};
   Changes changes{budget};
   AssignedAttributes assigned{changes};
-  // How the code is followed now, and what that leaves behind.
+  // The recorder of nodes and guards, and the strategy that follows the code now.
   Recorder* recorder = nullptr;
   Strategy* strategy = nullptr;
-  ModuleId root;           // of the graph that is traced
+  ModuleId root;           // the root of the graph that is traced
   ModuleId module;         // the module whose forward runs
   std::int64_t steps = 0;  // loop iterations and function calls in the innermost module call
   Switches switches;
   GradientWrites gradient_writes;
   CustomCosts custom_costs{options.custom_costs};
-  CostLog* costs = nullptr;      // of what a leaf does; null when not wanted
+  CostLog* costs = nullptr;      // the costs of the leaf that is followed; null when not wanted
   bool has_concrete = false;     // options give values to inputs of the graph's root
-  bool inputs_are_open = false;  // these inputs are unknown in this run, in which nothing is recorded
+  bool inputs_are_open = false;  // this run takes these inputs for unknown, and records nothing
   bool shapes;                   // whether shapes are propagated through values that depend on inputs
   ShapeEnv dimensions;
-  std::set<std::string> ranges;  // see note_ranges()
+  std::set<std::string> ranges;  // dimensions; see note_ranges()
   TensorNames names;
 };
 

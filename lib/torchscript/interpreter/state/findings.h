@@ -1,4 +1,5 @@
-// What the runs of one trace find out for one another.
+// Findings that the runs of one trace share: calls of modules, attributes that forwards assign, invalid
+// calls.
 #pragma once
 
 #include <map>
@@ -16,16 +17,16 @@ class Findings {
  public:
   SeenCalls calls;
 
-  // What the runs of a root's graph have found out about what its forward assigns.
+  // The findings of the runs of a root's graph about the attributes that its forward assigns.
   struct State {
     std::set<std::pair<const ObjectValue*, std::size_t>> assigned;  // attributes, by slot
-    bool needs_shapes = false;
+    bool needs_shapes = false;  // an assignment can only be checked with shapes
   };
   State& state_of(ModuleId root) { return states_[root.index]; }
 
-  // Notes, once for each node, an operator that torch would reject for what is known of its arguments.
+  // Notes, once for each node, a call that torch would reject for what is known of its arguments.
   void report_invalid(ModuleId module, const IrNode* node, const std::string& message);
-  // The warning about these; absent when there are none.
+  // Returns the warning about these; absent when there are none.
   std::optional<Diagnostic> invalid_calls() const;
 
  private:

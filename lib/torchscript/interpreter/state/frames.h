@@ -18,7 +18,7 @@ struct Attempt;
 struct Activation {
   std::string function;
   std::unordered_map<const IrValue*, Value> values = {};
-  // By loop: the state before its condition is computed.
+  // The state before the condition of a loop is computed, by loop.
   std::unordered_map<const IrNode*, std::shared_ptr<Attempt>> loop_starts = {};
 };
 
@@ -32,7 +32,7 @@ class Frames {
   std::size_t size() const { return frames_.size(); }
   Activation& top() { return frames_.back(); }
 
-  // Returns a value of the innermost activation; None when it is not set, and the proxy of a list or dict
+  // Returns a value of the innermost activation: None when it is not set, and the proxy for a list or dict
   // that was passed to replace().
   const Value& value(const IrValue* name) const;
   const Value& input(const IrNode* node, std::size_t i) const { return value(node->input(i)); }
@@ -43,7 +43,7 @@ class Frames {
   // Returns the values of the activations up to `frame`, without those computed in the blocks of `node`
   // there.
   Values values_around(const IrNode* node, std::size_t frame) const;
-  // Returns whether the container itself is one of these values that activation `frame` has.
+  // Returns whether the container itself is one of these values in activation `frame`.
   bool holds_around(const Value& container, const IrNode* node, std::size_t frame) const;
 
   // Replaces a list or dict that was made while tracing by `proxy`, under every name that refers to it.

@@ -1,5 +1,6 @@
-// What a run of the code leaves behind: nodes of a graph and guards, and what they say of a value.  A
-// Recording has a graph; NoRecorder has none, and is used where only the value of a call is asked for.
+// Interface to the graph that a run records: adds nodes and guards, and answers questions about values by the
+// graph.  A Recording has a graph; NoRecorder has none, and is used where only the value of a call is asked
+// for.
 #pragma once
 
 #include <map>
@@ -33,7 +34,7 @@ class Recorder {
                                 const TypePtr& type, const AbstractValue& known, const IrNode* node) = 0;
   virtual NodeRef call_method(const std::string& method, std::vector<Argument> args, const TypePtr& type,
                               const IrNode* node) = 0;
-  // Returns the result of a call, of which `known` is known; None when its type is None.
+  // Returns the result of a call, with `known` as what is known of it; None when its type is None.
   Value call(std::string target, std::vector<Argument> args, const TypePtr& type, const IrNode* node,
              AbstractValue known = {}, Kwargs kwargs = {});
   Value apply(std::string target, const Values& operands, const TypePtr& type, const IrNode* node,
@@ -44,33 +45,34 @@ class Recorder {
   virtual void guard(Expression condition, const std::optional<SourceLocation>& source,
                      GuardReason reason) = 0;
   // Adds the guards for an answer that the operator `question` at `node` gives about the values; `ranges` are
-  // the dimensions whose ranges it took.
+  // the dimensions whose ranges were used for it.
   virtual void rely_on(const IrNode* node, std::string_view question, const Values& values,
                        const AbstractValue& answer, const std::set<std::string>& ranges) = 0;
   // Throws InputsAsked when the value depends on inputs of the graph that can be fixed.
   virtual void record_query(const Value& value) const = 0;
-  // Warns, once for each node, that `what` raises.
+  // Warns, once for each node, that the call `what` raises `error`.
   virtual void report_invalid(const IrNode* node, const std::string& what, const std::string& error) = 0;
 
-  // --- what the graph says ---
-  virtual std::string describe(const Value& value) const = 0;  // for messages
+  // --- questions about values ---
+  // Return texts for messages: the value as an expression, and what it depends on ("an input").
+  virtual std::string describe(const Value& value) const = 0;
   virtual std::string what_decides(const Value& value) const = 0;
-  // For guards; see guard_expression().
+  // Returns the value as an expression for guards; see guard_expression().
   virtual Expression condition_of(const Value& value, bool* over_inputs = nullptr) const = 0;
   // Returns the condition's value when the code, earlier guards or an enclosing branch determine it.
   virtual std::optional<bool> decide(const Value& condition) const = 0;
   // Returns the integer when the code determines it without shapes of inputs.
   virtual std::optional<std::int64_t> number_of(const Value& value) = 0;
-  // Returns whether nothing has written to what the value is computed from.
+  // Returns whether nothing has written to the tensors that the value is computed from.
   virtual bool is_unwritten(const Value& value) const = 0;
   // Returns whether the value is an input or an attribute of the graph.
   virtual bool is_given(const Value& value) const = 0;
-  // Returns whether a body of control flow is recorded, which may run more than once or not at all.
+  // Returns whether a subgraph of control flow is being recorded, which may run more than once or not at all.
   virtual bool in_body() const = 0;
-  // Returns whether what runs now runs once in each run of the graph: not in a body, nor in one of two ways
-  // that an `if` in a leaf may take.
+  // Returns whether the current code runs once in each run of the graph: it is neither in a subgraph nor in a
+  // branch of an `if` within a leaf that nothing decides.
   virtual bool runs_once() const = 0;
-  // Returns whether a leaf runs: what it writes stays written, and no node says so.
+  // Returns whether a leaf is followed: its writes to tensors are not nodes, and are not undone after it.
   virtual bool is_in_leaf() const = 0;
 
   // --- rollback ---

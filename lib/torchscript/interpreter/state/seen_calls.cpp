@@ -22,7 +22,7 @@ void SeenCalls::forget(ModuleId caller, std::size_t from) {
 
 namespace {
 
-// A flag, a number, a word, or a few of them: what a guard can say.
+// Returns whether a guard can state the value: a flag, a number, a string, or a few of them.
 bool is_flag(const Value& value) {
   constexpr std::size_t kMaxElements = 16;
   const auto all = [](const auto& items) {
@@ -30,7 +30,7 @@ bool is_flag(const Value& value) {
   };
   if (value.is_list()) return all(value.items());
   if (value.is_tuple()) return all(value.items());
-  if (value.is_double()) return !std::isnan(value.to_double());  // which is equal to nothing
+  if (value.is_double()) return !std::isnan(value.to_double());  // NaN is equal to nothing
   return value.is_none() || value.is_bool() || value.is_int() || value.is_string();
 }
 
@@ -49,7 +49,7 @@ SeenCalls::Arguments SeenCalls::seen(const std::vector<Value>& arguments) {
   Arguments seen;
   for (const Value& argument : arguments) {
     seen.known.push_back(known_of_value(argument));
-    forget_contents(seen.known.back());  // what tensors hold depends on the call
+    forget_contents(seen.known.back());  // the elements of tensors depend on the call
     seen.plain.push_back(is_flag(argument) ? std::optional(deep_copy(argument)) : std::nullopt);
   }
   return seen;
@@ -71,7 +71,7 @@ void SeenCalls::remember(ModuleId caller, ModuleId module, const std::vector<Val
   Arguments seen = SeenCalls::seen(arguments);
   seen.is_roots = std::move(may_be_roots);
   std::vector<Call>& calls = calls_[caller];
-  // In a loop.
+  // A loop repeats the same call.
   const bool again = !calls.empty() && calls.back().module == module && calls.back().arguments == seen;
   if (again) return;
   places_[module].emplace(caller, calls.size());

@@ -1,4 +1,4 @@
-// Collects what the calls of one trace say about the arguments of each module.
+// Collects the arguments with which the calls of one trace call each module.
 #pragma once
 
 #include <cstddef>
@@ -21,16 +21,16 @@ class SeenCalls {
  public:
   struct Arguments {
     std::vector<AbstractValue> known;
-    std::vector<std::optional<Value>> plain;  // flags, numbers and strings; few
-    std::vector<bool> is_roots;               // would be another if --concrete gave the root another value
+    std::vector<std::optional<Value>> plain;  // short plain values: flags, numbers, strings
+    std::vector<bool> is_roots;               // whether --concrete may have decided the argument
     bool operator==(const Arguments& other) const;
   };
 
-  // `may_be_roots` says which arguments --concrete may have decided; remember_open() takes that back for
-  // those that are the same without it.
+  // Notes a call.  `may_be_roots` says which arguments --concrete may have decided; remember_open() takes
+  // that back for those that are the same without it.
   void remember(ModuleId caller, ModuleId module, const std::vector<Value>& arguments,
                 std::vector<bool> may_be_roots);
-  // Notes a call of a run in which the values that options give to the root's inputs are open.
+  // Notes a call of a run in which the inputs that options give values to are unknown.
   void remember_open(ModuleId module, const std::vector<Value>& arguments);
   void forget_open() { open_.clear(); }
   std::size_t count(ModuleId caller) const;
@@ -38,7 +38,7 @@ class SeenCalls {
 
   // Returns the common arguments for the graph of `module`.
   const Arguments& use(ModuleId module);
-  // Returns whether use() would now return something else than last time.
+  // Returns whether use() would now return other arguments than last time.
   bool changed(ModuleId module) const;
 
  private:
@@ -51,9 +51,9 @@ class SeenCalls {
   Arguments common_arguments(ModuleId module) const;
 
   std::map<ModuleId, std::vector<Call>> calls_;                            // by caller
-  std::map<ModuleId, std::set<std::pair<ModuleId, std::size_t>>> places_;  // by module: where calls_ has it
-  std::map<ModuleId, Arguments> open_;  // by module: what open calls have in common
-  std::map<ModuleId, Arguments> used_;  // last results of use()
+  std::map<ModuleId, std::set<std::pair<ModuleId, std::size_t>>> places_;  // by module: its calls in calls_
+  std::map<ModuleId, Arguments> open_;  // by module: the join of open calls
+  std::map<ModuleId, Arguments> used_;  // by module: the last result of use()
 };
 
 }  // namespace fxtrace::interpreter

@@ -12,7 +12,7 @@
 
 namespace fxtrace::interpreter {
 
-// The kind of a leaf for torch's control flow.
+// The kind of a leaf, as torch's control flow tells kinds apart.
 enum class LeafKind { kTensor, kInt, kFloat, kBool, kOther };
 LeafKind leaf_kind(const Type& type);
 

@@ -42,7 +42,7 @@ TensorNames::Known TensorNames::add_part(const Known& whole, std::size_t index, 
 void TensorNames::forget_part(const Known& whole, std::size_t index) {
   const auto found = entries_.find(whole.get());
   const auto part = found->second.parts.find(index);
-  if (part == found->second.parts.end()) return;  // rearrange() did
+  if (part == found->second.parts.end()) return;  // rearrange() has forgotten it
   Entry& entry = entries_.at(part->second.get());
   entry.whole = nullptr;
   entry.linked.push_back(whole);
@@ -83,7 +83,7 @@ std::vector<TensorNames::Other> TensorNames::others_changed_by(const Known& chan
     if (known != changed) {
       for (const auto& [index, part] : found->second.parts) add(part);
     }
-    // Up to the outermost: each has its own account of what is inside.
+    // All wholes up to the outermost, as each has its own copy of what is known of its parts.
     bool is_same = known == changed;
     for (const Entry* entry = &found->second; entry->whole; is_same = false) {
       others.push_back({entry->whole, entry->index, is_same});

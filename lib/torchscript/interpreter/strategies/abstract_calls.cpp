@@ -11,7 +11,7 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// Itself, or in a tuple.
+// Returns whether a value of the type, or an item of a tuple of the type, may be None.
 bool may_be_none(const Type& type) {
   if (const auto* tuple = type.as<TupleType>()) {
     return std::ranges::any_of(tuple->items(), [](const auto& part) { return may_be_none(*part); });
@@ -19,7 +19,7 @@ bool may_be_none(const Type& type) {
   return type.kind() == TypeKind::kOptional;
 }
 
-// What of it is None, and nothing else.
+// Returns which parts of the value are None, and nothing else of what is known.
 AbstractValue only_none(const AbstractValue& known, const Type& type) {
   if (known.is_none()) return known;
   const auto* tuple = type.as<TupleType>();
@@ -70,13 +70,13 @@ std::optional<AbstractCalls::Followed> AbstractCalls::run(Function& function, co
   context_.steps = 0;
   try {
     Value result = code_.follow(function, arguments, nullptr);
-    AbstractValue known = known_of_value(result);  // before what was done is taken back
+    AbstractValue known = known_of_value(result);  // before the changes are undone
     return Followed{std::move(result), std::move(known)};
   } catch (const TraceFailure&) {
-    return std::nullopt;  // a leaf may do what cannot be followed: its result is not known
+    return std::nullopt;  // a leaf may do anything: its result is not known
   } catch (const std::exception& e) {
     rethrow_what_is_not_the_models(e);
-    return std::nullopt;  // its code does not fit its values: likewise
+    return std::nullopt;  // the code does not fit its values: likewise
   }
 }
 

@@ -11,7 +11,7 @@
 namespace fxtrace::interpreter {
 
 const IrNode* AbstractStrategy::run(const IrBlock& block, const IrNode* node) {
-  // Branches that may both be taken multiply: leaves beyond this have no known shapes.
+  // Branches that are both run multiply: shapes of leaves beyond this limit are unknown.
   constexpr std::int64_t kMaxNodes = 2'000'000;
   if (++nodes_run_ > kMaxNodes)
     frames_.fail(FailureKind::kLimit, "shapes of leaves take too many steps", node);
@@ -43,7 +43,7 @@ Value AbstractStrategy::call_module(const MethodCall& call) {
   }
 }
 
-// What code sets may be another value than the file's.
+// An attribute that the code sets may have another value than in the file.
 Value AbstractStrategy::attribute(const AttributePlace& place, const TypePtr& type, const IrNode* node) {
   const bool may_change = context_.program.find_module(place.object.get()) && !place.current.is_object() &&
                           context_.program.is_set_by_code(class_of(*place.object), place.name);
@@ -71,7 +71,8 @@ void AbstractStrategy::branch(const IrNode* node, const Value& condition) {
   if (!run_both(node)) BasicStrategy::branch(node, condition);
 }
 
-// Both ways of an `if`, when nothing but its results can tell which was taken.
+// Runs both branches of an `if`, and sets its outputs to the joins of their results.  Returns false when a
+// branch changes anything else.
 bool AbstractStrategy::run_both(const IrNode* node) {
   const Checkpoint before = context_.checkpoint();
   const Restore restore(
@@ -85,7 +86,7 @@ bool AbstractStrategy::run_both(const IrNode* node) {
     try {
       code_.run_block(block);
     } catch (const TraceFailure& thrown) {
-      // Whatever comes after the `if` has taken the other branch.
+      // Code after the `if` only runs if the other branch was taken.
       if (thrown.failure.kind != FailureKind::kRaised || raises[0]) throw;
       raises[branch] = true;
       context_.back_to(before);

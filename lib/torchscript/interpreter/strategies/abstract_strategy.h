@@ -1,12 +1,12 @@
-// Inside of a leaf nothing is recorded: what its result is known to be is worked out.  Where nothing tells
-// which way an `if` takes, both are run.
+// The strategy of abstract_calls.h: follows the code of a leaf without recording it.  Where nothing decides
+// an `if`, both branches are run.
 #pragma once
 
 #include "torchscript/interpreter/strategies/basic_strategy.h"
 
 namespace fxtrace::interpreter {
 
-// The leaf is called where `outer` records.
+// The recorder within a leaf; `outer` is the recorder of the graph that calls the leaf.
 class LeafRecorder final : public NoRecorder {
  public:
   LeafRecorder(Context& context, const Recorder& outer) : context_(context), outer_(outer) {}
@@ -30,7 +30,7 @@ class AbstractStrategy final : public BasicStrategy {
       : BasicStrategy(context, propagation, code), recorder_(context, outer) {}
 
   LeafRecorder& leaf_recorder() { return recorder_; }
-  // Notes that what was called with these arguments cannot be followed, and may have written to them.
+  // Notes that a callee with these arguments cannot be followed, and may have written to them.
   void note_unknown_writes(const Values& arguments);
 
   const IrNode* run(const IrBlock& block, const IrNode* node) override;
@@ -44,7 +44,7 @@ class AbstractStrategy final : public BasicStrategy {
   bool run_both(const IrNode* node);
 
   LeafRecorder recorder_;
-  std::int64_t nodes_run_ = 0;  // by all runs
+  std::int64_t nodes_run_ = 0;  // the number of nodes that all runs together have run
 };
 
 }  // namespace fxtrace::interpreter

@@ -7,10 +7,10 @@
 namespace fxtrace::interpreter {
 namespace {
 
-// What is kept, in units of the budget.
+// The memory that a node takes, in units of the budget.
 constexpr std::size_t kUnitsOfNode = 64;
 
-// Whether the operator's argument is a list or dict, other than a list of tensors.
+// Returns whether the operator's argument is a list or dict, other than a list of tensors.
 bool is_container_of_others(const Value& value, const Type& formal) {
   if (!value.is_list() && !value.is_dict()) return false;
   if (formal.kind() == TypeKind::kTensor) return false;

@@ -1,4 +1,4 @@
-// What all strategies have in common, which is what a run does that records nothing.
+// Base of all strategies: the behaviour of a run that records nothing.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator_part.h"
@@ -22,19 +22,21 @@ class BasicStrategy : public Strategy, protected EvaluatorPart {
             const std::shared_ptr<Attempt>& start) override;
 
  protected:
-  // Replaces a list or dict made by the code, as later changes of it depend on an input, by one that the
-  // graph makes.
+  // Replaces a list or dict that the code made by one that the graph makes, as later changes of it depend on
+  // an input.
   virtual void materialize(const Value& container, const IrNode* node);
-  // Sets what the operator gives, as far as that is known.
+  // Sets the results of the operator; `known` is what is known of each.
   virtual void set_results(const IrNode* node, const FunctionSchema& schema, const Values& values,
                            std::vector<AbstractValue> known);
-  // Returns whether operators are followed though nothing is known of shapes.
+  // Returns whether results of operators are inferred; else they are unknown.
   virtual bool follows_operators() const { return context_.shapes; }
   // Returns what is known of the attribute's value, which all its proxies share; null when nothing is.
   TensorNames::Known known_of_attribute(const AttributePlace& place) const;
-  // Returns whether the value is one that __setstate__ would have computed, or filled.
+  // Returns whether the value is one that __setstate__ would have computed.
   static bool is_opaque(const Value& value);
+  // Returns whether the value is None only because __setstate__ was not run: the type does not allow None.
   static bool is_missing(const Value& value, const Type& type);
+  // Returns a proxy for the attribute's value.
   static Value proxy_of(const AttributePlace& place, const TypePtr& type, NodeRef node,
                         TensorNames::Known known);
 };

@@ -24,7 +24,7 @@ void ObjectStates::set(const Ref<ObjectValue>& object, const Value& state) {
   try {
     evaluator_.follow(*function, {Value(object), state}, nullptr);
   } catch (const TraceFailure&) {
-    // What is missing now is what the state would not tell without running it.
+    // The remaining attributes stay without values: only a real run of the code would give them.
   } catch (const std::exception& e) {
     rethrow_what_is_not_the_models(e);
     // Likewise: the state does not fit the code.

@@ -1,4 +1,5 @@
-// Follows __setstate__ of objects, which gives them the attributes that the archive does not hold itself.
+// Follows __setstate__ of objects symbolically, which gives them the attributes that the archive does not
+// store.
 #pragma once
 
 #include "torchscript/interpreter/evaluate/evaluator.h"
@@ -10,9 +11,9 @@ namespace fxtrace::interpreter {
 class ObjectStates {
  public:
   ObjectStates(const TorchScriptProgram& program, const TraceOptions& options, Budget& budget);
-  // Runs object.__setstate__(state); attributes stay without values when it cannot be followed.
+  // Follows object.__setstate__(state).  When it cannot be followed, the attributes stay without values.
   void set(const Ref<ObjectValue>& object, const Value& state);
-  // What operators have made of the states so far.
+  // Returns the objects that operators have made of the states so far.
   const MadeObjects& made() const { return strategy_.made; }
 
  private:
