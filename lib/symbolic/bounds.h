@@ -1,4 +1,10 @@
-// Computes bounds of expressions.  Private to lib/symbolic.
+// Bounds of expressions, by interval arithmetic over several equivalent forms.  Private to lib/symbolic.
+//
+// Invariant: each form gives an interval that contains all values of the expression, so the result, their
+// intersection, does too.  A form that grows too large is left out.
+//
+// Example: for n in 8.., n - n//2 is -infinity.. term by term, as the two uses of n are not related.  Written
+// as (2*n - (n - n%2))/2 = (n + n%2)/2 it is 4.., since n%2 is in 0..1.
 #pragma once
 
 #include <optional>
