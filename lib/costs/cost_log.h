@@ -5,21 +5,20 @@
 // each block of memory.  Sizes may be expressions of named dimensions.
 //
 // Invariants:
-// 1. Calls are numbered from 1, in execution order; numbers are never reused.  0 means "before the first
-// call".
+// 1. Calls are numbered from 1, in execution order; numbers are never reused.  Number 0 means
+//    "before the first call".
 // 2. A block is live from call `made` to call `last_use`, both included: during a call its arguments and its
 //    results are live together.  Blocks that hold() makes have `made` 0, count in the peak, and do not count
 //    as activation bytes.
 // 3. `last_use` only grows, also across undo_to().  keep_alive() makes it the greatest number, so that the
 //    block is never freed.
-// 4. A result shares the block of an argument when the schema says that it always aliases it; or when it may
-// be
-//    a view, the operator does no MACs, and both have as many bytes.  Using a view thus prolongs its base.
+// 4. A result shares the block of an argument when the schema says that it always aliases it; or when it
+//    may be a view, the operator does no MACs, and both have as many bytes.  Using a view thus prolongs the
+//    life of its base.
 // 5. A result of unknown size has no block.  It is counted in `unsized`, one for each call.
 // 6. A MemoryId counts only in the log that made it: values of another log use no memory here.
-// 7. A call with a known total cost (a module or function) is one call: its results are blocks, and the rest
-// of
-//    its memory is an Extra that is live during this call alone.
+// 7. A call with a known total cost (a module or function) is one call: its results are blocks, and the
+//    rest of its memory is an Extra that is live during this call alone.
 // 8. The log is append-only except for undo_to() and choose(), so that a Mark, a few lengths, is enough to go
 //    back.
 // 9. A peak is the greatest sum of live bytes after a call's results were allocated.  Sums are compared for

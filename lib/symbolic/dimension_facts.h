@@ -1,5 +1,4 @@
-// The facts behind a ShapeEnv, and inference from them.  Private to lib/symbolic; shape_env.h tells the
-// whole.
+// The facts behind a ShapeEnv, and inference from them.  Private to lib/symbolic; see shape_env.h.
 //
 // Invariants:
 // 1. Every fact is in the narrowest store that can express it: the range of a dimension (ranges_), its value,

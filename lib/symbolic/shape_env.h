@@ -20,9 +20,9 @@
 //    allowed.
 // 2. A dimension is a size, so its range is 0.. by default.  Only narrow() may allow negative numbers, as the
 //    first to name the dimension.
-// 3. A ShapeEnv whose narrow() or assume() returned false is as it was before.  Facts are learned in a copy,
-//    which replaces the old ones on success.  (Only a new dimension, about which nothing can be contradicted,
-//    may be added in place.)
+// 3. A ShapeEnv whose narrow() or assume() returned false has the facts that it had before: facts are
+//    learned in a copy, which replaces the old ones on success.  (Only a new dimension, about which nothing
+//    can be contradicted, may be added in place.)
 // 4. Work is limited: a query may visit kQuestion atoms, an update kLesson.  Beyond that, and where an
 //    expression grows too large, the answer is "unknown", and an update keeps what it learned so far.
 // 5. An answer that was drawn from an expression records its dimensions that have a range of their own

@@ -6,15 +6,14 @@
 //
 // Invariants:
 // 1. A place is a size of a tensor input that is known as a number or an expression (x.size(0)), or an
-// integer
-//    input whose value is (n).  Places are in the order of the placeholders, and of their dimensions.
+//    integer input whose value is known so (n).  Places are in the order of the placeholders, and of their
+//    dimensions.
 // 2. A dimension is defined by the first place that is this dimension and nothing else, or else by the first
 //    whose size mentions no other dimension and from which it follows as (factor*size + offset)/divisor.  A
 //    dimension that follows from no place, as those of a*b, is not defined.
 // 3. A place that defines a dimension gives conditions only where its value might not be a dimension: that
-// the
-//    division leaves no remainder and, for a negative offset and for integer inputs without one, that the
-//    result is not negative.
+//    the division leaves no remainder and, for a negative offset and for integer inputs without one, that
+//    the result is not negative.
 // 4. Any other place gives one condition, `place == what it must be`, written over the defining places when
 //    all its dimensions are defined, or over an earlier place from which the size follows as a whole; if
 //    neither holds, it gives none.
