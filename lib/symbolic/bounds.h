@@ -21,7 +21,8 @@ bool has_symbols_only(const SymInt& value);
 // Returns `value` with an atom replaced by an expression.  Atoms nested in other atoms are not replaced.
 SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by);
 
-// A value as numerator / denominator, with every p//c written as (p - p%c)/c and every q*(p//q) as p - p%q.
+// A value as numerator / denominator. without_quotients() writes every p//c as (p - p%c)/c and every
+// q*(p//q) as p - p%q.
 struct Fraction {
   SymInt numerator;
   std::int64_t denominator;
@@ -45,8 +46,8 @@ class BoundsFinder {
   Interval of_atom(const Atom& atom, int effort);
   // Interval arithmetic term by term.
   Interval plain(const SymInt& value, int effort);
-  // Substitutes for each dimension its lowest value plus a non-negative rest: batch*seq - batch is batch*seq'
-  // with seq' = seq - 1 >= 0.
+  // Substitutes for each dimension its lowest value plus a non-negative rest: batch*seq - batch is
+  // batch*seq' with seq' = seq - 1 >= 0.
   Interval from_lowest(const SymInt& value, int effort);
   // Distinguishes cases by the operands of the first min() or max(); nothing when there is none.
   std::optional<Interval> by_cases(const SymInt& value, int effort);

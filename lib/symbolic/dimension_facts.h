@@ -37,7 +37,7 @@ std::optional<bool> settled(Relation relation, const Interval& difference);
 // learned until then stay valid.
 class DimensionFacts {
  public:
-  // Limits the work of a query, counted in visits of atoms.  When it is used up, the answer is "unknown".
+  // Limits the work of a query, counted in visits of atoms.  When they are used up, the answer is "unknown".
   void allow(std::int64_t looks) const { looks_left_ = looks; }
   bool spend(std::size_t looks) const {
     looks_left_ -= static_cast<std::int64_t>(looks);
@@ -56,7 +56,7 @@ class DimensionFacts {
   // zero.
   Interval bounds(const SymInt& value, std::optional<Relation> goal = {}, bool with_facts = true) const;
   SymInt simplify(const SymInt& value, bool with_facts = true) const;
-  // `difference` is left - right, simplified.
+  // Decides a relation between `difference`, which is left - right, simplified, and zero.
   std::optional<bool> decide(Relation relation, const SymInt& difference) const;
   // Returns p % q when a fact gives it.
   std::optional<SymInt> known_remainder(const SymInt& p, const SymInt& q) const;
