@@ -117,7 +117,7 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
        "/nodes/0/users: these are not the nodes whose arguments use this one"},
       {"\"users\": [\"stem\"]", "\"users\": [\"stem\", \"stem\"]", "these are not the nodes"},
       {"\"module_path\": \"stem\"", "\"module_path\": \"step\"",
-       "x.json: the collection contradicts itself: the graph of '': stem names no module: 'step'"},
+       "x.json: the collection contradicts itself: the graph of '': stem refers to an unknown module: 'step'"},
       {"\"call\": 1", "\"call\": 0", "scope/call: expected an integer of at least 1"},
       {"\"shape\": null, \"dtype\": null", "\"shape\": [-1], \"dtype\": null",
        "meta/shape/0: a size is negative"},
@@ -132,7 +132,8 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
        "expected a number or a boolean"},
       {"\"constants\": {}", "\"constants\": {\"c\": {\"dtype\": \"int8\", \"shape\": [0], \"data\": []}}",
        "the graph of '' has a constant that nothing uses: 'c'"},
-      {"\"module_forward_order\": [", "\"module_forward_order\": [\"no\", ", "names no module: 'no'"},
+      {"\"module_forward_order\": [", "\"module_forward_order\": [\"no\", ",
+       "refers to an unknown module: 'no'"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.from, c.to);
