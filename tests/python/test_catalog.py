@@ -430,7 +430,7 @@ def test_what_is_no_catalog_is_left_alone(program, tmp_path):
     text.write_text("not a database, and longer than its header would be" * 30)
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE mine (a)")
-    for file, message in ((text, "not an SQLite database"), (other, "no catalog of fxtrace")):
+    for file, message in ((text, "not an SQLite database"), (other, "not a catalog of fxtrace")):
         before = file.read_bytes()
         done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
         assert done.returncode == 3 and message in done.stderr, done.stderr

@@ -81,8 +81,8 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
   };
   const Case cases[] = {
       {"{\n  \"format\"", "[{\n  \"format\"", "x.json:105:1: invalid JSON"},
-      {"fxtrace.graph_collection", "other", "x.json:2:13: /format: this is no graph collection"},
-      {"\"format\"", "\"form\"", "x.json:1:1: this is no graph collection"},
+      {"fxtrace.graph_collection", "other", "x.json:2:13: /format: this is not a graph collection"},
+      {"\"format\"", "\"form\"", "x.json:1:1: this is not a graph collection"},
       {"\"version\": 1,", "\"version\": 2,",
        "x.json:3:14: /version: this is version 2 of the format, and this fxtrace reads version 1"},
       {"\"model\": {", "\"model\": {\"file\": 1, ", "duplicate key 'file'"},
