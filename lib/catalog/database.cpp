@@ -34,7 +34,7 @@ struct FinishStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
 
-// Files have numbers below this one; program n of a file, from 1, has the file's number + n * kNextProgram.
+// Files have numbers below this one; the k-th program of file n, counted from 0, is n + k * kNextProgram.
 constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
 constexpr int kWait = 10'000;  // milliseconds to wait for other readers or writers
 
@@ -213,7 +213,7 @@ class Catalog::Impl {
   void check_schema() {
     const Database made = open_memory();
     if (schema_of(made.get()) != schema_of(database_.get()))
-      throw input_error("this database has more in it than a catalog of fxtrace, or less",
+      throw input_error("the tables of this database are not those of a catalog of fxtrace",
                         {"give -o another file name"})
           .at(file_);
   }
@@ -611,9 +611,9 @@ void query(const ModelFile& file, const std::string& sql, const QueryLimits& lim
     throw usage_error("SQL: " + message);
   }
   if (code != SQLITE_OK) throw failure(code);
-  if (!statement) throw usage_error("SQL: there is no statement");
+  if (!statement) throw usage_error("SQL: the statement is missing");
   if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    throw usage_error("SQL: one statement at a time");
+    throw usage_error("SQL: expected one statement, got several");
   std::vector<std::string> columns;
   const int count = sqlite3_column_count(statement.get());
   for (int i = 0; i < count; ++i) columns.emplace_back(sqlite3_column_name(statement.get(), i));

@@ -213,7 +213,7 @@ bool Graph::is_assigned(NodeId id) const {
 
 void Graph::move_before(NodeId position, NodeId id) {
   const Node& node = own(id);
-  for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which uses others"); });
+  for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which has arguments"); });
   if (position == id) return;
   unlink(id);
   link(id, previous(position), position);

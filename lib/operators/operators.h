@@ -51,8 +51,9 @@ inline constexpr Traits kTensorMethod =
     Traits{1} << 21;  // a method of torch.Tensor with the same arguments; set for those in conditions
 inline constexpr Traits kKeepsRank =
     Traits{1} << 22;  // the result has the rank of the first argument, as for pointwise operators
-inline constexpr Traits kKeepsDtype = Traits{1} << 23;   // ... and its dtype, whatever the others have; in
-                                                         // place, raises for others than floats or gives it
+// The result has the dtype of the first argument, whatever the others have; the in-place variant keeps it, or
+// raises for dtypes other than floats.
+inline constexpr Traits kKeepsDtype = Traits{1} << 23;
 inline constexpr Traits kGivesBool = Traits{1} << 24;    // the result is of dtype bool
 inline constexpr Traits kReadsLayout = Traits{1} << 25;  // strides decide the result, or whether it raises
 inline constexpr Traits kNoMacs =

@@ -695,7 +695,7 @@ class Reader {
     const auto program_nodes = fields.find("program_nodes");
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name.string()) {
-      name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
+      name.fail("torch.fx would give this node the name " + graph.node(id).name);
     }
     nodes.emplace(name.string(), id);
     if (cost) graph.set_cost(id, std::move(cost));

@@ -20,7 +20,7 @@ namespace fxtrace {
 class Expression {
  public:
   enum class Kind : std::uint8_t {
-    kSize,        // a SymInt, which any plain name is too
+    kSize,        // a SymInt; any plain name is one too
     kFloat,       // 1e-07
     kConstant,    // None, True, False
     kText,        // 'mean'

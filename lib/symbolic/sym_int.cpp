@@ -1,3 +1,17 @@
+// The normal form of symbolic integers.
+//
+// 1. Terms are in the order of before(), without zeros; terms with the same atoms are merged.  So sums and
+//    products of dimensions have one form.
+// 2. floordiv() takes the terms that divide evenly out of the quotient: (n*8 + m)//8 is n + m//8.  It
+//    cancels common factors, merges nested quotients ((n//2)//3 is n//6), and folds a rest whose bounds give
+//    one value.
+// 3. mod() reduces coefficients and nested remainders by the divisor, and takes out common factors.
+// 4. min() and max() are flat and sorted; operands that differ by a constant are one.
+// 5. What remains of a division is an atom, whose operands are in normal form.  Equal atoms have equal
+//    texts.
+//
+// Equal values may still have different forms, as a divisor of several names is only tried as a whole.  An
+// expression beyond the limits below throws SymbolicError.
 #include "symbolic/sym_int.h"
 
 #include <algorithm>

@@ -357,7 +357,7 @@ def test_incomplete_databases_are_refused(program, database, tmp_path):
     shutil.copy(file + "-journal", f"{killed}-journal")
     writer.execute("ROLLBACK")
     writer.close()
-    fails(run(program, "query", str(killed), "SELECT * FROM models"), str(killed), "did not finish")
+    fails(run(program, "query", str(killed), "SELECT * FROM models"), str(killed), "was not finished")
 
 
 def test_a_database_that_is_being_written(program, database):
@@ -415,7 +415,7 @@ def test_hostile_catalogs(program, made, tmp_path):
         connection.close()
         before = file.read_bytes()
         done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
-        fails(done, str(file), "than a catalog of fxtrace")
+        fails(done, str(file), "are not those of a catalog of fxtrace")
         assert file.read_bytes() == before
     file = tmp_path / "view.sqlite"
     shutil.copy(made, file)

@@ -101,7 +101,7 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
       {"\"shape\": [8, 4]", "\"shape\": null", "/parameters/1/shape: expected a list"},
       {"\"op\": \"placeholder\"", "\"op\": \"place\"", "/graphs/0/nodes/0/op: expected one of"},
       {"\"name\": \"stem\"", "\"name\": \"x\"", "/graphs/0/nodes/1/name: another node has this name"},
-      {"\"name\": \"stem\"", "\"name\": \"len\"", "torch.fx would not name a node so, but len_1"},
+      {"\"name\": \"stem\"", "\"name\": \"len\"", "torch.fx would give this node the name len_1"},
       {"\"name\": \"stem\"", "\"name\": \"\"", "expected a non-empty string"},
       {"[{\"node\": \"x\"}]", "[{\"node\": \"output\"}]",
        "/graphs/0/nodes/1/args/0/node: no node before this one has the name 'output'"},
