@@ -245,13 +245,12 @@ const char* to_string(SignatureRole role);  // "user_input"
 struct GraphSignature {
   struct Entry {
     SignatureRole role = SignatureRole::kUserInput;
-    std::string name;  // the name of the value in the program; empty for a constant output
-    std::optional<std::string>
-        target;                      // the qualified name of a lifted input, or of the target of a mutation
-    std::optional<bool> persistent;  // of buffers
-    std::vector<Argument> path;      // user inputs and outputs: keys and positions, outermost first
-    std::optional<Argument> value;   // the value of a user input or output that the program fixed
-    NodeId node;                     // the node with the value in this graph; invalid when there is none
+    std::string name;                   // the name of the value in the program; empty for a constant output
+    std::optional<std::string> target;  // qualified name of a lifted input or of a mutation's target
+    std::optional<bool> persistent;     // of buffers
+    std::vector<Argument> path;         // user inputs and outputs: keys and positions, outermost first
+    std::optional<Argument> value;      // the value of a user input or output that the program fixed
+    NodeId node;                        // the node with the value in this graph; invalid when there is none
   };
   std::vector<Entry> inputs, outputs;
 };

@@ -29,9 +29,8 @@ inline constexpr Traits kPointwise = Traits{1} << 6;
 inline constexpr Traits kReduction = Traits{1} << 7;
 // From lib/opinfo.
 inline constexpr Traits kHiddenWrite = Traits{1} << 8;  // writes to an argument that its schema does not mark
-inline constexpr Traits kGivesSize = Traits{1}
-                                     << 9;  // returns sizes, strides or ranks, without reading elements
-inline constexpr Traits kAsserts = Traits{1} << 10;  // has no effect but to raise
+inline constexpr Traits kGivesSize = Traits{1} << 9;    // returns sizes, strides or ranks; reads no element
+inline constexpr Traits kAsserts = Traits{1} << 10;     // has no effect but to raise
 // May be executed on numbers, strings, lists, dicts, tuples, devices and dtypes while tracing: it has no
 // effect but its result and changes to a list or dict among its arguments.  An archive can name any operator
 // of LibTorch, and some write files or change the process: operators without this trait are never executed.
@@ -39,9 +38,8 @@ inline constexpr Traits kPlain = Traits{1} << 11;
 inline constexpr Traits kMovesElements =
     Traits{1} << 12;  // only moves elements of lists and dicts: kPlain for elements of any kind
 inline constexpr Traits kMakesTensor = Traits{1} << 13;  // makes a tensor from numbers alone
-inline constexpr Traits kCompares =
-    Traits{1} << 15;  // compares or searches values; an integer compared with a dtype is one
-inline constexpr Traits kDivides = Traits{1} << 16;  // integers: undefined for 0, and for INT64_MIN by -1
+inline constexpr Traits kCompares = Traits{1} << 15;     // compares or searches values of one meaning
+inline constexpr Traits kDivides = Traits{1} << 16;      // integers: undefined for 0, and for INT64_MIN by -1
 inline constexpr Traits kRepeats = Traits{1} << 17;  // the result is as large as a number among the arguments
 inline constexpr Traits kJoins = Traits{1} << 18;    // the result is as large as the product of the arguments
 inline constexpr Traits kMayBeArgument =

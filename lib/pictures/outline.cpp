@@ -103,13 +103,11 @@ class Builder {
   struct Filling {
     Index top = Outline::kNone;  // kGraph or kBody
     const ModuleGraph* graph = nullptr;
-    const ModuleGraph* around =
-        nullptr;  // the graph of its boxes; another one for a region that is drawn inline
+    const ModuleGraph* around = nullptr;   // the graph of its boxes; another one for an inline region
     std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes are at the top
     std::unordered_set<Module> live = {};  // modules that are called, or have nodes here
-    std::unordered_map<Call, Call, CallHash> caller =
-        {};                                      // by call: the call of the next live module around it
-    std::unordered_map<Module, Call> last = {};  // the latest call by module
+    std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around
+    std::unordered_map<Module, Call> last = {};            // the latest call by module
     std::unordered_map<Call, Index, CallHash> boxes = {};
     std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // subgraphs without a box so far
     std::unordered_map<std::string_view, const Constant*> constants = {};

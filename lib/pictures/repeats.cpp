@@ -212,8 +212,7 @@ class Folder {
 
   void fold(Index box) {
     const std::vector<Index> children = std::exchange(outline_.items[box].children, {});
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>>
-        places;  // the places of each structure, the last first
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;  // by structure, the last first
     for (std::size_t i = children.size(); i-- > 0;) places[hash(children[i])].push_back(i);
     std::vector<Index> folded;
     for (std::size_t i = 0; i < children.size();) {
