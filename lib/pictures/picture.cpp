@@ -241,7 +241,7 @@ class Maker {
       const Index inner = closed != Outline::kNone || picture_.is_open[index] ? closed : index;
       for (const Index child : item(index).children) open.emplace_back(child, inner);
     }
-    // A box can only be compared to one that is open and visible.
+    // A closed box refers to the open box with the same structure only when that one is visible and open.
     for (Index& same : picture_.same_as) {
       if (same != Outline::kNone && (picture_.seen[same] != same || !picture_.is_open[same]))
         same = Outline::kNone;

@@ -114,8 +114,8 @@ class Roles {
     const TargetParts parts = target.parts();
     if (parts.kind == TargetKind::kHigherOrder || node.model_function) return false;
     if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
-    // Queries are x.dtype, len(x) and operators that do not read elements; arithmetic on their results is
-    // plumbing too.
+    // A node is a query of tensors (x.dtype, len(x), an operator whose result is not a tensor), or
+    // arithmetic on the results of queries.
     bool reads_tensors = false;
     bool reads_numbers = false;
     for_each_input(node, [&](NodeId input) {

@@ -112,7 +112,7 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
     prefix_end = i + 1;
   }
   prefix_ = pattern.substr(0, prefix_end);
-  // The tokens before an optional part are in every match, as "a.**.b" matches "a.b" and "**.b" matches "b".
+  // The text before an optional part is in every match: "a.**.b" matches "a.b", and "**.b" matches "b".
   if (only_literal_) tokens_ = {};
 }
 
