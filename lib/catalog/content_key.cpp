@@ -10,7 +10,7 @@
 namespace fxtrace::catalog {
 namespace {
 
-// FNV-1a of 64 bits (Fowler, Noll, Vo), as a key is kept and compared with those of other machines.
+// FNV-1a of 64 bits (Fowler, Noll, Vo): keys are kept, and compared with those of other machines.
 class Hash {
  public:
   void add(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// Tells files of equal content without reading weights.
+// Keys by which files of equal content are recognized, without reading weights.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace fxtrace::catalog {
 
-// Of a zip archive made from its directory alone, which has the name, size and CRC-32 of every record; of any
-// other file from its size and its bytes, of a large one the first and the last megabytes.  Not a
-// cryptographic hash: who wants two files to have one key can make them.  Never empty.
-// `info` is the result of identify_file().
+// Returns a key of the file's content.  For a zip archive, it is made from the directory alone, which has
+// the name, size and CRC-32 of every record; for any other file, from its size and its bytes, for a large
+// one the first and last megabytes.  Not a cryptographic hash: files with equal keys can be made on purpose.
+// Never empty.  `info` is the result of identify_file().
 std::string content_key(const ModelFile& file, const FileInfo& info);
 
 }  // namespace fxtrace::catalog

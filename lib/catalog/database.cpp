@@ -34,9 +34,9 @@ struct FinishStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, FinishStatement>;
 
-// Files have the numbers below it; a second program of the file n is n + kNextProgram.
+// Files have numbers below this one; the k-th program of file n, counted from 0, is n + k * kNextProgram.
 constexpr std::int64_t kNextProgram = std::int64_t{1} << 32;
-constexpr int kWait = 10'000;  // milliseconds, for somebody who reads or writes
+constexpr int kWait = 10'000;  // milliseconds to wait for other readers or writers
 
 Error failed(const std::string& file, sqlite3* database, int code) {
   if (code == SQLITE_NOMEM) throw std::bad_alloc();
@@ -47,7 +47,7 @@ Error failed(const std::string& file, sqlite3* database, int code) {
   return input_error("SQLite: " + text).at(file);
 }
 
-// A database may be anyone's: what stands in its schema must neither run nor break it.
+// Protects against databases of unknown origin: what is in the schema must neither run nor cause a crash.
 void distrust(sqlite3* database) {
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -56,7 +56,7 @@ void distrust(sqlite3* database) {
 
 Database open(const std::string& file) {
   sqlite3* database = nullptr;
-  // A name is never taken for a URI, which could ask for other things.
+  // A name must not be read as a URI, which could set options.
   const std::string path = file.starts_with("/") ? file : "./" + file;
   const int code = sqlite3_open_v2(path.c_str(), &database,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -74,12 +74,12 @@ std::string text_of(sqlite3_stmt* statement, int column) {
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
 }
 
-constexpr std::size_t kPageSize = 4096;  // SQLite's own choice
+constexpr std::size_t kPageSize = 4096;  // the default of SQLite
 constexpr std::size_t kPages = 8192;
 
-// Gives SQLite memory for its pages that forked processes do not have.  Otherwise every page that is written
-// after a fork would be copied first, and there is a fork for each model.  SQLite takes it only before it is
-// used for the first time.
+// Gives SQLite memory for its pages that forked processes do not share.  Otherwise every page that is
+// written after a fork would be copied first, and there is a fork for each model.  SQLite accepts this
+// memory only before its first use.
 void keep_pages_from_forks() {
   int header = 0;
   sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header);
@@ -109,9 +109,10 @@ class Catalog::Impl {
     if (first_number("PRAGMA schema_version") == 0) {
       make();
     } else if (first_number("PRAGMA application_id") != kApplicationId) {
-      throw input_error("this database is no catalog of fxtrace", {"give -o another file name"}).at(file_);
+      throw input_error("this database is not a catalog of fxtrace", {"give -o another file name"}).at(file_);
     } else if (first_number("PRAGMA user_version") != kFormatVersion) {
-      throw input_error("this catalog was made by another version of fxtrace", {"remove it, to make it anew"})
+      throw input_error("this catalog was made by another version of fxtrace",
+                        {"remove it, and it is made again"})
           .at(file_);
     }
     check_schema();
@@ -158,7 +159,7 @@ class Catalog::Impl {
 
   const std::string& file() const { return file_; }
 
-  // Without a savepoint, which would copy every page that a model's rows change.
+  // Works without a savepoint, which would copy every page that a model's rows change.
   std::optional<std::string> add(const std::string& path, const FileState& state, std::string_view rows) {
     try {
       return insert_all(path, state, rows);
@@ -192,8 +193,8 @@ class Catalog::Impl {
   void commit() { execute("COMMIT; BEGIN IMMEDIATE"); }
 
  private:
-  // For as long as the descriptor is open.  SQLite's own locks are held for moments only, so that catalogs
-  // can be read while they grow.
+  // Locks the file as long as the descriptor is open.  SQLite's own locks are held for moments only, so that
+  // catalogs can be read while they grow.
   void lock() {
     lock_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!lock_)
@@ -208,11 +209,11 @@ class Catalog::Impl {
     execute("BEGIN;" + std::string(kCatalogTable) + create_statements() + "COMMIT");
   }
 
-  // What else a database has, as an index over an expression, would run when rows are added.
+  // Other parts of a schema, such as an index over an expression, would run when rows are added.
   void check_schema() {
     const Database made = open_memory();
     if (schema_of(made.get()) != schema_of(database_.get()))
-      throw input_error("this database has more in it than a catalog of fxtrace, or less",
+      throw input_error("the tables of this database are not those of a catalog of fxtrace",
                         {"give -o another file name"})
           .at(file_);
   }
@@ -223,7 +224,7 @@ class Catalog::Impl {
     check(sqlite3_exec(raw, (kCatalogTable + create_statements()).c_str(), nullptr, nullptr, nullptr));
     return database;
   }
-  // Views run for who asks for them only.
+  // Returns the schema without views, which run only in queries of them.
   static std::string schema_of(sqlite3* database) {
     std::string schema;
     const auto add = [](void* text, int count, char** cells, char** /*names*/) -> int {
@@ -254,7 +255,7 @@ class Catalog::Impl {
     if (!statement) statement = prepare(sql);
     return statement.get();
   }
-  // Whether there is a row.
+  // Runs to the next row; returns whether there is one.
   bool step(sqlite3_stmt* statement) {
     const int code = sqlite3_step(statement);
     if (code != SQLITE_ROW && code != SQLITE_DONE) {
@@ -268,7 +269,7 @@ class Catalog::Impl {
     step(statement);
     sqlite3_reset(statement);
   }
-  // The text must live until the statement has run.
+  // Binds a text, which must live until the statement has run.
   void bind(sqlite3_stmt* statement, int place, const std::string& text) {
     check(sqlite3_bind_text64(statement, place, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8));
   }
@@ -304,7 +305,7 @@ class Catalog::Impl {
     while (const auto row = reader.next()) {
       const bool is_model = row->table == TableId::kModels;
       if (is_model) id += kNextProgram;
-      if (id < 0) throw input_error("the rows of a model do not begin with it");
+      if (id < 0) throw input_error("the rows of a model do not begin with its row in models");
       sqlite3_stmt* statement = insert(row->table);
       check(sqlite3_bind_int64(statement, 1, id));
       if (is_model) {
@@ -315,7 +316,7 @@ class Catalog::Impl {
       }
       insert_cells(statement, is_model ? static_cast<int>(kFileColumns) + 1 : 2, row->cells);
     }
-    if (id < 0) throw input_error("there are no rows");
+    if (id < 0) throw input_error("the model has no rows");
     return told;
   }
 
@@ -345,7 +346,7 @@ class Catalog::Impl {
     Statement& statement = inserts_[static_cast<std::size_t>(id)];
     if (statement) return statement.get();
     const Table& table = tables()[static_cast<std::size_t>(id)];
-    // Of names that a damaged model has twice, the first.
+    // When a damaged model has a name twice, the first one counts.
     std::string sql = std::string("INSERT OR IGNORE INTO ") + table.name + " VALUES (?";
     for (std::size_t i = 1; i < table.columns.size(); ++i) sql += ",?";
     return cached(statement, sql + ")");
@@ -357,7 +358,7 @@ class Catalog::Impl {
   Statement find_, touch_, programs_;
   std::array<Statement, kTables> inserts_, removals_;
   bool same_settings_ = true;
-  std::unordered_map<std::string, std::int64_t> numbers_;  // by path
+  std::unordered_map<std::string, std::int64_t> numbers_;  // of files, by path
 };
 
 Catalog::Catalog(const std::string& file, const std::string& settings)
@@ -378,7 +379,7 @@ void Catalog::commit() { impl_->commit(); }
 
 namespace {
 
-// Only what reads this database.
+// Allows only actions that read this database.
 int authorize(void* /*unused*/, int action, const char* /*first*/, const char* second,
               const char* /*database*/, const char* /*trigger*/) {
   switch (action) {
@@ -394,7 +395,7 @@ int authorize(void* /*unused*/, int action, const char* /*first*/, const char* s
 }
 
 Error more_than_read() {
-  return usage_error("this statement does more than read, which is all that query does");
+  return usage_error("this statement does more than read; query runs only statements that read");
 }
 
 QueryValue value_of(sqlite3_stmt* statement, int column) {
@@ -430,7 +431,7 @@ QueryValue value_of(sqlite3_stmt* statement, int column) {
   return value;
 }
 
-// The bytes of a database, as a file that nobody changes.
+// The bytes of a database file, mapped into memory; nobody may change the file meanwhile.
 class Image {
  public:
   explicit Image(const ModelFile& file) {
@@ -458,7 +459,8 @@ class Image {
     return input_error("cannot read the file: " + std::generic_category().message(errno)).at(file.path());
   }
 
-  // SQLite does not read a database in memory that says that changes of it may be in a log beside it.
+  // Marks a database as one without a log: SQLite does not read a database in memory whose header says that
+  // changes may be in a log beside it.
   void leave_log_out() {
     constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
     constexpr unsigned char kHasLog = 2, kHasNone = 1;
@@ -475,7 +477,7 @@ class Image {
   std::size_t size_ = 0;
 };
 
-// A database from elsewhere may have anything in its schema, and views that never end.
+// Limits for databases of unknown origin, which may have anything in their schema, and views that never end.
 constexpr int kMaxText = 64 << 20;  // bytes of a value, and of a row
 constexpr struct {
   int what;
@@ -515,11 +517,12 @@ std::uint64_t processor_seconds() {
   return static_cast<std::uint64_t>(used.tv_sec);
 }
 
-// Locks of SQLite's (https://sqlite.org/src/file/src/os.h, "unixLock"): who reads has a part of `kShared`.
+// The bytes of SQLite's locks (https://sqlite.org/src/file/src/os.h, "unixLock"): a reader locks a part of
+// `kShared`.
 constexpr off_t kPending = 0x40000000, kReserved = kPending + 1, kShared = kPending + 2;
 constexpr off_t kSharedSize = 510;
 
-// Returns whether the lock is there.  Where the file system has no locks nobody waits for one.
+// Takes a lock; returns whether it succeeded, or the file system has no locks.
 bool take_lock(const ModelFile& file, short kind, off_t start, off_t size) {
   struct flock lock{};
   lock.l_type = kind;
@@ -538,7 +541,8 @@ bool is_being_changed(const ModelFile& file) {
   return ::fcntl(file.descriptor(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-// Whether there is a file beside the database that says something.
+// Returns whether there is a file beside the database that is not empty, and not marked as unused by a zero
+// byte at its start.
 bool has_beside(const ModelFile& file, const char* suffix) {
   std::error_code failed;
   const std::filesystem::path real = std::filesystem::canonical(file.path(), failed);
@@ -564,11 +568,11 @@ void hold_for_reading(const ModelFile& file) {
   if (!is_held) throw input_error("another program is writing to this database").at(file.path());
   const std::vector<std::string> hints = {"open it once with the program that wrote it, or with sqlite3"};
   if (has_beside(file, "-journal") && !is_being_changed(file)) {
-    throw input_error("who wrote to this database did not finish, and what is in it is incomplete", hints)
+    throw input_error("a change of this database was not finished, and its content is incomplete", hints)
         .at(file.path());
   }
   if (has_beside(file, "-wal")) {
-    throw input_error("changes of this database are still in its log, the file beside it that ends in -wal",
+    throw input_error("changes of this database are still in its log, the file whose name ends in -wal",
                       hints)
         .at(file.path());
   }
@@ -581,13 +585,13 @@ void query(const ModelFile& file, const std::string& sql, const QueryLimits& lim
   const auto is_over = [](void* seconds) -> int {
     return int{processor_seconds() > *static_cast<const std::uint64_t*>(seconds)};
   };
-  constexpr int kOften = 100'000;  // operations, some milliseconds
+  constexpr int kOften = 100'000;  // operations between checks, some milliseconds
   if (limits.seconds != 0) sqlite3_progress_handler(database.get(), kOften, is_over, &end);
   const auto failure = [&](int code) {
     if (code == SQLITE_AUTH) return more_than_read();
     if (code == SQLITE_TOOBIG) {
       return input_error("a value or a row is larger than " + std::to_string(kMaxText >> 20) +
-                         " MiB, which is the most that is read")
+                         " MiB, the limit")
           .at(file.path());
     }
     if (code != SQLITE_INTERRUPT) return failed(file.path(), database.get(), code);
@@ -607,9 +611,9 @@ void query(const ModelFile& file, const std::string& sql, const QueryLimits& lim
     throw usage_error("SQL: " + message);
   }
   if (code != SQLITE_OK) throw failure(code);
-  if (!statement) throw usage_error("SQL: there is no statement");
+  if (!statement) throw usage_error("SQL: the statement is missing");
   if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    throw usage_error("SQL: one statement at a time");
+    throw usage_error("SQL: expected one statement, got several");
   std::vector<std::string> columns;
   const int count = sqlite3_column_count(statement.get());
   for (int i = 0; i < count; ++i) columns.emplace_back(sqlite3_column_name(statement.get(), i));

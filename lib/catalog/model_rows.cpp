@@ -18,7 +18,7 @@ namespace {
 
 using Macs = std::optional<SymInt>;
 
-// As a number, and as an expression: one of them at most.
+// Returns a size as a number or as an expression; the other one is NULL.
 Cell number_of(const Macs& size) {
   const auto number = size ? size->number() : std::nullopt;
   return number ? Cell(*number) : Cell();
@@ -145,7 +145,7 @@ class Writer {
       std::int64_t position = 0;
       for_each_input(node, [&](NodeId used) {
         const auto found = numbers.find(used.index);
-        if (found == numbers.end()) return;  // lint says so of a graph that is none
+        if (found == numbers.end()) return;  // lint() reports this
         rows_.row(TableId::kEdges, {id, number, position++, found->second});
       });
       count_use(node, macs);
@@ -176,7 +176,7 @@ class Writer {
 
   const GraphCollection& collection_;
   RowWriter& rows_;
-  std::unordered_map<std::string_view, std::string_view> types_;  // of modules, by path
+  std::unordered_map<std::string_view, std::string_view> types_;  // types of modules, by path
   std::map<std::pair<std::string, std::string>, Uses> operators_;
   std::int64_t graphs_ = 0;
 };

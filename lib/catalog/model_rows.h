@@ -1,4 +1,4 @@
-// The rows of one model.
+// The rows of one model in a catalog.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace fxtrace::catalog {
 
-// Where a collection comes from; what is empty is unknown, or does not apply.
+// The origin of a collection; an empty text is unknown, or does not apply.
 struct ModelOrigin {
-  std::string program;   // its name, in an archive of several
+  std::string program;   // the name of the program, in an archive of several
   std::string producer;  // the software that wrote the file
 };
 

@@ -59,7 +59,7 @@ T RowReader::number() {
 std::optional<RowReader::Row> RowReader::next() {
   if (left_.empty()) return std::nullopt;
   const auto table = number<std::uint8_t>();
-  if (table >= kTables) throw input_error("a row is of no table");
+  if (table >= kTables) throw input_error("a row belongs to an unknown table");
   Row row{static_cast<TableId>(table), {}};
   row.cells.reserve(cell_count(row.table));
   for (std::size_t i = 0; i < cell_count(row.table); ++i) {
@@ -78,7 +78,7 @@ std::optional<RowReader::Row> RowReader::next() {
         break;
       }
       default:
-        throw input_error("a cell of a row has no type");
+        throw input_error("a cell of a row has an unknown type");
     }
   }
   return row;

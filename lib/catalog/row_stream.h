@@ -1,4 +1,4 @@
-// Rows of tables as bytes, on their way from the process that reads a model to the one that has the database.
+// Rows of tables as bytes, sent from the process that reads a model to the process that has the database.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace fxtrace::catalog {
 using Cell = std::variant<std::monostate, std::int64_t, std::string>;  // NULL, INTEGER, TEXT
 using Cells = std::vector<Cell>;
 
-// Converts what is absent to NULL.
+// Converts an absent value to NULL.
 template <class T>
 Cell cell(const std::optional<T>& value) {
   return value ? Cell(*value) : Cell();
@@ -27,15 +27,15 @@ inline Cell cell_unless_empty(const std::string& text) { return text.empty() ? C
 class RowWriter {
  public:
   explicit RowWriter(std::ostream& out) : out_(out) {}
-  // Texts become UTF-8: U+FFFD stands for bytes that are not.  Throws Error(kInternal) unless there are
-  // cell_count() cells.
+  // Writes a row.  Texts become UTF-8, with U+FFFD for malformed bytes.  Throws Error(kInternal) unless
+  // there are cell_count() cells.
   void row(TableId table, const Cells& cells);
 
  private:
   std::ostream& out_;
 };
 
-// Trusts nothing in the bytes, which must outlive this.
+// Reads rows from bytes, which must outlive this and are not trusted.
 class RowReader {
  public:
   explicit RowReader(std::string_view bytes) : left_(bytes) {}
@@ -43,7 +43,8 @@ class RowReader {
     TableId table;
     Cells cells;
   };
-  // Returns nothing at the end.  Throws Error(kInput) for bytes that no RowWriter wrote.
+  // Returns the next row; nothing at the end.  Throws Error(kInput) for bytes that were not written by a
+  // RowWriter.
   std::optional<Row> next();
 
  private:

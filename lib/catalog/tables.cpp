@@ -154,7 +154,7 @@ std::string create_statements() {
       sql += "\n";
     }
     if (has_key) sql += std::string("  PRIMARY KEY (") + table.key + ")\n";
-    // Rows in the order of their key, without a second copy of it.
+    // Without a row id, rows are in the order of their key, without a second copy of it.
     sql += has_key ? ") WITHOUT ROWID;\n" : ");\n";
     for (const char* columns : table.indices) {
       sql += std::string("CREATE INDEX ") + table.name + "_" + columns + " ON " + table.name + " (" +

@@ -1,4 +1,4 @@
-// The tables of a catalog: the one definition that the database, the rows and docs/how-to/catalog.md agree with.
+// The tables of a catalog: the definition with which the database, the rows and docs/how-to/catalog.md agree.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ struct Column {
 struct Table {
   const char* name;
   const char* what;
-  // Of all tables but models, the first column is `model`, which the database fills in.
+  // In all tables but models, the first column is `model`, which the database fills in.
   std::vector<Column> columns;
-  const char* key;                   // the primary key, of columns; empty: the table has none
-  std::vector<const char*> indices;  // of columns
+  const char* key;                   // the columns of the primary key; empty when there is none
+  std::vector<const char*> indices;  // the columns of each index
 };
 
-// By TableId.
+// Returns the tables by TableId.
 const std::vector<Table>& tables();
 
-// The columns of models that the database fills in: number, path and state of the file.
+// The number of columns of models that the database fills in: number, path and state of the file.
 inline constexpr std::size_t kFileColumns = 5;
-// Of the cells after those.
+// The index of the error among the cells after those columns.
 inline constexpr std::size_t kErrorCell = 1;
 // Returns the number of cells in a row that is made from a model.
 std::size_t cell_count(TableId table);
@@ -38,7 +38,7 @@ std::size_t cell_count(TableId table);
 // Returns the statements that make the tables and indices, with comments.
 std::string create_statements();
 
-// In the database's header, so that it is known for a catalog of this form.
+// Values in the database's header, by which it is recognized as a catalog of this form.
 inline constexpr int kApplicationId = 0x66787472;  // "fxtr"
 inline constexpr int kFormatVersion = 2;
 

@@ -25,7 +25,7 @@ Error wrong_sizes(const std::string& text) {
                      {"--at batch=1,seq=4096 or --at x=1x3x224x224"});
 }
 
-// "1x3x224", "[1,3,224]", "8"; nothing for other texts.
+// Parses "1x3x224", "[1,3,224]" or "8"; returns nothing for other texts.
 std::optional<std::vector<std::int64_t>> read_numbers(std::string_view text) {
   const bool is_list = text.size() >= 2 && text.front() == '[' && text.back() == ']';
   if (is_list) text = text.substr(1, text.size() - 2);
@@ -57,7 +57,8 @@ const Node* find_input(const GraphCollection& collection, const std::string& nam
   return nullptr;
 }
 
-// The numbers of names, as far as what is given tells them.
+// Solves for the numbers of names, from given names and from sizes of inputs: a given size of batch*2+1 is
+// an equation for batch.
 class Solver {
  public:
   explicit Solver(const GraphCollection& collection) : collection_(collection) {}
@@ -73,7 +74,7 @@ class Solver {
         refuse_name(each, names);
       }
     }
-    // What one equation tells, others may need.
+    // An equation may need names that another one determines.
     for (bool has_learned = true; has_learned;) {
       has_learned = false;
       for (Equation& equation : equations_) has_learned = learn(equation) || has_learned;
@@ -81,8 +82,8 @@ class Solver {
     for (const Equation& equation : equations_) {
       if (equation.is_done) continue;
       const std::vector<std::string> open = equation.size.substitute(sizes_).symbols();
-      throw usage_error("--at: " + equation.input + " does not tell " + joined(open) + ": a size of it is " +
-                            equation.size.text(),
+      throw usage_error("--at: " + equation.input + " does not determine " + joined(open) +
+                            ": a size of it is " + equation.size.text(),
                         {"give it itself: --at " + shell_word(open.front() + "=N")});
     }
     return numbers_;

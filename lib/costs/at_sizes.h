@@ -1,4 +1,4 @@
-// Costs of a model where it will run: with numbers for the sizes that have names.
+// Numbers for the named sizes of a model (--at), so that its costs become numbers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-// A size by its name, or those of an input.
+// The number for a named size, or all sizes of an input.
 struct GivenSizes {
   std::string name;  // "batch", "s77", "x"
   std::vector<std::int64_t> sizes;
@@ -26,9 +26,9 @@ std::vector<std::string> names_of_sizes(const GraphCollection& collection);
 // Returns whether a size or an input has the name.
 bool has_sizes(const GraphCollection& collection, const GivenSizes& given);
 
-// Puts numbers for names into all shapes and costs, and computes costs anew, so that a peak is a number.
-// Guards stay as they are.  Returns the numbers by name.  Throws Error(kUsage) for a name that no size and no
-// input has, and for sizes that do not fit.
+// Replaces names by numbers in all shapes and costs, and computes costs again, so that a peak is a number.
+// Guards stay as they are.  Returns the numbers by name.  Throws Error(kUsage) for a name that neither a
+// size nor an input has, and for sizes that do not fit.
 std::map<std::string, std::int64_t> set_sizes(GraphCollection& collection,
                                               const std::vector<GivenSizes>& given);
 

@@ -16,11 +16,12 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMaxPeaks = 8;           // expressions of which none is always the largest
-constexpr std::int64_t kMaxUses = 20'000'000;  // values looked at in all calls: a file may ask for more
+constexpr std::size_t kMaxPeaks = 8;  // the limit on expressions of which none is always the largest
+constexpr std::int64_t kMaxUses =
+    20'000'000;  // the limit on values visited in all calls: a file may ask for more
 
-// Whether a >= b where every dimension is at least one: each negative term of the difference has a positive
-// one that is a multiple of it.
+// Returns whether a >= b when every dimension is at least 1: each negative term of the difference must have
+// positive ones that are multiples of it and outweigh it.
 bool covers(const SymInt& a, const SymInt& b) try {
   if (a.is_number() && b.is_number()) return *a.number() >= *b.number();
   const SymInt difference = a - b;
@@ -50,7 +51,7 @@ bool covers(const SymInt& a, const SymInt& b) try {
   return false;
 }
 
-// The largest of the sums that are added.
+// Keeps the largest of the sums that are added.
 class Largest {
  public:
   void add(const TermSums::Sum& sum) {
@@ -60,7 +61,7 @@ class Largest {
     constexpr std::size_t kMaxKept = 64;
     if (sums_.size() > kMaxKept) throw SymbolicError("too many sums of which none is the largest");
   }
-  // Absent where too many may be the largest.
+  // Returns the largest sum, or max() of several; nothing when more than kMaxPeaks may be the largest.
   std::optional<SymInt> get(const TermSums& terms) const {
     std::vector<SymInt> largest;
     for (const TermSums::Sum& sum : sums_) {
@@ -189,7 +190,7 @@ void CostLog::begin_call() {
 }
 
 void CostLog::use(const MemoryId& memory, std::uint32_t until) {
-  // What stands for a value of an earlier log is nothing of this one's.
+  // An id of another log, as values of earlier runs have, is not memory of this one.
   if (memory.log != number_ || memory.number >= memories_.size()) return;
   std::uint32_t& last_use = memories_[memory.number].last_use;
   last_use = std::max(last_use, until);
@@ -237,7 +238,8 @@ void CostLog::hold(AbstractValue& value) {
   }
 }
 
-// `shared`: the argument that the result may be a view of.
+// Gives a result its memory.  `shared` is the argument that the result may be a view of; null when there is
+// none.
 void CostLog::place(AbstractValue& result, const AbstractValue* shared, bool always) {
   if (auto* items = std::get_if<AbstractValue::Sequence>(&result.value)) {
     const auto* parts = shared != nullptr ? shared->sequence() : nullptr;
@@ -319,12 +321,12 @@ void CostLog::call(const Cost& inside, const std::vector<const AbstractValue*>& 
   }
   unsized_ = std::max(unsized, std::min(unsized_, one_more(unsized)));
   if (!inside.activation_bytes) return;
-  // Mostly one result, and nothing else.
+  // The most frequent case: one result, and no other memory.
   const SymInt& made = *inside.activation_bytes;
   if (memories_.size() == first + 1 && memories_.back().bytes == made &&
       inside.peak_bytes.value_or(made) == made)
     return;
-  // What is held inside, besides the results; and all that is made there.
+  // The memory inside the call, without that of its results: in total, and at the peak.
   try {
     SymInt of_results = 0;
     for (std::size_t i = first; i < memories_.size(); ++i) of_results = of_results + memories_[i].bytes;
@@ -374,7 +376,7 @@ void CostLog::choose(const Mark& first, const Mark& second) {
   drop(unknown_, first.unknown, second.unknown);
   drop(extra_, first.extra, second.extra);
   unsized_ = first_is_dearer ? second.unsized : unsized_ - second.unsized + first.unsized;
-  // Its numbers are in use.
+  // The blocks of the dropped alternative stay, without bytes: later blocks are numbered after them.
   for (std::size_t i = first_is_dearer ? second.memories : first.memories;
        i < (first_is_dearer ? memories_.size() : second.memories); ++i) {
     memories_[i].bytes = 0;
@@ -411,7 +413,7 @@ Cost CostLog::cost_since(const Mark& mark) const {
   return cost;
 }
 
-// One call, whose results are all that is held: what most nodes are.
+// For most nodes, the last call is one whose results are the only memory.
 Cost CostLog::last() const {
   const bool is_plain = unknown_.size() == last_.unknown && unsized_ == last_.unsized &&
                         extra_.size() == last_.extra && macs_.size() <= last_.macs + 1 &&
@@ -425,7 +427,7 @@ Cost CostLog::last() const {
 }
 
 std::optional<SymInt> CostLog::peak(const Mark& mark, TermSums& terms) const {
-  // By call, counted from the mark; 0 for what is held from the start.
+  // Calls are numbered from the mark here; 0 is for blocks that are live from the start.
   const std::size_t calls = calls_ - mark.calls;
   const auto place_of = [&](std::uint32_t call) { return call <= mark.calls ? 0 : call - mark.calls; };
   std::vector<std::uint32_t> first_freed(calls + 2);

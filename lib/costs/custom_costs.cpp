@@ -17,7 +17,7 @@ namespace {
 using Kind = Expression::Kind;
 
 constexpr int kMaxExpressionDepth = 64;
-constexpr std::int64_t kMostFactors = 16;  // of a power
+constexpr std::int64_t kMostFactors = 16;  // the limit on exponents
 
 const std::vector<std::string>& functions() {
   static const std::vector<std::string> names{"numel", "len", "min", "max"};
@@ -37,7 +37,7 @@ const std::vector<std::string>& attributes() {
                     {"a cost is Python over the call: 2*numel(out)*in0.size(-1)"});
 }
 
-// The name that an expression is; empty for any other.
+// Returns the name when the expression is just a name; else an empty text.
 std::string plain_name(const Expression& expression) {
   const SymInt* size = expression.size();
   return size == nullptr ? "" : size->symbol_name().value_or("");
@@ -92,7 +92,7 @@ void check_expression(const CustomCost& cost, const Expression& expression, int 
   }
 }
 
-// The number in "in0" and "out12" behind the word; 0 for "out" alone.
+// Returns the number behind the word in "in0" or "out12"; 0 for "out" alone.
 std::optional<std::size_t> number_behind(std::string_view name, std::string_view word) {
   if (!name.starts_with(word)) return std::nullopt;
   if (name == "out") return 0;
@@ -249,7 +249,7 @@ bool CustomCosts::matches(const Rule& rule, std::string_view target) {
 }
 
 const CustomCosts::Rule* CustomCosts::find_rule(std::string_view target) const {
-  // One overload's rule before that of all.
+  // A rule for one overload takes precedence over a rule for all overloads.
   const Rule* found = nullptr;
   for (const Rule& rule : rules_) {
     if (matches(rule, target) && (found == nullptr || rule.name.size() > found->name.size())) found = &rule;
@@ -272,7 +272,7 @@ std::vector<std::string> CustomCosts::names_without_value(const Rule& rule, std:
       }
       return;
     }
-    // The name of a function is none of a value.
+    // The name of a function is not a value.
     const bool is_function =
         expression.kind() == Kind::kCall && expression.parts()[0].kind() != Kind::kAttribute;
     for (std::size_t i = is_function ? 1 : 0; i < expression.parts().size(); ++i)

@@ -1,4 +1,4 @@
-// Costs that a user gives to operators: "ns::op=2*numel(out)*in0.size(-1)".
+// Costs that a user gives to operators: --cost "ns::op=2*numel(out)*in0.size(-1)".
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@
 
 namespace fxtrace {
 
-// Reads "ns::op=EXPR", where EXPR gives the multiply-accumulates of a call, as Python over its arguments in0,
-// in1, ... or their names, and its results out, out0, ...: numel(x), x.numel(), x.size(i), x.shape[i],
-// x.dim(), len(x), min(), max(), + - * // % **.  Throws Error(kUsage) for that, and for an expression that
-// has no meaning.
+// Reads "ns::op=EXPR", where EXPR gives the multiply-accumulates of a call, as Python over its arguments
+// in0, in1, ... or their names, and its results out, out0, ...: numel(x), x.numel(), x.size(i), x.shape[i],
+// x.dim(), len(x), min(), max(), + - * // % **.  Throws Error(kUsage) for another form, and for an
+// expression with other parts.
 CustomCost read_custom_cost(const std::string& text);
 CustomCost make_custom_cost(std::string_view name, const std::string& text);
 
 class CustomCosts {
  public:
   CustomCosts() = default;
-  explicit CustomCosts(const std::vector<CustomCost>& costs);  // the last of a name counts
+  explicit CustomCosts(const std::vector<CustomCost>& costs);  // the last one with a name counts
 
   struct Rule {
     std::string name;
@@ -45,13 +45,13 @@ class CustomCosts {
                                                       const std::vector<std::string>& named,
                                                       std::size_t results);
 
-  // What a call has.  Arguments are asked for by place and by name; absent where there is none.
+  // The values of a call.  Arguments are looked up by position and by name; absent when there is none.
   struct Call {
     std::function<std::optional<AbstractValue>(std::size_t place)> argument;
     std::function<std::optional<AbstractValue>(const std::string& name)> named;
     std::vector<AbstractValue> results;
   };
-  // Returns the cost of a call, without memory; it is not known where a size is not that the rule asks for.
+  // Returns the cost of a call, without memory; unknown when the rule uses a size that is unknown.
   static Cost cost(const Rule& rule, const Call& call);
 
  private:

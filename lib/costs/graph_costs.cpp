@@ -27,9 +27,9 @@ namespace {
 
 // A parameter, buffer or constant of the model.
 struct Owned {
-  std::size_t number = 0;  // tied ones have the same
+  std::size_t number = 0;  // the same for tied tensors
   std::int64_t bytes = 0;
-  const std::vector<StoredPart>* stored = nullptr;  // what it is made of, where it is not one plain tensor
+  const std::vector<StoredPart>* stored = nullptr;  // its tensors when it is not one plain tensor
   bool is_packed = false;
 };
 
@@ -48,7 +48,7 @@ std::int64_t bytes_of(const std::vector<StoredPart>& parts) {
   return bytes;
 }
 
-// What is known of packed parameters: the weight, which stands first.
+// Returns the known value of packed parameters: the weight, which is the first part.
 AbstractValue packed_value(const std::vector<StoredPart>& parts) {
   if (parts.empty()) return {};
   TensorInfo weight;
@@ -57,7 +57,7 @@ AbstractValue packed_value(const std::vector<StoredPart>& parts) {
   return {AbstractValue::Sequence{{std::move(weight)}}};
 }
 
-// By name, so that those of a module and of the modules below it stand together.
+// The owned tensors by name, so that those of a module and its submodules are adjacent.
 class OwnedTensors {
  public:
   explicit OwnedTensors(const std::vector<ParameterRecord>& parameters) {
@@ -72,7 +72,7 @@ class OwnedTensors {
     }
   }
 
-  std::size_t size() const { return numbers_.size(); }  // no number is as large
+  std::size_t size() const { return numbers_.size(); }  // greater than every number
   const Owned* find(std::string_view name) const {
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : &found->second;
@@ -88,7 +88,7 @@ class OwnedTensors {
 
  private:
   std::map<std::string_view, Owned> by_name_;
-  std::unordered_map<std::string_view, std::size_t> numbers_;  // by first name
+  std::unordered_map<std::string_view, std::size_t> numbers_;  // by first name of tied tensors
 };
 
 // Adds up the bytes of tensors, each of them once until the next begin().
@@ -123,7 +123,7 @@ Cost unsized_call() {
 
 class GraphCosts {
  public:
-  // `read` and `all` are for any number of graphs, one after another.
+  // `read` and `all` may be shared by any number of graphs, one after another.
   GraphCosts(const OwnedTensors& owned, const CustomCosts& custom, OwnedBytes& read, OwnedBytes& all,
              ModuleGraph& graph, bool is_subgraph)
       : owned_(owned),
@@ -163,7 +163,7 @@ class GraphCosts {
     switch (node.op) {
       case Opcode::kPlaceholder:
         known(node.id) = known_value(*node.meta);
-        // What a subgraph is given is held around it.
+        // The inputs of a subgraph are live in the outer graph, and counted there.
         if (!is_subgraph_) log_.hold(known(node.id));
         return;
       case Opcode::kGetAttr:
@@ -215,7 +215,7 @@ class GraphCosts {
     return owned != nullptr && owned->is_packed ? packed_value(*owned->stored) : known_value(*node.meta);
   }
 
-  // Targets are shared by the nodes that have them.
+  // The cache is keyed by the target's address, since nodes with the same target share it.
   const OperatorEntry* find_operator_of(const std::string& target) {
     const auto [place, is_new] = operators_.try_emplace(&target, nullptr);
     if (is_new) {
@@ -246,7 +246,7 @@ class GraphCosts {
     graph_.set_cost(node.id, latest);
   }
 
-  // Of what takes one tensor out of a tensor of a class of its own.
+  // Returns the bytes of the part that a node takes out of a tensor subclass; nothing for other nodes.
   std::optional<std::int64_t> bytes_of_part(const Node& node) const {
     if (!takes_stored_part(*node.target) || node.args.size() != 2) return std::nullopt;
     const auto* id = node.args[0].get_if<NodeId>();
@@ -259,14 +259,14 @@ class GraphCosts {
     return bytes_of(part->shape, part->dtype);
   }
 
-  // Results of a call that gives several, as far as somebody takes them.
+  // Returns the results of a call with several results, as far as nodes take them.
   AbstractValue taken_items(const Node& node) {
     AbstractValue::Sequence items;
     for (const NodeId user : node.users) {
       const Node& taken = graph_.node(user);
       const auto index = item_index(taken);
       if (!index || !(taken.args[0] == Argument(node.id))) continue;
-      if (*index >= 2 * node.users.size() + 16) continue;  // a file may claim any
+      if (*index >= 2 * node.users.size() + 16) continue;  // a file may claim any index
       if (items.size() <= *index) items.resize(*index + 1);
       items[*index] = known_value(*taken.meta);
     }
@@ -283,7 +283,7 @@ class GraphCosts {
     } else if (types.size() > 1) {
       AbstractValue items = taken_items(node);
       if (auto* sequence = std::get_if<AbstractValue::Sequence>(&items.value)) results = std::move(*sequence);
-      // What nobody takes is gone at once.
+      // A result that no node takes is freed at once.
       results.resize(types.size(), {NoneValue{}});
       for (AbstractValue& result : results) {
         if (result.is_unknown() && !is_taken(node, &result - results.data())) result = {NoneValue{}};
@@ -322,7 +322,7 @@ class GraphCosts {
     if (result.is_unknown()) result = taken_items(node);
     std::vector<AbstractValue> results{std::move(result)};
     log_.call(cost, args, results);
-    // Of what nobody saw into: its results.
+    // A call of unknown cost makes at least its results.
     if (!cost.activation_bytes && cost.unsized == 0 && !results[0].is_unknown())
       cost.activation_bytes = log_.last().activation_bytes;
     known(node.id) = std::move(results[0]);
@@ -381,10 +381,10 @@ class GraphCosts {
   ShapeEnv dimensions_;
   CostLog log_;
   std::unordered_map<std::string_view, Owned> constants_;
-  OwnedBytes &read_, &all_;                                                 // by the node, by all of them
-  std::vector<AbstractValue> known_;                                        // by node
+  OwnedBytes &read_, &all_;           // bytes read by the current node, and by all nodes
+  std::vector<AbstractValue> known_;  // by node
   std::unordered_map<const std::string*, const OperatorEntry*> operators_;  // by target; null for others
-  // By target, of the latest node that has it: mostly the next one has the same.
+  // The cost of the latest node with each target: the next one mostly has the same.
   std::unordered_map<const std::string*, Shared<std::optional<Cost>>> costs_;
 };
 

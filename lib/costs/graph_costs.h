@@ -1,4 +1,4 @@
-// Computes the costs of graphs and their nodes.
+// The costs of graphs and their nodes.
 #pragma once
 
 #include "graph/graph_collection.h"

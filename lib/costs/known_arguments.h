@@ -1,4 +1,4 @@
-// Arguments of a call in a graph as abstract values, in the order of the operator's schema and with its
+// The arguments of a call in a graph as abstract values, in the order of the operator's schema and with its
 // defaults.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace fxtrace {
 
 AbstractValue known_value(const Meta& meta);
 
-// Converts an argument to an abstract value; value_of(reference) converts references.  Unknown for values
-// that no rule asks for.
+// Converts an argument to an abstract value; value_of(reference) converts references.  Kinds of values that
+// no rule uses become unknown values.
 template <class Reference, class ValueOf>
 AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueOf& value_of) {
   using Any = BasicArgument<Reference>;
@@ -29,7 +29,7 @@ AbstractValue known_value(const BasicArgument<Reference>& argument, const ValueO
     sequence.reserve(items.size());
     for (const Any& item : items) {
       AbstractValue part = known_value(item, value_of);
-      // Lists within lists are left out: a long one may occur in many places.
+      // Nested lists become unknown: a long one may occur in many places.
       if (item.template is<Reference>() && part.sequence() != nullptr) part = {};
       sequence.push_back(std::move(part));
     }
@@ -90,8 +90,8 @@ class KnownArguments final : public CallArguments {
   mutable std::forward_list<std::pair<std::size_t, AbstractValue>> own_;  // converted literals
 };
 
-// Returns what the user's rule says that the call costs.  known_of(argument) gives its value; `op` is null
-// for an operator that is not known.
+// Returns the cost of the call by the user's rule. known_of(argument) returns the value of an argument; `op`
+// is null for an unknown operator.
 template <class Call, class KnownOf>
 Cost custom_cost(const CustomCosts::Rule& rule, const OperatorEntry* op, const Call& call,
                  const KnownOf& known_of, std::vector<AbstractValue> results) {

@@ -1,5 +1,5 @@
-// Sums of many sizes.  The memory in use changes with every call, and most sizes are numbers or multiples of
-// the same few terms, so a sum is kept as a vector of coefficients of common terms.
+// Sums of many symbolic sizes.  The memory in use changes with every call, and most sizes are numbers or
+// multiples of the same few terms, so a sum is kept as a vector of coefficients of common terms.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace fxtrace {
 
 class TermSums {
  public:
-  using Sum = std::vector<std::int64_t>;  // by term; 0 beyond its end
+  using Sum = std::vector<std::int64_t>;  // coefficients by term; 0 beyond the end
 
   // All functions throw SymbolicError when 64 bits are not enough, or there are too many terms.
   void add(Sum& sum, const SymInt& size) { add(sum, size, 1); }
@@ -27,7 +27,7 @@ class TermSums {
   std::vector<symbolic::Term> terms_{symbolic::Term{}};  // the constant first; coefficients are ignored
 };
 
-// Returns whether every coefficient is at least that of the other.
+// Returns whether every coefficient of `sum` is at least that of `other`.
 bool is_no_less(const TermSums::Sum& sum, const TermSums::Sum& other);
 
 }  // namespace fxtrace

@@ -50,7 +50,7 @@ GraphCollection trace(const std::string& path, const Config& config = {}, const 
 GraphCollection read_json(const std::string& path, const Listener& listener = {});
 
 // Runs graph passes by name (passes() of passes/pass.h lists them) and adds them to the options of the
-// collection.  Each report says what its pass left unchanged.  Throws Error(kUsage) for an unknown name,
+// collection.  Each report lists what its pass left unchanged.  Throws Error(kUsage) for an unknown name,
 // before any pass runs.
 std::vector<PassReport> apply_passes(const std::vector<std::string>& names, GraphCollection& collection);
 

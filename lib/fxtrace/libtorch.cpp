@@ -27,16 +27,16 @@ constexpr char kVariable[] = "FXTRACE_LIBTORCH";
 
 // A LibTorch that could be opened.
 struct Candidate {
-  fs::path folder;      // with the libraries
+  fs::path folder;      // the folder with the libraries
   std::string where;    // for messages: "the torch beside the program"
-  std::string version;  // "2.13.0+cpu"; empty where nothing says it
+  std::string version;  // "2.13.0+cpu"; empty when unknown
 
-  // "2.13"
+  // Returns "2.13".
   std::string series() const {
     const std::size_t end = version.find_first_not_of("0123456789", version.find('.') + 1);
     return version.substr(0, end);
   }
-  // A lib folder's package is the folder above.
+  // Returns the folder of the package, which is above a lib folder.
   fs::path package() const { return folder.filename() == "lib" ? folder.parent_path() : folder; }
 };
 
@@ -45,7 +45,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, failed);
 }
 
-// What stands between `quote`s behind `name` in a small file.
+// Returns the text between two `quote`s behind `name` in a small file.
 std::string quoted_behind(const std::string& name, char quote, const fs::path& path) {
   constexpr std::size_t kMost = 1 << 14;
   std::ifstream file(path, std::ios::binary);
@@ -66,7 +66,7 @@ std::string version_of(const Candidate& candidate) {
                        candidate.package() / "share/cmake/Torch/TorchConfigVersion.cmake");
 }
 
-// The LibTorch in a torch package, or in its lib folder.
+// Returns the LibTorch in a torch package, or in its lib folder.
 std::optional<Candidate> find_in(const fs::path& folder, const std::string& where) {
   for (const fs::path& lib : {folder / "lib", folder}) {
     if (!is_there(lib / kLibrary)) continue;
@@ -87,10 +87,10 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return entries;
 }
 
-// Of the Pythons below a prefix.
+// Returns the package folders of all Pythons below a prefix.
 std::vector<fs::path> package_folders(const fs::path& prefix) {
   std::vector<fs::path> folders;
-  // local: Debian's pip puts what root installs for /usr/bin/python3 into /usr/local.
+  // Debian's pip puts packages that root installs for /usr/bin/python3 into /usr/local.
   for (const char* lib : {"lib", "lib64", "local/lib"}) {
     for (const fs::path& python : sorted_entries(prefix / lib)) {
       if (!python.filename().string().starts_with("python3")) continue;
@@ -105,7 +105,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// The first python3 that a shell would run; none of it is run here.
+// Returns the first python3 that a shell would run; it is not run here.
 fs::path python_of_path() {
   const std::string folders = variable("PATH");
   std::istringstream rest(folders);
@@ -117,7 +117,7 @@ fs::path python_of_path() {
   return {};
 }
 
-// In the order in which they are asked.
+// Returns the candidates in the order of preference.
 std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   std::vector<Candidate> found;
   const auto look_in = [&](const fs::path& folder, const std::string& where) {
@@ -136,7 +136,7 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
     look_below(variable(name), "the torch of " + std::string(name));
   const fs::path python = python_of_path();
   std::error_code failed;
-  // A virtual environment's is a link to another, whose packages it may see too.
+  // The python3 of a virtual environment is a link to another one, whose packages it may see too.
   for (const fs::path& one : {python, fs::canonical(python, failed)}) {
     look_below(one.parent_path().parent_path(), "the torch of " + python.string());
   }
@@ -145,7 +145,7 @@ std::vector<Candidate> candidates(const fs::path& plugin_folder) {
   return found;
 }
 
-// Who needs LibTorch, and of which series there are plugins.
+// The feature that needs LibTorch, and the series for which there are plugins.
 struct Need {
   std::string_view user;
   const std::vector<std::string>& series;
@@ -159,14 +159,13 @@ struct Need {
 };
 
 Error wrong_version(const Candidate& candidate, const Need& need) {
-  const std::string version =
-      candidate.version.empty() ? "of a version that nothing there tells" : candidate.version;
+  const std::string version = candidate.version.empty() ? "of an unknown version" : candidate.version;
   return input_error(
       need.text() + ", and " + candidate.where + ", " + candidate.package().string() + ", is " + version,
       {"pip install " + need.pip + ", or let " + kVariable + " name the folder of such a torch package"});
 }
 
-// By the way in which the program was installed.
+// Returns a hint how to get LibTorch, depending on how the program was installed.
 std::string way_to_libtorch(const Need& need) {
   const std::string other = "; " + std::string(kVariable) + " names the folder of another torch package";
   const fs::path folder = own_folder();
@@ -187,12 +186,12 @@ void say(const Candidate& candidate, const Listener& listener) {
 
 void open(const Candidate& candidate, const Listener& listener, std::string_view user) {
   say(candidate, listener);
-  // The one beside it first: by name, LD_LIBRARY_PATH could give another.
+  // Opens the libc10.so beside it first: by name, LD_LIBRARY_PATH could give another one.
   if (is_there(candidate.folder / "libc10.so")) open_shared_library(candidate.folder / "libc10.so", user);
   open_shared_library(candidate.folder / kLibrary, user);
 }
 
-// What the loader has opened.
+// Returns the candidate for a library that the loader has opened.
 Candidate opened(void* library, const std::string& where, const Need& need) {
   Candidate candidate{file_of_library(library).parent_path(), where, {}};
   candidate.version = version_of(candidate);

@@ -1,4 +1,4 @@
-// Finds LibTorch at run time; used only for the plugin (lib/execute).
+// The search for LibTorch at run time, for the plugin (lib/execute) only.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// In place of operator_libraries.cpp where the program is one static file, which can open no shared library.
+// A replacement for operator_libraries.cpp in a static program, which cannot open shared libraries.
 #include <string>
 #include <utility>
 #include <vector>

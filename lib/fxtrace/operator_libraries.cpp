@@ -19,10 +19,10 @@
 namespace fxtrace {
 namespace {
 
-// libfxtrace_execute-2.13.so: the plugin for torch of the series 2.13.
+// The plugin for torch of the series 2.13 is libfxtrace_execute-2.13.so.
 constexpr std::string_view kPluginBegin = "libfxtrace_execute-";
 constexpr std::string_view kPluginEnd = ".so";
-// Who needs it.
+// The features that need the plugin.
 constexpr char kOpLibrary[] = "--op-library";
 constexpr char kVerify[] = "fxtrace verify";
 
@@ -42,12 +42,12 @@ std::vector<std::filesystem::path> plugin_folders() {
   return folders;
 }
 
-// "2.9" is before "2.10".
+// Orders series: "2.9" is before "2.10".
 bool is_older(const std::string& a, const std::string& b) {
   return std::pair(a.size(), a) < std::pair(b.size(), b);
 }
 
-// The series of torch that a folder has plugins for, the newest last.
+// Returns the series of torch for which a folder has plugins, the newest last.
 std::vector<std::string> series_in(const std::filesystem::path& folder) {
   std::vector<std::string> series;
   std::error_code failed;
@@ -61,7 +61,7 @@ std::vector<std::string> series_in(const std::filesystem::path& folder) {
   return series;
 }
 
-// The first folder that has any.
+// The first folder that has plugins.
 struct Plugins {
   std::filesystem::path folder;
   std::vector<std::string> series;
@@ -81,15 +81,15 @@ void* open_plugin(const Listener& listener, const std::string& user) {
                                user);
   }
   std::vector<std::string> hints{
-      "wheels and Debian packages of a release have it; a build has it that finds LibTorch, which in the clone "
-      "scripts/setup --libtorch gets"};
+      "wheels and Debian packages of a release have it; a build has it if it finds LibTorch, which "
+      "scripts/setup --libtorch downloads in the clone"};
   if (user == kOpLibrary) hints.emplace_back("--op-schema declares operators without it");
   throw input_error("this fxtrace has no plugin for LibTorch, which " + user + " needs", std::move(hints));
 }
 
 void* plugin(const Listener& listener, const std::string& user) {
   static void* const opened =
-      open_plugin(listener, user);  // once it is there; an exception means to try again
+      open_plugin(listener, user);  // once; after an exception the next call tries again
   return opened;
 }
 

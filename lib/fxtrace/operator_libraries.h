@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-// The series of torch ("2.13") that there are plugins for, the newest last.
+// Returns the series of torch ("2.13") that have plugins, the newest last.
 std::vector<std::string> plugin_series();
 
 // Opens LibTorch (fxtrace/libtorch.h) and the plugin, for `user` ("--op-library", for messages).  Both stay
@@ -19,7 +19,7 @@ std::vector<std::string> plugin_series();
 // missing, damaged or of another version.
 void open_execute_plugin(const Listener& listener, const std::string& user);
 
-// Does the same to run models, which can then run in a process that may not open files.
+// Does the same for running models, which can then run in a process that may not open files.
 const FxtraceEngine& open_engine(const Listener& listener);
 
 // Loads the shared libraries, whose initialisation code runs, and returns what they register.  Throws

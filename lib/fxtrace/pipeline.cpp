@@ -18,8 +18,7 @@ std::unique_ptr<const Program> load(const FileInfo& info, const TraceOptions& op
   if (!is_traceable(info.kind)) throw not_traceable(info);
   if (info.kind == FileKind::kExportedProgram)
     return std::make_unique<const ExportedProgram>(info, options.model);
-  if (options.model)
-    throw usage_error("--model is only for archives of exported programs; this is " + info.what);
+  if (options.model) throw usage_error("--model needs an archive of exported programs; this is " + info.what);
   return interpreter::load_torchscript(info, options, listener);
 }
 
@@ -28,7 +27,7 @@ template <class F>
 auto naming_file(const ModelFile& file, F&& f) {
   try {
     return f();
-  } catch (const torchscript::SourceError& error) {  // its place is a line of a record
+  } catch (const torchscript::SourceError& error) {  // the place is a line of a record
     throw input_error(error.what()).at(file.path() + ": " + error.place());
   } catch (Error& error) {
     error.at(file.path());
@@ -77,7 +76,7 @@ const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, cons
 
 TraceResult trace_file(const ModelFile& file, const FileInfo& info, const std::string& name,
                        const Config& config, const TraceRequest& wanted, const Listener& listener) {
-  // One budget for all that is traced of a file.
+  // One budget for the whole trace of a file.
   TraceOptions options = config.options;
   options.spent = std::make_shared<std::int64_t>(0);
   TraceResult result = traced(file, info, options, wanted, listener);

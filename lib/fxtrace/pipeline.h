@@ -13,7 +13,7 @@ namespace fxtrace {
 // The code that runs, for the diagnosis of a crash.
 enum class Stage { kFxtrace, kLoadLibTorch, kLoadOperators, kRunModel };
 
-// Receives the progress of a run, for whoever supervises the process.
+// Receives the progress of a run, for a supervisor of the process.
 class Stages {
  public:
   virtual ~Stages() = default;
@@ -23,9 +23,9 @@ class Stages {
   virtual void all_is_open(bool /*runs_model*/) {}
 };
 
-// Loads options.op_libraries, whose initialisation code runs, and stores what they register in
-// options.registered.  To be called before anything of the model is read.  Returns the engine if the model is
-// to be run, else null.  Throws Error.
+// Loads options.op_libraries, whose initialisation code runs, and stores the operators that they register in
+// options.registered.  Must be called before any part of the model is read.  Returns the engine if the model
+// is to be run, else null.  Throws Error.
 const FxtraceEngine* open_libraries(TraceOptions& options, bool runs_model, const Listener& listener,
                                     Stages& stages);
 

@@ -41,7 +41,7 @@ GraphCollection read_collection_file(const ModelFile& file, const std::string& n
                                      const Listener& listener) {
   const FileInfo info = identify_file(file);
   if (info.kind != FileKind::kText) {
-    throw input_error("this is no graph collection but " + info.what,
+    throw input_error("this is not a graph collection but " + info.what,
                       {"fxtrace trace MODEL -o FILE.json writes one"});
   }
   const Timer timer;
@@ -51,7 +51,7 @@ GraphCollection read_collection_file(const ModelFile& file, const std::string& n
   listener.progress("read " + std::to_string(text.size()) + " bytes of " + name + " in " +
                     timer.milliseconds());
   if (!unknown.empty())
-    listener.warning(name + ": left out what a later fxtrace has written: " + some_of(unknown));
+    listener.warning(name + ": ignored fields that a later fxtrace has written: " + some_of(unknown));
   const JsonDocument options(collection.options_json, "options");
   if (const auto costs = options.root().find("cost")) {
     for (const JsonValue cost : costs->fields())
@@ -73,7 +73,7 @@ std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphC
   std::vector<PassReport> reports;
   for (const std::string& name : names)
     std::ranges::move(run_pass(*find_pass(name), collection), std::back_inserter(reports));
-  // Of a collection that an earlier fxtrace wrote, nobody knows what its leaves cost.
+  // The costs of leaves are unknown in a collection that an earlier fxtrace wrote.
   if (!names.empty() && has_costs(collection)) add_costs(collection);
   return reports;
 }

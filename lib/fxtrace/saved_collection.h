@@ -1,4 +1,4 @@
-// Reads saved collections, runs graph passes on them, and takes parts of them.
+// Saved collections: reading them, running graph passes on them, and extracting parts.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace fxtrace {
 
-// Reads the JSON that write_json() wrote; the listener is warned of fields that are left out.  `name` is the
-// file's name in messages.  Throws Error(kInput).
+// Reads the JSON that write_json() wrote; the listener is warned of ignored fields.  `name` is the file's
+// name in messages.  Throws Error(kInput).
 GraphCollection read_collection_file(const ModelFile& file, const std::string& name,
                                      const Listener& listener);
 
@@ -23,7 +23,7 @@ void check_passes(const std::vector<std::string>& names);
 // Runs passes, which must exist, in order, and updates the costs.  Returns a report for each that ran.
 std::vector<PassReport> run_passes(const std::vector<std::string>& names, GraphCollection& collection);
 
-// Returns extract() with the costs of the part.
+// Returns the result of extract(), with the costs of the part.
 GraphCollection extract_part(const GraphCollection& collection, const ExtractRequest& part);
 
 // Appends passes that were run on a saved collection to those of its options.

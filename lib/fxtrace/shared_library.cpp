@@ -19,13 +19,13 @@ namespace {
 
 constexpr char kNotFound[] = ": cannot open shared object file: No such file or directory";
 
-// What the loader says when it cannot map something, which may be for other reasons too: a file system that
-// is mounted noexec.
+// Returns whether the loader failed to map memory, which may have other reasons too: a file system that is
+// mounted noexec.
 bool is_about_memory(const std::string& reason) {
   return reason.find("map") != std::string::npos || reason.find("memory") != std::string::npos;
 }
 
-// Whether there are as many addresses, and as much memory to write to, as LibTorch takes to be loaded.
+// Returns whether the process can map the addresses and the writable memory that LibTorch needs.
 bool has_room() {
   const auto can_map = [](std::size_t size, int protection) {
     void* const address =
@@ -39,7 +39,7 @@ bool has_room() {
 
 std::string advice(const std::string& reason) {
   if (reason.find(std::strerror(EMFILE)) != std::string::npos) return "a larger `ulimit -n` allows more";
-  // Of LibTorch itself all parts come together.
+  // The parts of LibTorch itself are installed together.
   const bool is_of_libtorch = reason.starts_with("libtorch") || reason.starts_with("libc10");
   if (const std::size_t end = reason.find(kNotFound); end != std::string::npos && !is_of_libtorch) {
     return "LibTorch needs " + reason.substr(0, end) + ": install the package that has it";
@@ -69,13 +69,13 @@ std::filesystem::path own_folder() {
   std::string file;
   Dl_info ignored{};
   void* map = nullptr;
-  // The name of a program is empty: what it was called by may be anything.
+  // The name of the program itself is empty: argv[0] may be anything.
   const bool is_known =
       ::dladdr1(reinterpret_cast<void*>(&own_folder), &ignored, &map, RTLD_DL_LINKMAP) != 0 && map != nullptr;
   if (is_known) file = static_cast<const link_map*>(map)->l_name;
   std::error_code failed;
   auto path = std::filesystem::canonical(file.empty() ? "/proc/self/exe" : file, failed);
-  // Without /proc, the name that it was started by has to do.
+  // Without /proc, the name by which the program was started is used.
   const auto* const started_by =
       reinterpret_cast<const char*>(::getauxval(AT_EXECFN));  // NOLINT(performance-no-int-to-ptr)
   if (failed && file.empty() && started_by != nullptr) path = std::filesystem::canonical(started_by, failed);

@@ -1,4 +1,4 @@
-// Finds and opens shared libraries: LibTorch and the plugin.
+// Opening of shared libraries: LibTorch and the plugin.
 #pragma once
 
 #include <filesystem>

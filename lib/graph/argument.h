@@ -1,5 +1,5 @@
 // The values in a node's args and kwargs, as in torch.fx: plain Python values, containers of them, and
-// references to nodes.  The set is closed: it holds no LibTorch value and no JSON.
+// references to nodes.  The set of types is closed: there are no LibTorch values and no JSON values.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace fxtrace {
 
-// Value types without nested values that have no C++ counterpart.
+// Types of values without nested values that have no C++ counterpart.
 namespace argument {
 struct None {
   bool operator==(const None&) const = default;
@@ -38,14 +38,14 @@ struct MemoryFormat {
   bool operator==(const MemoryFormat&) const = default;
 };
 struct GraphRef {
-  std::string name;  // key of the graph's subgraphs
+  std::string name;  // the name of a subgraph of the node's graph
   bool operator==(const GraphRef&) const = default;
 };
 struct Function {
   std::string name;  // written as the target of a call_function: aten.sin.default
   bool operator==(const Function&) const = default;
 };
-// What makes a tuple a named one.
+// The names that make a tuple a named tuple.
 struct TupleNames {
   std::string type;                 // qualified: pkg.Point
   std::vector<std::string> fields;  // one for each item
@@ -81,7 +81,7 @@ struct BasicArgument {
     bool operator==(const Dict& other) const { return items == other.items; }
   };
   struct Slice {
-    std::vector<BasicArgument> parts;  // always three: start, stop, step; None where left out
+    std::vector<BasicArgument> parts;  // always three: start, stop, step; None for an omitted one
     bool operator==(const Slice& other) const { return parts == other.parts; }
   };
 
@@ -165,8 +165,8 @@ void for_each_input(const Call& call, F&& f) {
   for_each_argument(call, [&](const auto& argument) { for_each_reference(argument, f); });
 }
 
-// Returns the argument for the function's parameter at position `place`, called `name`; null when it was left
-// out.
+// Returns the argument for the function's parameter at position `place`, named `name`; null when it was not
+// given.
 template <class Call>
 auto find_argument(const Call& call, std::size_t place, std::string_view name)
     -> const std::decay_t<decltype(call.args[0])>* {
@@ -212,7 +212,7 @@ BasicArgument<To> map_references(const BasicArgument<From>& argument, F&& f) {
       argument.value);
 }
 
-// Identifies a node of one graph.  Stable while the node lives, and never reused for a later node.
+// Identifies a node of one graph.  It is valid while the node exists, and never reused for a later node.
 struct NodeId {
   std::uint32_t index = UINT32_MAX;
   auto operator<=>(const NodeId&) const = default;

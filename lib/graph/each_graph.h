@@ -1,4 +1,4 @@
-// Visits a graph and the graphs within it.
+// A traversal of a graph and its subgraphs.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace fxtrace {
 
-// Calls f(graph) for the graph and all its subgraphs, each before those within it.  f must not add or remove
-// any.
+// Calls f(graph) for the graph and all its subgraphs, outer graphs first. f must not add or remove
+// subgraphs.
 template <class Graph, class F>
   requires std::same_as<std::remove_const_t<Graph>, ModuleGraph>
 void for_each_graph(Graph& root, F&& f) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kRankGap = std::uint64_t{1} << 24;
 
-// What two nodes have alike stands once.
+// Shares equal values of two nodes.
 template <class T>
 void share(Shared<T>& own, const Shared<T>& other) {
   if (own == other) own = other;
@@ -35,7 +35,7 @@ void Graph::check_arguments(const NodeSpec& spec) const {
   for_each_input(spec, [&](NodeId input) {
     if (contains(input)) return;
     throw defect("an argument of " + std::string(to_string(spec.op)) + "[" + spec.target +
-                 "] is no node of the graph");
+                 "] is not a node of the graph");
   });
 }
 
@@ -72,7 +72,7 @@ NodeId Graph::make(NodeSpec spec, NodeId previous, NodeId next) {
   node.scope = std::move(spec.scope);
   node.meta = std::move(spec.meta);
   node.source = std::move(spec.source);
-  if (previous.valid()) {  // mostly of the same module and line
+  if (previous.valid()) {  // often a node of the same module and line
     const Node& neighbour = own(previous);
     share(node.scope, neighbour.scope);
     share(node.meta, neighbour.meta);
@@ -104,10 +104,10 @@ void Graph::link(NodeId id, NodeId previous, NodeId next) {
   if (link.rank == low) make_room(id);
 }
 
-// The nodes around get new ranks, as many of them as it takes to have room again.  Costs O(log n) for each
+// Gives new ranks to the nodes around, to as many as needed to have room again.  Costs O(log n) for each
 // insertion, on average: Bender et al., Two Simplified Algorithms for Maintaining Order in a List, ESA 2002.
 void Graph::make_room(NodeId id) {
-  constexpr double kGrowth = 1.4;  // of what a range of ranks may hold when it gets twice as wide
+  constexpr double kGrowth = 1.4;  // the factor by which the nodes in a range may grow when the range doubles
   const std::uint64_t middle = rank(id);
   NodeId left = id, right = id;
   std::uint64_t count = 1;
@@ -140,7 +140,7 @@ void Graph::add_user(NodeId input, NodeId user) {
   if (place == users.end() || *place != user) users.insert(place, user);
 }
 
-// A node that uses another twice is one user, removed with the first of the two.
+// A node that uses another one twice is one user; it is removed with the first of the two uses.
 void Graph::remove_user(NodeId input, NodeId user) {
   auto& users = own(input).users;
   if (!users.empty() && users.back() == user) {
@@ -184,7 +184,7 @@ void Graph::replace_all_uses(NodeId from, NodeId to, const std::function<bool(No
   if (!assignments_.empty() && (!where || where(last_)))
     map_assignments([&](const Argument& value) { return map_references<NodeId>(value, replace); });
   if (moved.empty()) return;
-  // Both are in order; what is behind the first of `moved` has to make room.
+  // Both lists are in order; users behind the first of `moved` must make room.
   const auto before = [&](NodeId a, NodeId b) { return is_before(a, b); };
   auto& users = replacement.users;
   const auto first = std::lower_bound(users.begin(), users.end(), moved.front(), before);
@@ -213,7 +213,7 @@ bool Graph::is_assigned(NodeId id) const {
 
 void Graph::move_before(NodeId position, NodeId id) {
   const Node& node = own(id);
-  for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which uses others"); });
+  for_each_input(node, [&](NodeId) { throw defect("cannot move " + node.name + ", which has arguments"); });
   if (position == id) return;
   unlink(id);
   link(id, previous(position), position);
@@ -230,7 +230,7 @@ void Graph::unlink(NodeId id) {
   (link.next.valid() ? links_[place(link.next)].previous : last_) = link.previous;
 }
 
-// A name is not given twice in torch.fx either.
+// The name stays taken, as in torch.fx.
 void Graph::release(NodeId id) {
   unlink(id);
   const std::uint32_t place = place_of_[id.index];
@@ -283,7 +283,7 @@ void Graph::roll_back(const Mark& mark) {
     for_each_input(own(id), [&](NodeId input) { remove_user(input, id); });
     release(id);
   };
-  // Of what was appended the newest is the last, and the last of all users.
+  // The newest appended node is the last one, and the last of all users.
   for (NodeId id = last_; id.valid() && id.index >= mark.ids; id = last_) take_back(id);
   for (; inserted_.size() > mark.inserted; inserted_.pop_back()) {
     if (contains(inserted_.back())) take_back(inserted_.back());

@@ -22,7 +22,7 @@ struct Constant;
 struct Guard;
 struct Execution;
 
-// A plain value that the module's forward assigns to an attribute: the attribute has it after the run.
+// A plain value that the module's forward assigns to an attribute, which has it after the run.
 struct Assignment {
   std::string target;  // qualified name from the model's root
   Argument value;
@@ -30,8 +30,8 @@ struct Assignment {
 };
 
 // A graph, which owns its nodes, in execution order.  A copy is independent; NodeIds keep their meaning in
-// it. Only the mutators below maintain Node::users.  Every function throws Error(kInternal) for an id that is
-// not (or no longer) in the graph.
+// it.  Only the mutators below maintain Node::users.  Every function throws Error(kInternal) for an id that
+// is not (or no longer) in the graph.
 class Graph {
  public:
   // The fields of a new node; the graph chooses its name and derives its users.
@@ -58,24 +58,24 @@ class Graph {
   NodeId next(NodeId id) const { return links_[place(id)].next; }
   NodeId previous(NodeId id) const { return links_[place(id)].previous; }
   bool is_before(NodeId a, NodeId b) const { return rank(a) < rank(b); }
-  // In the order in which they are carried out, behind the last node.  The nodes that they name do not count
-  // them as users.
+  // The assignments in the order of their execution, which is after the last node.  The nodes that they
+  // refer to do not count them as users.
   const std::vector<Assignment>& assignments() const { return assignments_; }
-  bool is_assigned(NodeId id) const;  // whether an assignment names it
+  bool is_assigned(NodeId id) const;  // whether an assignment refers to the node
 
   // --- structure ---
   NodeId append(NodeSpec spec);
   NodeId insert_before(NodeId position, NodeSpec spec);
   void set_args(NodeId id, std::vector<Argument> args, Kwargs kwargs);
-  // Replaces `from` by `to` in the arguments of all users for which where() holds, except `to` itself.
-  // Assignments are replaced where the last node would be.
+  // Replaces `from` by `to` in the arguments of all users for which where() holds, except `to` itself.  In
+  // assignments, it is replaced when where() holds for the last node.
   void replace_all_uses(NodeId from, NodeId to, const std::function<bool(NodeId)>& where = {});
   void assign(Assignment assignment);
   // Replaces the value of each assignment by f(value).
   void map_assignments(const std::function<Argument(const Argument&)>& f);
   // Moves a node that has no arguments; its users must come after `position`.
   void move_before(NodeId position, NodeId id);
-  // Erases a node.  Throws Error(kInternal) when it still has users, or an assignment names it.
+  // Erases a node.  Throws Error(kInternal) when it still has users, or an assignment refers to it.
   void erase(NodeId id);
   // Erases nodes that may use each other.  Throws Error(kInternal) when another node uses one of them.  Takes
   // time linear in their arguments and in the users of these.
@@ -126,20 +126,19 @@ class Graph {
   void remove_user(NodeId input, NodeId user);
 
   std::vector<Node> nodes_;
-  std::vector<Link> links_;          // of the node at the same index; kept apart, as walks need little else
-  std::vector<std::uint32_t> free_;  // indices without a node
+  std::vector<Link> links_;  // of the node at the same index; separate, as traversals need little else
+  std::vector<std::uint32_t> free_;      // indices without a node
   std::vector<std::uint32_t> place_of_;  // by id
   NodeId first_, last_;
-  std::vector<NodeId> inserted_;  // by insert_before(), the newest last
+  std::vector<NodeId> inserted_;  // nodes made by insert_before(), the newest last
   std::vector<Assignment> assignments_;
   Namespace names_;
-  std::unordered_map<std::string, Shared<std::string>> targets_;  // of functions, interned
+  std::unordered_map<std::string, Shared<std::string>> targets_;  // interned targets of functions
 };
 
-// A tensor that is part of what one name stands for: of a script object, or of a tensor of a class of its
-// own.
+// One of the tensors that a script object or a tensor subclass holds.
 struct StoredPart {
-  std::string name;  // as torch calls it there: "weight", "qdata"
+  std::string name;  // torch's name of the part: "weight", "qdata"
   std::vector<std::int64_t> shape;
   std::string dtype;
 
@@ -152,27 +151,27 @@ struct Constant {
   // Elements in row-major order, as many as the shape says; absent when there are more than
   // kMaxConstantElements or the dtype is not a plain number.
   std::optional<std::vector<Argument>> data;
-  std::string record;  // record of the archive that has the bytes: "constants/3"
+  std::string record;  // the record of the archive with the bytes: "constants/3"
   // Strides and storage offset within the record, in elements.
   std::vector<std::int64_t> stride = {};
   std::int64_t storage_offset = 0;
-  // The class of a script object, whose position in the archive's tuple of constants is `record`; it has
-  // neither dtype nor shape nor data.
+  // The class of a script object, which has neither dtype nor shape nor data; `object_index` is its position
+  // in the tuple of constants that `record` stores.
   std::string object_type = {};
   std::int64_t object_index = 0;
-  std::string content = {};             // as ParameterRecord::content; not in the JSON
+  std::string content = {};             // like ParameterRecord::content; not in the JSON
   std::vector<StoredPart> stored = {};  // the tensors that this object holds
 };
 inline constexpr std::int64_t kMaxConstantElements = 1024;
 
-// Whose word was taken for what a guard says.
+// The source of the assumption that a guard states.
 enum class GuardReason {
-  kInput,     // --input: a size, a dtype, a device; also what it leaves to its usual value
+  kInput,     // --input: a size, a dtype, a device; also the usual value of a part that it omits
   kDim,       // --dim: the range of a dimension
   kConcrete,  // --concrete
-  kDefault,   // nobody's: a default, the state of the process
-  kExported,  // what torch.export fixed
-  kAssert     // the code's own: what it raises for
+  kDefault,   // a default of a parameter, or the state of the process
+  kExported,  // torch.export, which fixed a value
+  kAssert     // the code itself, which raises otherwise
 };
 const char* to_string(GuardReason reason);  // "input"
 
@@ -180,41 +179,43 @@ struct Guard {
   Expression expr;  // x.dim() == 2; see guard_expression() in trace/tracer/guard_expression.h
   std::optional<SourceLocation> source;
   GuardReason reason = GuardReason::kAssert;
-  std::string assumption = {};  // what options say: "x is float32[b, 8]"; not in the JSON
+  std::string assumption = {};  // the assumption by the options: "x is float32[b, 8]"; not in the JSON
 };
 
 // Order of execution, with the meaning of FSDP's _ExecutionInfo (torch/distributed/fsdp/_trace_utils.py).
 struct Execution {
   struct Use {
     std::string module;  // path
-    // Names from the model's root.  Modules within one another have the same ones.
+    // Names from the model's root.  Modules nested in one another have the same ones.
     std::vector<Shared<std::string>> params;
   };
   struct ModuleUses {
     std::string module;
     std::vector<Use> uses;
   };
-  // A call of a method other than forward, as `encoder.encode(x)`: torch.fx follows it as code of the caller.
+  // A call of a method other than forward, such as `encoder.encode(x)`: torch.fx traces it as code of the
+  // caller.
   struct MethodCall {
     std::string module, method;
-    std::size_t position = 0;  // how many of module_forward_order begin before it
-    std::string caller = {};   // path of the module whose code calls it; not in the JSON
+    std::size_t position = 0;  // the number of calls in module_forward_order that begin before it
+    std::string caller = {};   // the path of the module whose code calls it; not in the JSON
   };
-  // What the code calls the values of a call, for extract(): nodes by name, as a pass may have removed them.
+  // The names that the code gives to the values of a call, for extract().  Nodes are given by name, as a
+  // pass may have removed them.
   struct CallValues {
-    std::string module, method;  // as in Scope
+    std::string module, method;  // like Scope::module_path and Scope::method
     std::int64_t call = 1;
-    std::vector<std::pair<std::string, std::string>> inputs;  // the parameter of forward, the node
-    // Of a call that returns a named tuple of this type, or (empty) a dict; else none.
+    std::vector<std::pair<std::string, std::string>> inputs;  // parameters of forward, with their nodes
+    // For a call that returns a named tuple of this type or a dict (empty type), the results; else none.
     std::string type = {};
-    std::vector<std::pair<std::string, std::string>> results = {};  // the field or key, the node
+    std::vector<std::pair<std::string, std::string>> results = {};  // fields or keys, with their nodes
   };
   std::vector<std::string> module_forward_order;
   std::vector<std::string> param_forward_order;
   std::vector<ModuleUses> module_param_usage;  // in the order of each module's first call
   std::vector<MethodCall> method_calls = {};
-  // For each of module_forward_order the path of the module whose code calls it.  Not in the JSON; empty
-  // where a collection was read from there.
+  // For each call in module_forward_order, the path of the module whose code calls it.  Not in the JSON, and
+  // empty for a collection that was read from there.
   std::vector<Shared<std::string>> callers = {};
   std::vector<CallValues> call_values = {};
 };
@@ -244,12 +245,12 @@ const char* to_string(SignatureRole role);  // "user_input"
 struct GraphSignature {
   struct Entry {
     SignatureRole role = SignatureRole::kUserInput;
-    std::string name;                   // the value's name in the program; empty for a constant output
-    std::optional<std::string> target;  // qualified name of a lifted input, or of what a mutation changes
+    std::string name;                   // the name of the value in the program; empty for a constant output
+    std::optional<std::string> target;  // qualified name of a lifted input or of a mutation's target
     std::optional<bool> persistent;     // of buffers
     std::vector<Argument> path;         // user inputs and outputs: keys and positions, outermost first
     std::optional<Argument> value;      // the value of a user input or output that the program fixed
-    NodeId node;                        // the node that holds it in this graph; invalid when none does
+    NodeId node;                        // the node with the value in this graph; invalid when there is none
   };
   std::vector<Entry> inputs, outputs;
 };
@@ -257,8 +258,8 @@ struct GraphSignature {
 struct Subgraph;
 struct ModuleGraph;
 
-// The subgraphs of a graph, in order of first use.  Names must not change after add().  find() takes constant
-// time and returns the first of those that share a name.
+// The subgraphs of a graph, in order of first use.  Names must not change after add(). find_graph() takes
+// constant time and returns the first of those that share a name.
 class SubgraphList {
  public:
   using Iterator = std::vector<Subgraph>::iterator;
@@ -271,10 +272,10 @@ class SubgraphList {
   bool empty() const { return size() == 0; }
   Subgraph& operator[](std::size_t i);
   const Subgraph& operator[](std::size_t i) const;
-  const ModuleGraph* find_graph(std::string_view name) const;  // null where there is none
+  const ModuleGraph* find_graph(std::string_view name) const;  // null when there is none
   ModuleGraph* find_graph(std::string_view name);
   void add(Subgraph subgraph);
-  Subgraph take_last();  // there must be one
+  Subgraph take_last();  // the list must not be empty
   void erase_if(const std::function<bool(const Subgraph&)>& which);
 
  private:
@@ -283,15 +284,15 @@ class SubgraphList {
 };
 
 struct ModuleGraph {
-  std::string module;  // path of the graph's root
+  std::string module;  // the path of the graph's root module
   std::string type;
   Graph graph;
   std::vector<std::pair<std::string, Constant>> constants;  // in order of first use
-  SubgraphList subgraphs;                                   // of control flow
+  SubgraphList subgraphs;                                   // the bodies of control flow
   std::vector<Guard> guards;
   std::optional<GraphSignature> signature;  // only in the root's graph of an exported program
   std::optional<Execution> execution;       // absent in subgraphs
-  std::optional<Cost> cost;                 // of all nodes; absent when not computed
+  std::optional<Cost> cost;                 // the cost of all nodes; absent when not computed
 };
 
 struct Subgraph {

@@ -14,7 +14,7 @@
 namespace fxtrace {
 namespace {
 
-using Used = std::unordered_map<std::string_view, bool>;  // name, whether something uses it
+using Used = std::unordered_map<std::string_view, bool>;  // by name: whether a node uses it
 
 Error lint_error(const std::string& message) { return {ErrorKind::kInternal, message}; }
 
@@ -48,7 +48,7 @@ class CollectionLint {
     std::unordered_set<std::string_view> roots;
     for (const ModuleGraph& graph : collection_.graphs) {
       const std::string place = "the graph of '" + graph.module + "'";
-      if (!roots.insert(graph.module).second) throw lint_error("there are two of " + place);
+      if (!roots.insert(graph.module).second) throw lint_error("found twice: " + place);
       if (!graph.execution) throw lint_error(place + " has no order of execution");
       check_graph(graph, place);
     }
@@ -59,14 +59,15 @@ class CollectionLint {
   static void check_alias(const Table& table, const std::string& name, const std::string& first) {
     const auto found = table.find(first);
     if (found == table.end() || found->second->alias_of) {
-      throw lint_error("'" + name + "' is an alias of '" + first + "', which is no first name");
+      throw lint_error("'" + name + "' is an alias of '" + first + "', which is not a first name");
     }
   }
   void check_module(const std::string& path, const std::string& place) const {
-    if (!modules_.contains(path)) throw lint_error(place + " names no module: '" + path + "'");
+    if (!modules_.contains(path)) throw lint_error(place + " refers to an unknown module: '" + path + "'");
   }
   void check_parameter(const std::string& name, const std::string& place) const {
-    if (!parameters_.contains(name)) throw lint_error(place + " names no parameter: '" + name + "'");
+    if (!parameters_.contains(name))
+      throw lint_error(place + " refers to an unknown parameter: '" + name + "'");
   }
 
   void check_graph(const ModuleGraph& graph, const std::string& place) const {
@@ -102,7 +103,7 @@ class CollectionLint {
       if (!graph.execution) throw lint_error(here + " is in a body of control flow");
       check_module(std::string(QualifiedName(assignment.target).parent()), here);
       for_each_reference(assignment.value, [&](NodeId id) {
-        if (!graph.graph.contains(id)) throw lint_error(here + " names no node");
+        if (!graph.graph.contains(id)) throw lint_error(here + " refers to a node that is not in the graph");
       });
     }
     check_all_used(constants, "constant", place);
@@ -133,16 +134,17 @@ class CollectionLint {
       throw lint_error(here + " is in the scope of a " + *scope.module_type + ", but '" + scope.module_path +
                        "' is a " + type);
     }
-    if (scope.call < 1) throw lint_error(here + " has no number of a call");
-    if (scope.method == "forward") throw lint_error(here + " has forward as another method than forward");
+    if (scope.call < 1) throw lint_error(here + " has a call number below 1");
+    if (scope.method == "forward")
+      throw lint_error(here + " gives the method forward, which must be omitted");
   }
 
   void check_target(const Node& node, Used& constants, const std::string& here) const {
     if (node.model_function && (node.op != Opcode::kCallFunction || is_reserved_target(*node.target))) {
-      throw lint_error(here + " calls no function of the model: '" + *node.target + "'");
+      throw lint_error(here + " is not a call of a function of the model: '" + *node.target + "'");
     }
     if (node.is_recorded && !node.model_function)
-      throw lint_error(here + " is no recorded call of a function");
+      throw lint_error(here + " is marked as a recorded call, but does not call a function of the model");
     if (node.op == Opcode::kCallModule) return check_call(node, here);
     if (node.op == Opcode::kGetAttr) {
       const auto constant = constants.find(node.target);
@@ -150,25 +152,26 @@ class CollectionLint {
         constant->second = true;
       } else if (!parameters_.contains(node.target) && !modules_.contains(node.target) &&
                  !is_below_alias(node.target)) {
-        // Another attribute of a module.
+        // Other attributes must belong to a module.
         check_module(std::string(QualifiedName(*node.target).parent()), here);
       }
       return;
     }
     if (node.target->empty()) throw lint_error(here + " has no target");
     if (node.op == Opcode::kCallMethod && node.args.empty())
-      throw lint_error(here + " calls a method of nothing");
-    if (node.op == Opcode::kOutput && node.args.size() != 1) throw lint_error(here + " has not one argument");
+      throw lint_error(here + " calls a method without an object");
+    if (node.op == Opcode::kOutput && node.args.size() != 1)
+      throw lint_error(here + " does not have exactly one argument");
   }
 
-  // The scope is the module itself, under its first name; the target is a name of it.
+  // The scope of a call is the called module, under its first name; the target is one of its names.
   void check_call(const Node& node, const std::string& here) const {
     check_module(called_module(node), here);
     const auto named = modules_.find(*node.target);
     const bool is_name = named == modules_.end()
                              ? is_below_alias(node.target)
                              : named->second->alias_of.value_or(named->second->path) == called_module(node);
-    if (!is_name) throw lint_error(here + " names no module: '" + *node.target + "'");
+    if (!is_name) throw lint_error(here + " calls an unknown module: '" + *node.target + "'");
   }
   bool is_below_alias(const std::string& name) const {
     bool is_below = false;
@@ -184,13 +187,14 @@ class CollectionLint {
     for_each_of<Argument::GraphRef>(node, [&](const auto& graph) { names.push_back(graph.name); });
     for (const std::string_view name : names) {
       const auto found = subgraphs.find(name);
-      if (found == subgraphs.end()) throw lint_error(here + " runs no subgraph: '" + std::string(name) + "'");
+      if (found == subgraphs.end())
+        throw lint_error(here + " refers to an unknown subgraph: '" + std::string(name) + "'");
       found->second = true;
     }
     const bool runs_any =
         node.op == Opcode::kCallFunction && parse_target(node.target).kind == TargetKind::kHigherOrder;
     if (!names.empty() && !runs_any)
-      throw lint_error(here + " has a subgraph and is no higher-order operator");
+      throw lint_error(here + " has a subgraph but is not a higher-order operator");
   }
 
   static void check_all_used(const Used& used, const char* what, const std::string& place) {
@@ -207,7 +211,7 @@ class CollectionLint {
     for (const auto* entries : {&signature.inputs, &signature.outputs}) {
       for (const auto& entry : *entries) {
         if (entry.node.valid() && !graph.contains(entry.node)) {
-          throw lint_error(place + ": " + entry.name + " of the signature is no node of the graph");
+          throw lint_error(place + ": " + entry.name + " of the signature is not a node of the graph");
         }
       }
     }
@@ -246,7 +250,7 @@ void lint(const Graph& graph) {
     throw lint_error(std::to_string(order.size()) + " of " + std::to_string(graph.size()) +
                      " nodes are in the order");
   }
-  std::unordered_map<std::uint32_t, std::vector<NodeId>> users;  // of the nodes so far
+  std::unordered_map<std::uint32_t, std::vector<NodeId>> users;  // users of the nodes so far
   std::unordered_set<std::string_view> names;
   bool placeholders_are_over = false;
   NodeId previous;

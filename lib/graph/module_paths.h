@@ -1,4 +1,4 @@
-// The modules that a text of a user means by their paths.
+// Lookup of modules by the paths that users type.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace fxtrace {
 
-// Returns the paths of the modules that the text means: that of this very path, or else those whose first
-// paths it matches (support/text/name_pattern.h).
+// Returns the paths of the modules that the text means: the module with exactly this path, or else those
+// whose first path it matches as a pattern (support/text/name_pattern.h).
 std::vector<std::string> match_modules(const GraphCollection& collection, const std::string& text);
 
-// Returns the path of the one module that the text means.  Throws Error(kUsage) where that is none or
-// several, with those that may be meant.
+// Returns the path of the one module that the text means.  Throws Error(kUsage) when it means none or
+// several, with suggestions.
 std::string find_module(const GraphCollection& collection, const std::string& text);
 Error no_such_module(const GraphCollection& collection, const std::string& text);
 

@@ -1,4 +1,4 @@
-// The rules are those of PyTorch's torch/fx/graph.py (BSD-3-Clause, see NOTICE).
+// Node names by the rules of PyTorch's torch/fx/graph.py (BSD-3-Clause, see NOTICE).
 #include "graph/namespace.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace fxtrace {
 namespace {
 
-// What torch.fx calls illegal names (torch/fx/graph.py, _illegal_names): Python's keywords, everything in the
+// torch.fx's illegal names (torch/fx/graph.py, _illegal_names): Python's keywords, everything in the
 // builtins module of Python 3.11 to 3.13, and the names that generated code imports.
 constexpr std::string_view kIllegalNames =
     "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError "
@@ -41,11 +41,11 @@ bool is_illegal(std::string_view name) {
   return names.contains(name);
 }
 
-// The C locale's view of characters, whatever the program's locale is.
+// Character classes of the C locale, whatever the program's locale is.
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-// Runs of characters that no identifier has become one "_"; the result is an identifier.
+// Replaces runs of characters that are not allowed in identifiers by one "_"; the result is an identifier.
 std::string to_identifier(std::string_view candidate) {
   std::string name;
   name.reserve(candidate.size() + 1);
@@ -68,8 +68,8 @@ struct Split {
   std::int64_t number = -1;  // -1: the name has no number
 };
 
-// "add_1" is base "add" with number 1; "_1" and "add1" have no number.  Python's numbers have no end, these
-// have: eighteen digits are the most that surely fit, and a longer run of digits is a part of the base.
+// Splits "add_1" into the base "add" and the number 1; "_1" and "add1" have no number.  Numbers of more than
+// eighteen digits, which might not fit, are part of the base.
 Split split_number(const std::string& name) {
   std::size_t digits = name.size();
   while (digits > 0 && is_digit(name[digits - 1])) --digits;
@@ -78,7 +78,8 @@ Split split_number(const std::string& name) {
   return {name.substr(0, digits - 1), std::stoll(name.substr(digits))};
 }
 
-// torch.fx's _snake_case: an upper-case letter behind a lower-case one gets a "_" before it.
+// Converts as torch.fx's _snake_case does: an upper-case letter behind a lower-case one gets a "_" before
+// it.
 std::string snake_case(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 4);

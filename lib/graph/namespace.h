@@ -1,4 +1,4 @@
-// Node names, made as torch.fx's graph namespace makes them: "conv1", "add", "add_1".
+// Unique node names, made as torch.fx's graph namespace makes them: "conv1", "add", "add_1".
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class Namespace {
  private:
   struct Entry {
     std::string name;
-    std::size_t base_length;  // the base is what the name begins with
+    std::size_t base_length;  // the base is the name without its number
     std::int64_t old_count;   // -1: the base was new
   };
   std::unordered_set<std::string> used_;
@@ -31,13 +31,13 @@ class Namespace {
   std::vector<Entry> log_;
 };
 
-// Returns the candidate that torch.fx takes for a node with this target, in snake case; Namespace::create()
-// makes it a name.  `__magic__` loses its underscores.
+// Returns the candidate name that torch.fx takes for a node with this target, in snake case;
+// Namespace::create() makes it a unique name.  `__magic__` loses its underscores.
 //   not a function: the whole target ("a.b" -> "a.b", which create() makes "a_b");
 //   an operator:    the name without namespace and overload ("aten.add.Tensor" -> "add");
 //   a Python name:  the last part ("torch.nn.functional.relu" -> "relu", "higher_order.cond" -> "cond").
-// parse_target() tells the cases apart.  For a function of the model's own, which may have three parts as
-// well ("pkg.ops.nms"), the caller passes its last part.
+// parse_target() distinguishes the cases.  For a function of the model's own code, which may have three
+// parts as well ("pkg.ops.nms"), the caller passes its last part.
 std::string name_candidate(std::string_view target, bool is_function);
 
 }  // namespace fxtrace

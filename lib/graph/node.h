@@ -21,16 +21,16 @@ namespace fxtrace {
 
 enum class Opcode { kPlaceholder, kGetAttr, kCallFunction, kCallMethod, kCallModule, kOutput };
 
-// The torch.fx spelling: "call_function".
+// Returns the torch.fx spelling: "call_function".
 const char* to_string(Opcode op);
 
-// The module whose code makes the node: qualified name from the model's root, and type.  For the model's
-// root, the path is "" and the type is absent.
+// The module whose code makes the node: its qualified name from the model's root, and its type.  For the
+// model's root, the path is "" and the type is absent.
 struct Scope {
   std::string module_path;
   std::optional<std::string> module_type = {};
-  // Which call of that module in this graph, in the order of module_forward_order; of another method, which
-  // call of that method, in the order of Execution::method_calls.
+  // The number of the call of that module in this graph, from 1, in the order of module_forward_order; for
+  // another method, the number of its call, in the order of Execution::method_calls.
   std::int64_t call = 1;
   std::string method = {};  // empty: forward
   bool operator==(const Scope&) const = default;
@@ -39,7 +39,7 @@ struct Scope {
 // A place in the model's Python source.
 struct SourceLocation {
   std::string file;
-  std::int64_t line = 0;  // from 1; 0 when unknown
+  std::int64_t line = 0;  // counted from 1; 0 when unknown
   std::string function;
   std::string text;  // the source line, without indentation
   bool operator==(const SourceLocation&) const = default;
@@ -48,27 +48,27 @@ struct SourceLocation {
 // A coarse kind of value; containers, classes and unknown types are all kOther.
 enum class ValueKind { kTensor, kInt, kFloat, kBool, kString, kOther };
 
-// What is known of a node's value.
+// The known properties of a node's value.
 struct Meta {
   using Dim = Expression;           // a number, or an expression of named dimensions
   std::optional<std::string> type;  // "Tensor", "int", "List[Tensor]"
   std::optional<std::vector<Dim>> shape;
   Dtype dtype = std::nullopt;
-  std::optional<Device> device;  // absent for the CPU, and where it is not known
-  std::optional<Dim> value;      // a number or condition that is known as an expression: batch*2
-  // Of a list, tuple or dict whose length is known, its items; those of a dict have its keys.  Not in the
+  std::optional<Device> device;  // absent for the CPU, and when unknown
+  std::optional<Dim> value;      // the value when it is known as an expression: batch*2
+  // The items of a list, tuple or dict whose length is known; `keys` has the keys of a dict.  Not in the
   // JSON.
   std::optional<std::vector<Meta>> items = std::nullopt;
   std::vector<std::string> keys = {};
   std::string other_dtype = {};  // the name of a dtype that PyTorch 2.13 does not have; else empty
   bool operator==(const Meta&) const = default;
 
-  ValueKind kind() const;  // of `type`
-  // `shape` where every size is known as one of a tensor; absent where one is not, or the shape.
+  ValueKind kind() const;  // the kind of `type`
+  // Returns `shape` when every size is known as a symbolic integer; else nothing.
   std::optional<std::vector<SymInt>> sizes() const;
-  // The name of `dtype` or `other_dtype`: "float32"; absent when neither is known.
+  // Returns the name of `dtype` or `other_dtype`: "float32"; nothing when neither is known.
   std::optional<std::string> dtype_text() const;
-  void set_dtype(std::string_view name);  // `dtype` or `other_dtype`; "": unknown
+  void set_dtype(std::string_view name);  // sets `dtype` or `other_dtype`; "" means unknown
   void copy_dtype(const Meta& from);
   bool has_dtype() const { return dtype || !other_dtype.empty(); }
   Device device_or_cpu() const { return device.value_or(Device()); }
@@ -76,13 +76,13 @@ struct Meta {
 
 using Kwargs = std::vector<std::pair<std::string, Argument>>;  // in call order
 
-// The nodes of an exported program that one node stands for, and the program's values that it takes and
-// gives.
+// The nodes of an exported program that one node represents, with the program's values that enter and leave
+// it.
 struct ProgramPart {
   struct Place {
     std::string value;
-    // Of an input: its position among the arguments or its keyword, then the indices and keys inside.  Of a
-    // result: the indices and keys that lead to it; empty when it is the result itself.
+    // For an input, its position among the arguments or its keyword, then the indices and keys inside.  For
+    // a result, the indices and keys that lead to it; empty when it is the result itself.
     std::vector<Argument> path;
     bool operator==(const Place&) const = default;
   };
@@ -110,13 +110,13 @@ struct Node {
   Shared<Scope> scope;
   Shared<Meta> meta;
   Shared<std::optional<SourceLocation>> source;
-  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, where
+  // For a call_module that runs another recorded method than forward: "forward1" of a traced module, when
   // its code differs from forward's.  Empty otherwise.
   Shared<std::string> method;
-  // For a call_module in an exported program whose file does not tell how forward's parameters are called and
-  // in which order they stand: the arguments stand in the order of their first use.
+  // For a call_module in an exported program whose file does not give the names and order of forward's
+  // parameters: the arguments are in the order of their first use.
   bool in_order_of_use = false;
-  // For a call_module in an exported program; of a placeholder of a part of its graph the nodes alone.
+  // For a call_module in an exported program; for a placeholder of a part of its graph, only the nodes.
   Shared<ProgramPart> program;
   Shared<std::optional<Cost>> cost;
 };
@@ -126,7 +126,7 @@ inline TargetParts target_parts(const Node& node) {
   return node.model_function ? function_parts(*node.target) : parse_target(*node.target);
 }
 
-// Returns the module that a call_module calls, under its first name.  The target may be a later one.
+// Returns the module that a call_module calls, under its first name.  The target may be a later name.
 inline const std::string& called_module(const Node& node) { return node.scope->module_path; }
 
 // Returns the index of an operator.getitem(call, index); nothing for other nodes.
@@ -136,7 +136,7 @@ inline std::optional<std::size_t> item_index(const Node& node) {
   return index != nullptr && *index >= 0 ? std::optional(static_cast<std::size_t>(*index)) : std::nullopt;
 }
 
-// Returns the part of a node's arguments at a place; null when there is none.
+// Returns the part of a node's arguments at a path; null when there is none.
 const Argument* find_part(const Node& node, const std::vector<Argument>& path);
 
 // Calls f(T) for every value of type T in the node's arguments, such as Argument::GraphRef.

@@ -1,4 +1,4 @@
-// Specs of nodes that are made like others.
+// Specs for new nodes that resemble existing ones.
 #pragma once
 
 #include "graph/graph.h"
@@ -6,7 +6,7 @@
 namespace fxtrace {
 
 // Returns the spec of a node like `node`, in the same graph or another one, without its arguments, and with
-// its name as the hint.  Fields of Node that no spec has (method, cost, program) are not among it.
+// its name as the hint.  Fields of Node that a spec does not have (method, cost, program) are lost.
 inline Graph::NodeSpec spec_like(const Node& node) {
   return {node.op,
           node.target,

@@ -18,8 +18,8 @@ enum class SubgraphRuns : std::uint8_t {
 // Returns how the target runs its subgraphs; kUnknown also for targets that are not higher-order operators.
 SubgraphRuns subgraph_runs(const TargetParts& target);
 
-// Returns whether the target runs its one subgraph in place, only in another mode or with checkpoints: what
-// it computes is what the subgraph's nodes would compute among the others.
+// Returns whether the target runs its one subgraph in place, only in another mode or with checkpoints: it
+// computes what the subgraph's nodes would compute in the outer graph.
 bool is_region(const TargetParts& target);
 
 }  // namespace fxtrace

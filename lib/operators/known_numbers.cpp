@@ -7,7 +7,7 @@
 namespace fxtrace {
 namespace {
 
-// In byte order.
+// The kinds by target, in byte order of targets.
 constexpr std::pair<std::string_view, KnownNumber> kTargets[] = {
     {"aten.dim.default", KnownNumber::kRank},
     {"aten.len.Tensor", KnownNumber::kLength},

@@ -9,12 +9,12 @@ namespace fxtrace {
 
 enum class KnownNumber : std::uint8_t {
   kNone,
-  kRank,    // rank of the tensor
-  kLength,  // size of its first dimension
-  kSize,    // size of the dimension that the second argument names
-  kCount,   // number of its elements
-  kItem,    // item of the list or tuple, by the second argument
-  kInt,     // the argument converted to int, as for the next ones; also a tensor made by kOfNumber
+  kRank,    // the rank of the tensor
+  kLength,  // the size of its first dimension
+  kSize,    // the size of the dimension given by the second argument
+  kCount,   // the number of its elements
+  kItem,    // the item of the list or tuple at the second argument
+  kInt,     // the argument, also a tensor made by kOfNumber, converted to int; likewise kFloat and kBool
   kFloat,
   kBool,
   kOfNumber,  // a tensor made from the number

@@ -28,8 +28,8 @@ const Operator* find_row(std::string_view name) {
   return nullptr;
 }
 
-// What all twins take, without what is written to when the result goes there and without the options of a
-// tensor that is made: names and types.
+// Returns a key that is equal for all variants of an operator: the names and types of its arguments, without
+// written keyword-only arguments (out=) and without the options of a new tensor.
 std::string signature_key(const Schema& schema, bool with_first_name) {
   static constexpr std::array<std::string_view, 4> kTensorOptions{"dtype", "layout", "device", "pin_memory"};
   const bool has_options = schema.find_argument("layout").has_value();
@@ -60,7 +60,8 @@ Variant variant_of(const Operator& op, const Schema& schema) {
   return is_in_place ? Variant::kInPlace : Variant::kMutable;  // batch norm's running statistics
 }
 
-// "aten::add_" -> "aten::add", "aten::__iand__" -> "aten::__and__".
+// Returns the name without the mark of the in-place variant: "aten::add_" -> "aten::add", "aten::__iand__"
+// -> "aten::__and__".
 std::string without_mark(std::string_view base_name) {
   std::string name(base_name);
   if (const auto magic = name.find("::__i"); magic != std::string::npos && name.ends_with("__")) {
@@ -131,7 +132,9 @@ const Operator* functional_twin(const Operator& op) {
   const std::string base(op.base_name());
   const std::string plain = own == Variant::kInPlace ? without_mark(base) : base;
   const Operator* found = find_functional(op, plain);
-  return found != nullptr ? found : find_functional(op, plain + "_functional");  // of few: normal_
+  return found != nullptr
+             ? found
+             : find_functional(op, plain + "_functional");  // a few operators are named so: normal_
 }
 
 }  // namespace fxtrace

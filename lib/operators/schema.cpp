@@ -66,7 +66,7 @@ class Parser {
     return result;
   }
 
-  // Up to the "," or ")" that ends the argument.
+  // Reads a default value, up to the "," or ")" that ends the argument.
   std::string default_value() {
     skip_spaces();
     const std::size_t begin = at_;
@@ -95,7 +95,7 @@ class Parser {
   }
 
   SchemaType type() {
-    if (++depth_ > kMaxDepth) fail("a type of fewer levels");
+    if (++depth_ > kMaxDepth) fail("a type with fewer levels");
     SchemaType result;
     if (accept("(")) {
       result.name = "Tuple";
@@ -172,7 +172,7 @@ class Parser {
     return value;
   }
 
-  // A name, with dots in those of classes; empty where there may be none.
+  // Reads a name, with dots in those of classes; empty when there is none and none is required.
   std::string word(bool required) {
     skip_spaces();
     const std::size_t begin = at_;
@@ -194,7 +194,7 @@ class Parser {
     if (!accept(token)) fail("'" + std::string(token) + "'");
   }
   [[noreturn]] void fail(const std::string& expected) const {
-    throw input_error("the schema '" + std::string(text_.substr(0, 200)) + "' has no " + expected +
+    throw input_error("the schema '" + std::string(text_.substr(0, 200)) + "': expected " + expected +
                       " at character " + std::to_string(at_ + 1));
   }
 
@@ -202,7 +202,7 @@ class Parser {
   std::size_t at_ = 0;
   int depth_ = 0;
   bool at_start_ = true;
-  std::optional<std::int64_t> length_;  // of the list that the last type is, or is an optional of
+  std::optional<std::int64_t> length_;  // of the last type when it is a list or an optional list
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Parses schemas of operators in PyTorch's syntax (aten/src/ATen/native/README.md):
+// Schemas of operators, and a parser for PyTorch's syntax of them (aten/src/ATen/native/README.md):
 //   (Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
 #pragma once
 
@@ -42,12 +42,12 @@ struct BasicSchema {
     std::optional<std::int64_t> length = {};  // 2 for int[2], a list that one number may stand for
     std::optional<Default> default_value = {};
     bool keyword_only = false;
-    bool is_written = false;  // its memory, or that of its elements
+    bool is_written = false;  // the operator writes to its memory, or to that of its elements
   };
   std::vector<Argument> arguments;
   std::vector<Type> results;
   bool is_variadic = false;           // accepts further arguments
-  bool has_variadic_results = false;  // results are unspecified
+  bool has_variadic_results = false;  // the results are unspecified
 
   bool writes() const { return std::ranges::any_of(arguments, &Argument::is_written); }
   bool is_written(std::size_t index) const { return index < arguments.size() && arguments[index].is_written; }
@@ -57,11 +57,11 @@ struct BasicSchema {
   }
 };
 
-// As PyTorch registers it; default values are texts: "1", "None", "[1, 1]", "\"mean\"".
+// A schema as PyTorch registers it; default values are texts: "1", "None", "[1, 1]", "\"mean\"".
 using Schema = BasicSchema<SchemaType, std::string>;
 using SchemaArgument = Schema::Argument;
 
-// Throws Error(kInput), which says what is wrong and where.
+// Parses a schema.  Throws Error(kInput), which says what was expected and where.
 Schema parse_schema(std::string_view signature);
 
 }  // namespace fxtrace

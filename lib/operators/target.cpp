@@ -8,7 +8,7 @@
 namespace fxtrace {
 
 namespace {
-// First parts of targets that are Python names; operators of torch.ops never live there.
+// The first parts of targets that are Python names; no operator of torch.ops has such a namespace.
 constexpr std::array<std::string_view, 4> kPythonRoots{"builtins", "math", "operator", "torch"};
 }  // namespace
 

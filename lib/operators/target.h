@@ -1,4 +1,5 @@
-// Parses targets of call_function nodes: "aten.add.Tensor", "operator.add", "higher_order.cond".
+// Targets of call_function nodes, and a parser for them: "aten.add.Tensor", "operator.add",
+// "higher_order.cond".
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace fxtrace {
 struct Operator;
 
 enum class TargetKind : std::uint8_t {
-  kOperator,     // of torch.ops: namespace, name and overload
-  kHigherOrder,  // of torch.ops.higher_order, which runs subgraphs
+  kOperator,     // an operator of torch.ops: namespace, name and overload
+  kHigherOrder,  // an operator of torch.ops.higher_order, which runs subgraphs
   kPython        // a function by its qualified name: "builtins.getattr", "torch.nn.functional.relu"
 };
 
@@ -29,8 +30,8 @@ TargetParts parse_target(std::string_view text);
 // Returns the parts of a function's qualified name, even if parse_target() would take it for an operator:
 // "pkg.ops.nms" is nms of pkg.ops.
 TargetParts function_parts(std::string_view qualified_name);
-// Returns whether the text can never be the target of a function of the model's own: it is a known operator,
-// or begins like targets of Python or torch.ops.higher_order.
+// Returns whether the text can never be the target of a function of the model's own code: it is a known
+// operator, or begins like targets of Python or torch.ops.higher_order.
 bool is_reserved_target(std::string_view text);
 
 // A target with its row in the table of operators.

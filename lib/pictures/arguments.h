@@ -1,4 +1,4 @@
-// Arguments of nodes for pictures, with links to the items that make them.
+// Arguments of nodes for pictures, with links to the items that compute them.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 namespace fxtrace {
 
 struct ArgumentText {
-  // A piece of an argument: text, or the item of the outline that makes a value.  [%a, 2] is "[", a, ", 2]".
+  // A piece of an argument: text, or the item of the outline that computes a value. [%a, 2] is "[", a, ",
+  // 2]".
   struct Piece {
     std::string text;
     Outline::Index item = Outline::kNone;  // when valid, `text` is empty
   };
-  std::string name;  // parameter name by the operator's schema or the call; empty when unknown
+  std::string name;  // the parameter's name by the operator's schema or the call; empty when unknown
   std::vector<Piece> pieces;
 };
 
@@ -25,8 +26,8 @@ class Arguments {
   // Both arguments must outlive this.
   Arguments(const Outline& outline, const Labels& labels);
 
-  // Returns the arguments of a kNode, positional ones first.  Values of nodes that the outline leaves out are
-  // text; an item of a tuple is the outline's item that makes the tuple, followed by "[0]".
+  // Returns the arguments of a kNode, positional ones first.  Values of nodes that the outline omits are
+  // text; an item of a tuple is the outline's item that computes the tuple, followed by "[0]".
   std::vector<ArgumentText> arguments(Outline::Index item) const;
 
  private:
@@ -36,7 +37,7 @@ class Arguments {
 
   const Outline& outline_;
   const Labels& labels_;
-  // By graph and id of a node.
+  // The items by graph and node id.
   std::unordered_map<const ModuleGraph*, std::unordered_map<std::uint32_t, Outline::Index>> items_;
 };
 

@@ -40,7 +40,7 @@ bool is_number(const Argument& argument, double number) {
                      [&](const Argument& item) { return is_number(item, number); });
 }
 
-// A value that holds no other; real numbers in as many digits as people read.
+// Returns the text of a value without nested values; floats are shortened for display.
 std::string plain_text(const Argument& argument) {
   if (const auto* real = argument.get_if<double>(); real != nullptr && std::isfinite(*real)) {
     constexpr int kDigits = 5;
@@ -52,7 +52,7 @@ std::string plain_text(const Argument& argument) {
   return print_argument(argument);
 }
 
-// "2" of 2 and [2, 2]; "3x1" of [3, 1] joined by `by`.
+// Returns the text of sizes: "2" for 2 and [2, 2]; "3x1" for [3, 1] joined by `by`.
 std::string sizes_text(const Argument& argument, const std::string& by, bool merge) {
   const auto* items = items_of(argument);
   if (items == nullptr) return plain_text(argument);
@@ -66,7 +66,7 @@ std::string sizes_text(const Argument& argument, const std::string& by, bool mer
   return text;
 }
 
-// The sizes that decide most about a module, by the names that torch.nn's modules and others' give them.
+// The most important sizes of a module, by the names in torch.nn's modules and others'.
 struct Pair {
   const char* from;
   const char* to;
@@ -80,7 +80,7 @@ struct Detail {
   const char* name;
   const char* before;
   const char* after;
-  std::optional<double> usual;  // what goes without saying
+  std::optional<double> usual;  // the value that is not shown
 };
 constexpr Detail kDetails[] = {
     {"stride", "stride ", "", 1},
@@ -106,11 +106,11 @@ constexpr Detail kDetails[] = {
 };
 constexpr const char* kFlags[] = {"bidirectional"};
 
-// Arguments whose name says no more than their place: x.view(size), x + other.
+// Arguments whose name adds nothing to their position: x.view(size), x + other.
 constexpr std::string_view kUnnamed =
     "size shape sizes dims dim0 dim1 other exponent repeats split_size split_sizes chunks normalized_shape "
     "equation value";
-// Where and how a result stands in memory.
+// Arguments about the place and layout of a result in memory; they are not shown.
 constexpr std::string_view kHidden =
     "device pin_memory layout memory_format non_blocking copy generator implicit half_to_float";
 
@@ -121,7 +121,7 @@ const Argument* find(const ModuleRecord& module, std::string_view name) {
   return nullptr;
 }
 
-// Of few bits: qint8, int8, float8_e4m3fn, int4.
+// Returns whether a dtype has few bits: qint8, int8, float8_e4m3fn, int4.
 bool is_quantized_dtype(std::string_view dtype) {
   return dtype.starts_with('q') || dtype.starts_with("float8") || dtype.starts_with("float4") ||
          dtype == "int8" || dtype == "uint8" || dtype == "int4" || dtype == "uint4";
@@ -263,7 +263,7 @@ std::string Labels::module_details(const ModuleRecord& module) const {
   return text;
 }
 
-// "qint8": of a module whose weights are quantized, however its file keeps them.
+// Returns "qint8" for a module with quantized weights, in whatever form its file stores them.
 std::string Labels::quantized_text(const ModuleRecord& module) const {
   const bool is_of_quantized = module.type.find(".quantized.") != std::string::npos;
   const std::string packed = module.path + (module.path.empty() ? "" : ".") + "_packed_params";
@@ -279,7 +279,8 @@ std::string Labels::quantized_text(const ModuleRecord& module) const {
   return "";
 }
 
-// Of a module of which nothing else is known, as in archives of torch.jit.trace.
+// Returns details from the weights, for a module without known attributes, as in archives of
+// torch.jit.trace.
 std::string Labels::weight_details(const ModuleRecord& module) const {
   const auto own = parameters_of_.find(module.path);
   if (own == parameters_of_.end()) return "";
@@ -297,7 +298,7 @@ std::string Labels::weight_details(const ModuleRecord& module) const {
   return kernel;
 }
 
-// Arguments that are no tensors and differ from their defaults.
+// Returns the arguments that are not tensors and differ from their defaults.
 std::string Labels::node_details(const Outline::Item& item) const {
   const Node& node = *item.node;
   const Target target(*node.target);
@@ -308,7 +309,7 @@ std::string Labels::node_details(const Outline::Item& item) const {
   const auto add = [&](std::string_view name, const Argument& argument,
                        const std::optional<std::string>& usual) {
     if (argument.is<Argument::None>() || argument.is<Argument::GraphRef>() || has_word(kHidden, name)) return;
-    // Edges and attributes tell of the others; of sizes that are not known there is nothing to say.
+    // Edges and attributes show the other arguments; unknown sizes are omitted.
     const auto is_number = [&](const Argument& value) {
       const auto* id = value.get_if<NodeId>();
       if (id == nullptr) return true;
@@ -319,7 +320,7 @@ std::string Labels::node_details(const Outline::Item& item) const {
     if (values != nullptr && values->empty()) return;
     if (values != nullptr ? !std::ranges::all_of(*values, is_number) : !is_number(argument)) return;
     if (const auto* number = argument.get_if<std::int64_t>(); number != nullptr && *number == INT64_MAX)
-      return;  // to the end
+      return;  // a slice to the end
     const std::string value = argument_text(*item.graph, argument);
     if (usual && *usual == value) return;
     const bool is_named = !name.empty() && !has_word(kUnnamed, name);
@@ -347,7 +348,7 @@ std::string Labels::node_details(const Outline::Item& item) const {
   return text;
 }
 
-// "zeros [2, 64]", "arange [batch]"; the number where it is only that.
+// Returns "zeros [2, 64]" or "arange [batch]"; the number when the constant is just one.
 std::string Labels::constant_text(const Outline::Attribute& constant) const {
   const Node& node = *constant.node;
   const bool is_scalar = node.meta->shape && node.meta->shape->empty();
@@ -390,7 +391,7 @@ std::string Labels::value_of(const Outline::Item& item) const {
     const Meta& meta = item.node->meta;
     if (item.node->op == Opcode::kOutput) return "";
     if (meta.shape || meta.value) return value_text(meta);
-    // A type alone says something of inputs only.
+    // A type alone is shown for inputs only.
     if (item.node->op == Opcode::kPlaceholder && meta.kind() != ValueKind::kTensor) return value_text(meta);
     if (item.node->op != Opcode::kCallModule) return "";
   }
@@ -494,7 +495,7 @@ void Labels::describe_node(Index index, Label& label) const {
     case Opcode::kCallFunction:
       label.title = function_name(target_parts(node));
       label.details = node_details(item);
-      if (outline_[item.parent].node != &node) {  // the bodies stand elsewhere
+      if (outline_[item.parent].node != &node) {  // the bodies are elsewhere
         std::string bodies;
         for_each_of<Argument::GraphRef>(node, [&](const auto& body) { append(bodies, body.name); });
         if (!bodies.empty()) append(label.details, "runs " + bodies);
@@ -525,7 +526,7 @@ void Labels::describe_node(Index index, Label& label) const {
   }
 }
 
-// " #3"; empty where nobody asked or the graph does not use it.
+// Returns " #3"; empty when orders are not shown, or the graph does not use the parameter.
 std::string Labels::order_of_parameter(const Outline::Item& item, std::string_view name) const {
   const auto order = orders_.find(item.graph);
   if (order == orders_.end()) return "";

@@ -20,11 +20,11 @@ namespace fxtrace {
 struct Label {
   std::string title;                         // "layer1.0", "add", "h.1 ... h.11"
   std::string type;                          // "Bottleneck"; empty unless it is a module
-  std::string details;                       // "7x7, stride 2"; arguments that matter
+  std::string details;                       // "7x7, stride 2": the important arguments
   std::vector<std::string> attributes = {};  // parameters and constants among its inputs: "weight [64]"
-  std::string value;                         // its result: "[1, 64, 112, 112]", "int64[1]"
+  std::string value;                         // the result: "[1, 64, 112, 112]", "int64[1]"
   std::string order;                         // position in the order of calls: "#12"
-  std::string failure;                       // why the module could not be traced
+  std::string failure;                       // the reason why the module could not be traced
   std::string note;                          // "as layer1.0", "x 11", "12 operations"
 };
 
@@ -40,9 +40,9 @@ class Labels {
 
   // Returns the path relative to the enclosing box that has a path: "attn" for h.0.attn in h.0.
   std::string relative_path(Outline::Index item) const;
-  // Returns an argument as text: for a node its known value, else its name.
+  // Returns an argument as text: a node as its known value, or else as its name.
   std::string argument_text(const ModuleGraph& graph, const Argument& argument) const;
-  // "float32[1, 64]"; without the collection's most frequent dtype.
+  // Returns "float32[1, 64]"; the collection's most frequent dtype is omitted.
   std::string value_text(const Meta& meta) const;
   std::string value_text(const std::string& dtype, const std::vector<std::int64_t>& shape) const;
   const std::string& usual_dtype() const { return usual_dtype_; }
@@ -60,7 +60,7 @@ class Labels {
   std::string order_of(const Outline::Item& item) const;
   std::size_t operations(Outline::Index box) const;
   std::string range_text(const Outline::Item& item) const;
-  // How many siblings such a box stands for, whatever parts they are grouped into.
+  // Returns the number of siblings that a box of repeats stands for, including those in its parts.
   std::size_t members(const Outline::Item& box) const;
   void describe_repeats(const Outline::Item& box, Label& label) const;
 
@@ -70,7 +70,7 @@ class Labels {
   std::unordered_set<const Node*> shown_;
   std::string usual_dtype_;
   bool with_order_ = false;
-  // Positions in a graph's order of use, from 1.
+  // Positions in a graph's order of use, counted from 1.
   struct Order {
     std::optional<CallOrder> calls;
     std::unordered_map<std::string_view, std::size_t> parameters;

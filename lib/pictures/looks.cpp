@@ -11,8 +11,8 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-constexpr std::size_t kColumns = 4;         // of graphs
-constexpr std::size_t kMaxParameters = 12;  // lines in one box
+constexpr std::size_t kColumns = 4;         // the limit on columns of graphs
+constexpr std::size_t kMaxParameters = 12;  // the limit on lines in one box
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Look look_of(const Outline::Item& item) {
 }
 
 const LookStyle& style_of(Look look) {
-  // Light boxes, whose dark text can be read on light and on dark pages.  In the order of kLooks.
+  // Light boxes with dark text can be read on light and on dark pages.  In the order of kLooks.
   static constexpr LookStyle kStyles[] = {
       {"input, output", "#e3f4e5", "#3f8f4f"},
       {"module", "#fdeedc", "#c07a2c"},

@@ -21,9 +21,9 @@ inline constexpr Look kLooks[] = {Look::kPort,      Look::kModule, Look::kOperat
 // Returns the look of a node or a closed box.
 Look look_of(const Outline::Item& item);
 struct LookStyle {
-  const char* meaning;  // in a legend: "input, output"
+  const char* meaning;  // the text in a legend: "input, output"
   const char* fill;
-  const char* line;  // of the border
+  const char* line;  // the colour of the border
 };
 const LookStyle& style_of(Look look);
 // Returns the looks that occur in the picture, in the order of kLooks.
@@ -42,9 +42,9 @@ std::vector<Picture::Index> seen_in(const Picture& picture, Picture::Index item)
 // Arranges several graphs in a few columns of about equal height.
 std::vector<std::vector<Picture::Index>> graph_columns(const Picture& picture);
 
-// Lines of a failure's reason.
+// The limit on lines of a failure's reason.
 inline constexpr std::size_t kReasonLines = 3;
-// Title and details that are together no longer stand in one line.
+// The length of title and details together beyond which they are on separate lines.
 inline constexpr std::size_t kShortLine = 26;
 
 // Breaks a text at spaces, or behind the dots of a long path, into at most `max_lines` lines of at most
@@ -66,7 +66,7 @@ class LeafParameters {
   std::vector<Line> lines(const Outline::Item& call, const Labels& labels) const;
 
  private:
-  // By module: its parameters and those of its submodules.
+  // The parameters of each module and its submodules, by module.
   std::unordered_map<std::string, std::vector<const ParameterRecord*>> below_;
 };
 

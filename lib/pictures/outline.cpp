@@ -18,14 +18,14 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-// Names modules by numbers, as a tree of the parts of their paths, so that no prefix of a path is hashed as a
+// Numbers for modules, from a tree of the parts of their paths, so that no prefix of a path is hashed as a
 // whole.
 class ModuleNames {
  public:
   using Module = std::uint32_t;
   static constexpr Module kRoot = 0;
 
-  // The modules along the path, outermost first, the root left out: "a.b" gives a and a.b.
+  // Returns the modules along the path, outermost first, without the root: "a.b" gives a and a.b.
   const std::vector<Module>& along(std::string_view path) {
     along_.clear();
     Module module = kRoot;
@@ -60,7 +60,7 @@ using Module = ModuleNames::Module;
 struct Call {
   Module module = 0;
   std::int64_t call = 0;
-  std::string_view method = {};  // as Scope::method
+  std::string_view method = {};  // like Scope::method
   bool operator==(const Call&) const = default;
 };
 struct CallHash {
@@ -70,10 +70,10 @@ struct CallHash {
   }
 };
 
-// Levels of regions that are drawn inline.
+// The limit on nested regions that are drawn inline.
 constexpr std::size_t kMostRegions = 64;
 
-// What stands for a value: a node, or an attribute, or nothing.
+// The representation of a node's value: an item, an attribute, or neither.
 struct Terminal {
   Index item = Outline::kNone;
   std::optional<Outline::Attribute> attribute;
@@ -99,22 +99,22 @@ class Builder {
   }
 
  private:
-  // One graph while its nodes find their places.
+  // The state of a graph while its nodes are put into boxes.
   struct Filling {
     Index top = Outline::kNone;  // kGraph or kBody
     const ModuleGraph* graph = nullptr;
-    const ModuleGraph* around = nullptr;   // of its boxes: another one in a region that is drawn inline
-    std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes stand at the top
-    std::unordered_set<Module> live = {};  // that are called, or whose nodes are here
-    std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around it
-    std::unordered_map<Module, Call> last = {};            // the last call that was met
+    const ModuleGraph* around = nullptr;   // the graph of its boxes; another one for an inline region
+    std::unordered_set<Module> outside;    // modules around the whole graph: their own nodes are at the top
+    std::unordered_set<Module> live = {};  // modules that are called, or have nodes here
+    std::unordered_map<Call, Call, CallHash> caller = {};  // by call: that of the next live module around
+    std::unordered_map<Module, Call> last = {};            // the latest call by module
     std::unordered_map<Call, Index, CallHash> boxes = {};
-    std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // that no box shows yet
+    std::unordered_map<std::string_view, std::size_t> subgraphs = {};  // subgraphs without a box so far
     std::unordered_map<std::string_view, const Constant*> constants = {};
-    std::unordered_map<std::uint32_t, Terminal> terminals = {};  // by id of the node
-    // Likewise: of a region that is drawn inline what its results are.
+    std::unordered_map<std::uint32_t, Terminal> terminals = {};  // by node id
+    // The results of regions that are drawn inline, by node id.
     std::unordered_map<std::uint32_t, std::vector<Terminal>> results = {};
-    std::size_t level = 0;  // of regions around
+    std::size_t level = 0;  // the number of inline regions around
   };
 
   Index add(Outline::Item item) {
@@ -135,7 +135,8 @@ class Builder {
     return first == outline_.modules.end() ? found->second : first->second;
   }
 
-  // `inputs`: what the placeholders stand for, by position; empty: they are shown.
+  // Puts the nodes of a graph into boxes.  `inputs` are the values of the placeholders, by position; when it
+  // is empty, the placeholders are shown.
   void fill(Index top, const ModuleGraph& graph, std::unordered_set<Module> outside,
             const std::vector<Terminal>& inputs) {
     Filling filling{.top = top, .graph = &graph, .around = &graph, .outside = std::move(outside)};
@@ -161,14 +162,14 @@ class Builder {
         filling.terminals.emplace(node.id.index,
                                   is_known ? (*results)[static_cast<std::size_t>(*at)] : Terminal{});
       } else if (filling.level > 0 && node.op == Opcode::kOutput) {
-        // Who uses the region takes what it gives.
+        // The users of the region take its results instead.
       } else {
         filling.terminals.emplace(node.id.index, place(filling, node, roles[i]));
       }
     }
   }
 
-  // Of an item of what a region gives that is drawn inline: all of it.
+  // For a node that takes an item of an inline region's result, returns all the results; else null.
   static const std::vector<Terminal>* container_of(const Filling& filling, const Node& node) {
     if (node.target != "operator.getitem" || node.args.empty()) return nullptr;
     const auto* container = node.args[0].get_if<NodeId>();
@@ -176,8 +177,9 @@ class Builder {
     return found == filling.results.end() ? nullptr : &found->second;
   }
 
-  // Modes and checkpoints change how a region runs, not what it computes: its nodes stand among the others.
-  // Null where the node is none, or a box has to show what its body takes.
+  // Returns the body of a region, whose nodes are drawn among the others: modes and checkpoints change how a
+  // region runs, not what it computes.  Null when the node is not a region, or a box must show the inputs of
+  // its body.
   static const ModuleGraph* inline_region(const ModuleGraph& graph, const Node& node) {
     if (node.op != Opcode::kCallFunction || !is_region(parse_target(*node.target))) return nullptr;
     const ModuleGraph* body = nullptr;
@@ -226,7 +228,7 @@ class Builder {
     }
   }
 
-  // Where a node of that scope stands.
+  // Returns the box for a node, and makes the boxes that its scope needs.
   Index box_of(Filling& filling, const Node& node) {
     const std::string& path = node.scope->module_path;
     const bool is_call = node.op == Opcode::kCallModule;
@@ -234,12 +236,12 @@ class Builder {
     if (along.empty() || filling.outside.contains(along.back())) return filling.top;
     Call call{along.back(), node.scope->call, node.scope->method};
     if (is_call) {
-      // It stands where it is called from.
+      // A call is in the box of its caller.
     } else if (const auto found = filling.boxes.find(call); found != filling.boxes.end()) {
       filling.last[call.module] = call;
       return found->second;
     }
-    // Calls from the innermost outwards that have no box yet.
+    // The calls without a box so far, from the innermost outwards.
     std::vector<std::pair<std::size_t, Call>> missing;
     if (!is_call) missing.emplace_back(along.size() - 1, call);
     Index box = filling.top;
@@ -259,7 +261,7 @@ class Builder {
       }
       missing.emplace_back(i, call);
     }
-    std::vector<std::size_t> ends;  // of the path's parts
+    std::vector<std::size_t> ends;  // where the parts of the path end
     if (!missing.empty())
       QualifiedName(path).for_each_prefix([&](std::string_view prefix) { ends.push_back(prefix.size()); });
     for (; !missing.empty(); missing.pop_back()) {
@@ -294,7 +296,7 @@ class Builder {
     return attribute;
   }
 
-  // Puts the node into the outline, unless it is left out; what stands for its value.
+  // Puts the node into the outline, unless it is omitted; returns the representation of its value.
   Terminal place(Filling& filling, const Node& node, Role role) {
     if (role == Role::kAttribute || role == Role::kConstant) {
       const bool is_shown = role == Role::kAttribute ? options_.parameters : options_.plumbing;
@@ -318,7 +320,7 @@ class Builder {
     }
     if (place_region(filling, node)) return filling.results.at(node.id.index).front();
     Index box = box_of(filling, node);
-    std::vector<std::size_t> bodies;  // that are drawn here
+    std::vector<std::size_t> bodies;  // bodies that are drawn here
     for_each_of<Argument::GraphRef>(node, [&](const auto& ref) {
       const auto subgraph = filling.subgraphs.find(ref.name);
       if (subgraph == filling.subgraphs.end()) return;
@@ -342,7 +344,8 @@ class Builder {
     return {.item = add(std::move(item)), .attribute = {}};
   }
 
-  // Whether it is one whose nodes were placed, for the first time, among the others.
+  // Draws the nodes of a region among the others, at its first use.  Returns false when the node is not such
+  // a region.
   bool place_region(Filling& filling, const Node& node) {
     const ModuleGraph* body = filling.level < kMostRegions ? inline_region(*filling.graph, node) : nullptr;
     if (body == nullptr) return false;
@@ -354,7 +357,7 @@ class Builder {
       const auto* id = argument.get_if<NodeId>();
       if (ref == nullptr) inputs.push_back(id == nullptr ? Terminal{} : terminal(filling, *id));
     }
-    // It stands in the same boxes, and has nodes of its own.
+    // The region shares the boxes, and has nodes of its own.
     Filling region{.top = filling.top, .graph = body, .around = filling.around, .outside = {}};
     region.level = filling.level + 1;
     const auto exchange = [&] {
@@ -381,14 +384,16 @@ class Builder {
     return true;
   }
 
-  // Bodies get their inputs from the operands behind them in the arguments, where these are as many.
+  // Draws the bodies of an operator.  They get their inputs from the operands behind them in the arguments,
+  // when these are as many.
   void place_bodies(const Filling& filling, Index box, const Node& node,
                     const std::vector<std::size_t>& bodies, Outline::Item& item) {
     std::vector<Terminal> operands;
     for_each_argument(node, [&](const Argument& argument) {
       for_each_value(argument, [&](const Argument& value) {
         if (value.is<Argument::GraphRef>()) {
-          for (Terminal& operand : operands) take(item, operand);  // what stood in front of it: a condition
+          for (Terminal& operand : operands)
+            take(item, operand);  // operands before a body, such as a condition
           operands.clear();
         } else if (const auto* id = value.get_if<NodeId>()) {
           operands.push_back(terminal(filling, *id));

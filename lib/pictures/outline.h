@@ -1,8 +1,8 @@
 // The outline of a collection as nested boxes, from which all pictures are drawn.
 //
 // A graph contains the module calls of its nodes, these contain the calls inside them, and so on; a module
-// that is called twice has two boxes.  Containers without a forward (ModuleList) have no box: modules in them
-// are in the box of the module that calls them.  Plumbing nodes are left out (see plumbing.h), and edges
+// that is called twice has two boxes.  Containers without a forward (ModuleList) have no box: modules in
+// them are in the box of the module that calls them.  Plumbing nodes are omitted (see plumbing.h), and edges
 // bypass them.
 #pragma once
 
@@ -28,20 +28,20 @@ struct Outline {
     kModule,    // one call of a module whose code is in the graph
     kOperator,  // control flow: its bodies, then the node itself
     kBody,      // a subgraph of control flow
-    kRepeats,   // siblings that equal earlier ones: see repeats.h
+    kRepeats,   // siblings equal to earlier ones: see repeats.h
     kPeriod,    // one repetition of several siblings
     kPart,      // a group of siblings, when there are too many
     kNode
   };
 
-  // An input of a node that has no box: a parameter, a buffer, a constant of the code; else null, or a value
-  // computed from constants and sizes alone.
+  // An input of a node that has no box: a parameter, a buffer or a constant of the code; or, with neither
+  // `parameter` nor `constant`, a value computed from constants and sizes alone.
   struct Attribute {
     const Node* node = nullptr;                  // the node that provides it
     const ParameterRecord* parameter = nullptr;  // null for a constant
-    const Constant* constant = nullptr;          // of the code
-    const Node* part = nullptr;                  // takes one of the tensors that the parameter is made of
-    // Of a value that is computed: sizes are among what it is of; it is made of no other tensor.
+    const Constant* constant = nullptr;          // the constant of the code; null for others
+    const Node* part = nullptr;                  // the node that takes one of the tensors of the parameter
+    // For a computed value: whether it depends on sizes, and whether it depends on no other tensor.
     bool of_sizes = false, is_made = false;
   };
 
@@ -50,17 +50,17 @@ struct Outline {
     Index parent = kNone;
     std::uint32_t depth = 0;                 // number of enclosing boxes
     std::vector<Index> children = {};        // in execution order
-    const ModuleGraph* graph = nullptr;      // graph of its nodes; for kOperator, the graph that contains it
+    const ModuleGraph* graph = nullptr;      // the graph of its nodes; for kOperator, the graph around it
     const Node* node = nullptr;              // for kNode and kOperator
-    const ModuleRecord* module = nullptr;    // record, for kGraph, kModule and call_module
-    std::string path = {};                   // likewise: path from the model's root
+    const ModuleRecord* module = nullptr;    // the record, for kGraph, kModule and call_module
+    std::string path = {};                   // likewise: the path from the model's root
     std::string type = {};                   // likewise; empty when unknown
-    std::int64_t call = 0;                   // for kModule: number of the call in this graph, from 1
-    std::string method = {};                 // for kModule: as Scope::method
+    std::int64_t call = 0;                   // for kModule: the number of the call in this graph, from 1
+    std::string method = {};                 // for kModule: like Scope::method
     std::string name = {};                   // for kBody
     Index like = kNone;                      // for kRepeats: the first sibling that the children equal
     std::vector<Attribute> attributes = {};  // for kNode
-    // For kNode: the nodes that it uses, each once, in the order of its arguments.
+    // For kNode: the items whose values it uses, each once, in the order of its arguments.
     std::vector<Index> inputs = {};
   };
 

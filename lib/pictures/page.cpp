@@ -12,16 +12,16 @@ namespace {
 
 using Index = Outline::Index;
 
-// In points, as the DOT writer draws: A4 is 595 x 842.
+// Lengths in points, as the DOT writer draws: A4 is 595 x 842.
 constexpr double kPageLength = 900;
 constexpr double kRatio = 1.5;
 constexpr double kLetter = 5.2;
 constexpr double kLine = 12;
-constexpr double kAround = 18;  // text to the next box
+constexpr double kAround = 18;  // from the text to the next box
 constexpr double kRankGap = 22;
-constexpr double kFrame = 44;  // title and edges of an open box
+constexpr double kFrame = 44;  // the title and edges of an open box
 
-// Lines of a label, and the letters of the longest.
+// Returns the size of a box by the lines of its label and the letters of the longest line.
 PageSize box_size(const Label& label) {
   const std::string second =
       label.type + (label.type.empty() || label.details.empty() ? "" : "  ") + label.details;
@@ -44,12 +44,13 @@ PageSize box_size(const Label& label) {
 
 PageSize estimate_size(const Picture& picture, const Labels& labels) {
   const Outline& outline = picture.outline;
-  // What is seen, in execution order, with the closed box that holds each item.
+  // The visible items, in execution order, and for each item the closed box that contains it.
   std::vector<Index> seen_as(outline.items.size(), Outline::kNone);
   std::vector<Index> seen;
-  std::vector<double> frames(outline.items.size(), 0);  // heights above an item
+  std::vector<double> frames(outline.items.size(), 0);  // the heights of frames above an item
   for (const Index top : picture.tops) {
-    std::vector<std::pair<Index, Index>> open{{top, Outline::kNone}};  // and the closed box around it
+    std::vector<std::pair<Index, Index>> open{
+        {top, Outline::kNone}};  // items with the closed box around each
     double frame = 0;
     while (!open.empty()) {
       const auto [index, closed] = open.back();

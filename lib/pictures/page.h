@@ -1,4 +1,4 @@
-// How large a picture gets, before anybody has laid it out.
+// An estimate of the size of a picture, before its layout.
 #pragma once
 
 #include "pictures/labels.h"
@@ -10,12 +10,12 @@ struct PageSize {
   double width = 0, height = 0;  // in points
 };
 
-// A guess: items in the ranks that their edges ask for, each as large as its label.  Of what is open by
-// `picture.is_open`; edges of the picture need not be known.  Takes time linear in the size of the outline.
+// Estimates the size: items are put into the ranks that their edges require, each as large as its label.
+// Uses `picture.is_open`, and no edges of the picture.  Takes time linear in the size of the outline.
 PageSize estimate_size(const Picture& picture, const Labels& labels);
 
-// Whether people see all of it at its own size, or can turn the page: neither long and narrow nor the
-// reverse.
+// Returns whether a picture can be viewed at its own size or by turning the page: it is neither long and
+// narrow nor wide and flat.
 bool is_page(const PageSize& size);
 
 }  // namespace fxtrace

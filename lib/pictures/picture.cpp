@@ -21,7 +21,7 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 constexpr std::size_t kMaxNeighbors = 40;
-// Levels of modules that are opened whatever shape the picture gets: the model, and what it holds.
+// The levels of modules that are always opened, whatever shape the picture gets: the model and its children.
 constexpr std::size_t kFirstLevels = 2;
 
 class Maker {
@@ -57,7 +57,8 @@ class Maker {
     const auto record = outline.modules.find(path);
     const std::string& first =
         record != outline.modules.end() && record->second->alias_of ? *record->second->alias_of : path;
-    // A module that is its own graph, called in another or both; else what is called through a container.
+    // Prefers a module with a box or a graph of its own; else takes the modules that are called through a
+    // container.
     std::vector<Index> inside;
     for (Index i = 0; i < outline.items.size(); ++i) {
       const Outline::Item& candidate = outline[i];
@@ -69,7 +70,7 @@ class Maker {
     if (record != outline.modules.end()) {
       const ModuleStatus status = record->second->status;
       const bool is_leaf = status == ModuleStatus::kLeaf;
-      throw usage_error("--focus " + shell_word(path) + ": nothing of the module is in a graph: it " +
+      throw usage_error("--focus " + shell_word(path) + ": the module has no nodes in a graph: it " +
                             (is_leaf                           ? "is a leaf"
                              : status == ModuleStatus::kFailed ? "failed to trace"
                                                                : "is not called"),
@@ -88,7 +89,7 @@ class Maker {
 
   static bool is_module(const Outline::Item& item) { return item.kind == Kind::kModule; }
 
-  // Modules nest `depth` deep at most; what else is a box takes no depth.
+  // Opens modules up to `depth` levels; boxes of other kinds do not count as levels.
   void open_to(std::size_t depth, std::size_t most = SIZE_MAX) {
     picture_.is_open.assign(picture_.outline.items.size(), false);
     std::size_t seen = picture_.tops.size();
@@ -113,7 +114,7 @@ class Maker {
     return count;
   }
 
-  // Many siblings become parts, which can be closed, too.
+  // Closes boxes until at most `most` are drawn.  Many siblings become parts, which can be closed, too.
   void close_down_to(std::size_t most) {
     const std::size_t all = count_seen();
     split_large(picture_.outline, kSiblings);
@@ -135,7 +136,7 @@ class Maker {
     if (options_.fold) {
       find_same(Kind::kModule);
       if (open_levels()) {
-        picture_.note = "Of boxes with one structure the first is open.";
+        picture_.note = "Of several boxes with the same structure, the first is open.";
         return;
       }
     }
@@ -150,7 +151,7 @@ class Maker {
                        (hidden_tops_ == 1 ? " more graph is" : " more graphs are") + " not drawn.";
   }
 
-  // Boxes whose structure an earlier one has stay closed.
+  // Keeps boxes closed whose structure an earlier box has.
   void find_same(Kind kind) {
     std::unordered_map<std::uint64_t, Index> first;
     std::vector<Index> open(picture_.tops.rbegin(), picture_.tops.rend());
@@ -170,7 +171,8 @@ class Maker {
     }
   }
 
-  // Opens boxes from the outermost inwards while all that is seen fits.  Whether all of them could be opened.
+  // Opens boxes from the outermost inwards while all visible items fit.  Returns whether all of them could
+  // be opened.
   bool open_levels() {
     picture_.is_open.assign(picture_.outline.items.size(), false);
     bool all = true;
@@ -182,7 +184,7 @@ class Maker {
     std::size_t seen = picture_.tops.size();
     struct Box {
       Index index;
-      std::size_t level;  // of modules around it
+      std::size_t level;  // the number of modules around it
     };
     std::vector<Box> level;
     for (const Index top : picture_.tops) level.push_back({top, 0});
@@ -211,7 +213,7 @@ class Maker {
     return all && hidden_tops_ == 0;
   }
 
-  // Everything that has a place of its own in the picture, but open boxes.
+  // Calls f for every visible item that is not an open box.
   template <class F>
   void for_each_seen(const F& f) const {
     std::vector<Index> open = picture_.tops;
@@ -230,7 +232,7 @@ class Maker {
   void see() {
     const std::size_t count = picture_.outline.items.size();
     picture_.seen.assign(count, Outline::kNone);
-    std::vector<std::pair<Index, Index>> open;  // and the closed box around it
+    std::vector<std::pair<Index, Index>> open;  // items with the closed box around each
     for (const Index top : picture_.tops) open.emplace_back(top, Outline::kNone);
     while (!open.empty()) {
       const auto [index, closed] = open.back();
@@ -239,7 +241,7 @@ class Maker {
       const Index inner = closed != Outline::kNone || picture_.is_open[index] ? closed : index;
       for (const Index child : item(index).children) open.emplace_back(child, inner);
     }
-    // What a box that has the same structure is like must be open to be seen.
+    // A closed box refers to the open box with the same structure only when that one is visible and open.
     for (Index& same : picture_.same_as) {
       if (same != Outline::kNone && (picture_.seen[same] != same || !picture_.is_open[same]))
         same = Outline::kNone;
@@ -282,7 +284,7 @@ class Maker {
   const PictureOptions& options_;
   Picture picture_;
   std::vector<Structure> structures_;
-  std::optional<Labels> labels_;  // for the sizes of boxes
+  std::optional<Labels> labels_;  // gives the sizes of boxes
   std::size_t hidden_tops_ = 0;
 };
 

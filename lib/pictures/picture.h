@@ -19,10 +19,10 @@ struct PictureOptions {
   bool parameters = false;  // show all parameters and buffers
   bool order = false;       // show the order of use of modules and parameters
   bool fold = true;
-  std::optional<std::int64_t> depth;  // levels of open boxes; absent: as many as fit
+  std::optional<std::int64_t> depth;  // levels of open boxes; as many as fit when absent
   std::optional<std::string> focus;   // a module's path: draw only it and its neighbours
   std::size_t max_label = 60;         // characters in one line of a label; 0: no limit
-  std::size_t most_boxes = 0;         // that are drawn whatever `depth` says; 0: no limit
+  std::size_t most_boxes = 0;  // the limit on boxes that are drawn, which overrides `depth`; 0: no limit
 };
 
 // The number of boxes and nodes beyond which boxes are closed: about what fits on a page.
@@ -41,16 +41,17 @@ struct Picture {
   std::vector<Index> tops;       // the items drawn: graphs, or the module of `focus`
   std::vector<Index> neighbors;  // for `focus`: nodes outside that provide or use its values
   std::vector<bool> is_open;     // by item, for boxes that are drawn
-  // By item: for a box that is closed because an open box has the same structure, that box; else kNone.
+  // By item: for a box that is closed because an open box has the same structure, that open box; else kNone.
   std::vector<Index> same_as;
   // By item: its visible representative: itself, the closed box that contains it, or kNone.
   std::vector<Index> seen;
   std::vector<Edge> edges;  // each once, ordered by their ends in the outline
-  std::string note;         // says why boxes are closed; empty when only repeats are
+  std::string note;         // the reason why boxes are closed; empty when only repeats are
 };
 
-// `collection` must outlive the picture and not change.  Deterministic.  Throws Error(kUsage), with similar
-// names, when `focus` names no module that has a box.  `distinction`: what else keeps equal items apart.
+// Makes a picture.  `collection` must outlive it and not change.  Deterministic.  Throws Error(kUsage), with
+// similar names, when `focus` is not the path of a module that has a box.  `distinction` keeps equal items
+// apart for further reasons.
 Picture make_picture(const GraphCollection& collection, const PictureOptions& options,
                      const Distinction& distinction = {});
 

@@ -20,8 +20,8 @@ bool is_any_of(std::string_view name, std::initializer_list<std::string_view> na
   return false;
 }
 
-// Whether a value of that type may hold a tensor or an object, so that a picture must show where it comes
-// from.
+// Returns whether a value of that type may hold a tensor or an object, so that a picture must show its
+// source.
 bool may_hold_tensor(const Meta& meta) {
   switch (meta.kind()) {
     case ValueKind::kTensor:
@@ -35,7 +35,7 @@ bool may_hold_tensor(const Meta& meta) {
       break;
   }
   if (!meta.type) return true;
-  // "List[int]", "Tuple[int, Optional[float]]": nothing but these words.
+  // A type such as "List[int]" or "Tuple[int, Optional[float]]" consists of these words only.
   std::string_view rest = *meta.type;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find_first_of("[], "), rest.size());
@@ -96,7 +96,7 @@ class Roles {
     return is_constant(node) ? Role::kConstant : Role::kShown;
   }
 
-  // No mode and no assert is part of what is computed.
+  // Returns whether a node is a mode or an assert, which computes nothing.
   static bool does_nothing(const Node& node) {
     const Target target(*node.target);
     if (has_trait(target.find_operator(), traits::kAsserts)) return true;
@@ -114,7 +114,8 @@ class Roles {
     const TargetParts parts = target.parts();
     if (parts.kind == TargetKind::kHigherOrder || node.model_function) return false;
     if (parts.kind == TargetKind::kOperator && op == nullptr) return false;
-    // x.dtype, len(x) and what an operator says of a tensor without reading it; else arithmetic with such.
+    // A node is a query of tensors (x.dtype, len(x), an operator whose result is not a tensor), or
+    // arithmetic on the results of queries.
     bool reads_tensors = false;
     bool reads_numbers = false;
     for_each_input(node, [&](NodeId input) {
@@ -127,9 +128,9 @@ class Roles {
            (!reads_tensors || op != nullptr || is_any_of(*node.target, {"builtins.getattr", "builtins.len"}));
   }
 
-  // Neither inputs nor parameters nor chance decide what it gives.
+  // Returns whether the result depends on neither inputs nor parameters nor random numbers.
   bool is_constant(const Node& node) const {
-    if (node.target == "aten._shape_as_tensor.default") return true;  // sizes as a tensor
+    if (node.target == "aten._shape_as_tensor.default") return true;  // the sizes as a tensor
     const Operator* op = Target(*node.target).find_operator();
     const bool is_pure_call =
         op != nullptr ? is_pure(op) && !has_trait(op, traits::kRandom) : node.target == "torch.tensor";
@@ -150,7 +151,7 @@ class Roles {
 
   bool copies_constant(const Node& node) const {
     const Operator* op = Target(*node.target).find_operator();
-    const Operator* twin = op != nullptr ? entry_of(*op).twin : nullptr;  // detach_ does what detach does
+    const Operator* twin = op != nullptr ? entry_of(*op).twin : nullptr;  // detach_ is treated like detach
     if (twin == nullptr || entry_of(*twin).identity.when != When::kAlways) return false;
     const auto* source = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
     return source != nullptr && is_known(*source);
@@ -163,7 +164,7 @@ class Roles {
 
   const Graph& graph_;
   const std::vector<NodeId>& order_;
-  std::unordered_set<std::string_view> constants_;  // of the code
+  std::unordered_set<std::string_view> constants_;  // names of constants of the code
   std::unordered_map<std::uint32_t, Role> by_id_;
 };
 

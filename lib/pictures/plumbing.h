@@ -1,6 +1,6 @@
-// Finds plumbing: nodes that say little about what the model computes.  These are sizes and arithmetic on
-// them, queries of dtype and device, asserts, modes such as autocast, and values that depend on neither
-// inputs nor parameters (positions and masks made from sizes).
+// Detection of plumbing: nodes that say little about what the model computes.  These are sizes and
+// arithmetic on them, queries of dtype and device, asserts, modes such as autocast, and values that depend
+// on neither inputs nor parameters (positions and masks made from sizes).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace fxtrace {
 
 enum class Role : std::uint8_t {
   kShown,
-  kPlumbing,  // left out, with its edges
-  kPass,  // left out; its users take its inputs: items of tuples, parts of parameters, copies of constants
+  kPlumbing,  // omitted, with its edges
+  kPass,      // omitted; its users take its inputs: items of tuples, parts of parameters, copies of constants
   kAttribute,  // a parameter or buffer, shown at its users
-  kConstant    // a constant of the code, or computed from such: likewise
+  kConstant    // a constant of the code, or computed from constants: likewise
 };
 
 // Returns the roles by position in `order`, which is graph.graph.order().  A number that depends on elements

@@ -14,21 +14,21 @@ namespace {
 using Index = Outline::Index;
 using Kind = Outline::Kind;
 
-// Candidates for the period of one row, and comparisons of items in all: a bound for rows that nearly repeat
-// everywhere.
+// Limits on the candidates for the period of one row, and on comparisons of items in total: for rows that
+// nearly repeat everywhere.
 constexpr std::size_t kMaxPeriods = 32;
 constexpr std::size_t kMaxComparisons = 50'000'000;
-// Which part of a tensor they take is no difference: expert k of a row of experts takes column k.
+// Operators whose index does not count as a difference: expert k of a row of experts takes column k.
 constexpr std::string_view kTakesPart[] = {
     "aten.select.int", "aten.slice.Tensor",           "aten.narrow.default",
     "aten.eq.Scalar",  "aten.select_scatter.default", "aten.slice_scatter.default"};
-// Operations in a row that are worth a box.
+// The least number of operations in a row that become a box.
 constexpr std::size_t kMinPart = 4;
-// Repetitions that fold: of boxes, of calls of one module without one, of operations.
+// The least numbers of repetitions that fold: boxes, calls of one module without a box, operations.
 constexpr std::size_t kMinBoxes = 2;
 constexpr std::size_t kMinCalls = 3;
 constexpr std::size_t kMinOperations = 4;
-// Rows that are calls of one module each are drawn as these, unless there are so many.
+// Rows that are each calls of one module are drawn as such, unless there are at least this many.
 constexpr std::size_t kMinRuns = 3;
 
 bool is_port(const Outline::Item& item) {
@@ -44,7 +44,7 @@ class Structures {
   std::vector<Structure> find() {
     number();
     find_inner_edges();
-    // Parents have smaller numbers than their children.
+    // Children come first, as parents have smaller numbers.
     for (auto item = static_cast<Index>(outline_.items.size()); item-- > 0;) {
       structures_[item] = structure(item);
     }
@@ -52,8 +52,8 @@ class Structures {
   }
 
  private:
-  // Boxes before what is in them, in execution order: the place of an item in each box around it is a
-  // difference.
+  // Numbers the items, boxes before their content, in execution order: the number of an item relative to
+  // each box around it is part of the structure.
   void number() {
     place_.resize(outline_.items.size());
     std::uint32_t next = 0;
@@ -69,7 +69,7 @@ class Structures {
     }
   }
 
-  // An edge is part of the innermost box that holds both ends.
+  // Assigns each edge to the innermost box that contains both ends.
   void find_inner_edges() {
     edges_.resize(outline_.items.size());
     for (Index to = 0; to < outline_.items.size(); ++to) {
@@ -102,7 +102,7 @@ class Structures {
     return all;
   }
 
-  // A module is told by its record: its calls have different names where it has.
+  // A module is identified by its record: calls may use different names of it.
   std::uint64_t weights(const Outline::Item& item) const {
     const bool is_call = item.kind == Kind::kNode && item.node->op == Opcode::kCallModule;
     if (is_call || item.kind == Kind::kModule) {
@@ -155,7 +155,7 @@ class Structures {
     for (const Meta::Dim& size : *node.meta->shape) all.exact = mix(all.exact, size_hash(size));
   }
 
-  // Values of nodes count by their places, which edges tell; sizes of plumbing by what is known of them.
+  // Values of nodes count by their positions, as edges give them; sizes of plumbing by their known values.
   static std::uint64_t hash(const Argument& argument) {
     std::uint64_t all = 0;
     for_each_value(argument, [&](const Argument& value) {
@@ -185,19 +185,19 @@ class Structures {
   const Outline& outline_;
   const Distinction& distinction_;
   std::vector<Structure> structures_;
-  std::vector<std::uint32_t> place_;  // by item
+  std::vector<std::uint32_t> place_;  // the numbers of items
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>
-      edges_;  // by box: places of both ends below it
+      edges_;  // by box: the relative numbers of both ends
 };
 
 struct Run {
-  std::size_t period = 0, length = 0;  // siblings, the first period included
-  bool is_same = false;                // calls of the same modules, or of none
+  std::size_t period = 0, length = 0;  // numbers of siblings, the first period included
+  bool is_same = false;                // whether the periods call the same modules, or none
 };
 
 std::ptrdiff_t to_offset(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
 
-// Puts some of the outline's items into a new box; whoever calls says where that stands.
+// Puts some of the outline's items into a new box; the caller decides where it belongs.
 Index enclose(Outline& outline, Outline::Item box) {
   const auto index = static_cast<Index>(outline.items.size());
   outline.items.push_back(std::move(box));
@@ -212,7 +212,7 @@ class Folder {
 
   void fold(Index box) {
     const std::vector<Index> children = std::exchange(outline_.items[box].children, {});
-    std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;  // of each structure, the last first
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> places;  // by structure, the last first
     for (std::size_t i = children.size(); i-- > 0;) places[hash(children[i])].push_back(i);
     std::vector<Index> folded;
     for (std::size_t i = 0; i < children.size();) {
@@ -242,7 +242,7 @@ class Folder {
       }
       row = std::move(periods);
     }
-    // A box, or why a module failed, is shown by the first.
+    // The first one shows the content of a box, or the reason of a failure.
     const Outline::Item& first = outline_[row[0]];
     const bool has_failed = first.module != nullptr && first.module->status == ModuleStatus::kFailed;
     const bool is_whole = run.is_same && first.kind == Kind::kNode && !has_failed;
@@ -254,13 +254,15 @@ class Folder {
                                         .like = is_whole ? Outline::kNone : row[0]}));
   }
 
-  // No input is like another one, and of the bodies of an `if` one runs: none repeats another.
+  // Returns the hash by which items are equal.  Inputs are never equal to each other, nor are the bodies of
+  // an `if`, of which one runs.
   std::uint64_t hash(Index item) const {
     const bool is_alone = is_port(outline_[item]) || outline_[item].kind == Kind::kBody;
     return is_alone ? mix(structures_[item].exact, item) : structures_[item].exact;
   }
 
-  // The period that folds the most, the shortest of several.  `places` loses what lies in front of `start`.
+  // Returns the period that folds the most siblings, the shortest of several.  Removes from `places` those
+  // before `start`.
   Run find_run(const std::vector<Index>& children, std::size_t start,
                std::unordered_map<std::uint64_t, std::vector<std::size_t>>& places) {
     const auto hash = [&](std::size_t i) { return this->hash(children[i]); };
@@ -283,8 +285,9 @@ class Folder {
     bool is_same = true;
   };
 
-  // How many equal periods belong together: those that call the same modules as the first, or those that call
-  // others than all before.  Modules that all share (an activation) are no difference.
+  // Finds the number of equal periods that belong together: those that call the same modules as the first,
+  // or those that call other modules than all before.  Modules that all periods share (an activation) do not
+  // count.
   Row find_row(const std::vector<Index>& children, std::size_t start, std::size_t period) {
     const std::size_t most = (children.size() - start) / period;
     const auto weights = [&](std::size_t time, std::size_t i) {
@@ -300,7 +303,7 @@ class Folder {
       return true;
     };
     Row row{.times = 1, .is_same = is_like_previous(1)};
-    // When each is called; what all share may be called by no row alone.
+    // The period in which each module is first called; shared modules have none.
     std::unordered_map<std::uint64_t, std::size_t> known;
     for (std::size_t i = 0; i < period; ++i)
       known.emplace(weights(0, i), weights(0, i) == weights(1, i) ? SIZE_MAX : 0);
@@ -312,7 +315,7 @@ class Folder {
         const std::uint64_t here = weights(row.times, i);
         if (is_shared ? here == weights(0, i) : known.emplace(here, row.times).first->second == row.times)
           continue;
-        // Of a, b, b the last two are a row.
+        // In a, b, b the last two are the row.
         if (!row.is_same && row.times > 1 && is_like_previous(row.times)) --row.times;
         return row;
       }
@@ -352,7 +355,7 @@ bool is_operation(const Outline::Item& item) {
           item.node->op == Opcode::kGetAttr);
 }
 
-// Operations between boxes, inputs and calls of modules, each row as a part.
+// Makes a part of each row of operations between boxes, inputs and calls of modules.
 void split_operations(Outline& outline, Index box) {
   const std::vector<Index> children = std::exchange(outline.items[box].children, {});
   std::vector<Index> made;
@@ -373,7 +376,7 @@ void split_operations(Outline& outline, Index box) {
   outline.items[box].children = std::move(made);
 }
 
-// Parts of one size, as few as there may be.
+// Makes parts of about the same size, as few as possible.
 void split_evenly(Outline& outline, Index box, std::size_t limit) {
   const std::vector<Index> children = std::exchange(outline.items[box].children, {});
   const std::size_t parts = std::min((children.size() + limit - 1) / limit, children.size() / 2);
@@ -408,7 +411,7 @@ std::vector<Structure> find_structures(const Outline& outline, const Distinction
 
 void fold_repeats(Outline& outline, const std::vector<Structure>& structures) {
   Folder folder(outline, structures);
-  // Periods come to be on the way.
+  // Folding may add items of kind kPeriod, which are folded in turn.
   for (Index item = 0; item < outline.items.size(); ++item) {
     if (outline[item].children.size() > 1 && outline[item].kind != Kind::kRepeats) folder.fold(item);
   }

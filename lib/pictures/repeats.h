@@ -1,4 +1,4 @@
-// Folds equal siblings into one box, and groups siblings when there are too many.
+// Folding of equal siblings into one box, and grouping of siblings when there are too many.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,26 @@
 
 namespace fxtrace {
 
-// Structural hashes of an item's content, without names: equal, barring collisions, for calls of modules that
-// do the same.
+// Structural hashes of an item's content, without names: equal, barring collisions, for calls of modules
+// that do the same.
 struct Structure {
   std::uint64_t exact = 0;  // includes sizes, dtypes and all other arguments
   std::uint64_t loose = 0;  // ignores sizes and numbers: equal for stages of different widths
-  // Which modules and parameters these are: equal for calls of the same ones; 0 where there are none.
+  // A hash of the modules and parameters themselves: equal for calls of the same ones; 0 when there are
+  // none.
   std::uint64_t weights = 0;
 };
-// What keeps items apart that do the same: a number for each, such as how it differs from another model.
+// Keeps apart items with the same content by a number for each, such as how it differs from another model.
 using Distinction = std::function<int(const Outline::Item&)>;
 // Returns the structures by item.
 std::vector<Structure> find_structures(const Outline& outline, const Distinction& distinction = {});
 
 // Moves siblings that equal the preceding one into boxes of kind kRepeats: of h.0, h.1, ..., h.11 all but
-// h.0.  A row is either calls of the same modules or of one module after the other, never both: of a, a, a, b
-// only the first three are a row.  When a sequence repeats with a period of several items (a block and an
-// addition, the iterations of a loop), each repetition first becomes a box of kind kPeriod.  Single nodes
-// need four repetitions, calls of one module three; those with the same weights, or none, are one box all
-// together, which is like no other item.
+// h.0.  The repetitions in a row either all call the same modules, or each calls other modules than those
+// before, never both: of a, a, a, b only the first three are a row.  When a sequence repeats with a period
+// of several items (a block and an addition, the iterations of a loop), each repetition first becomes a box
+// of kind kPeriod.  Single nodes need four repetitions, calls of one module three; those with the same
+// weights, or none, become a single box, which equals no other item.
 void fold_repeats(Outline& outline, const std::vector<Structure>& structures);
 
 // Groups the children of a box with more than `limit` children into boxes of kind kPart: first consecutive

@@ -42,7 +42,7 @@ auto list_of(const JsonValue& value, F&& read) {
   return list;
 }
 
-// The one of `all` whose to_string() is the text.
+// Returns the one of `all` whose to_string() is the text.
 template <class Enum>
 Enum enumerator(const JsonValue& value, std::initializer_list<Enum> all) {
   const std::string_view text = value.string();
@@ -54,14 +54,14 @@ Enum enumerator(const JsonValue& value, std::initializer_list<Enum> all) {
   value.fail("expected one of " + names);
 }
 
-// The fields of one object, each asked for by its name.  They nearly always stand in the order in which they
-// are asked for, and are not searched for then.
+// The fields of one object, looked up by name.  They are nearly always in the order in which they are looked
+// up, and then no search is needed.
 class Fields {
  public:
   explicit Fields(const JsonValue& object)
       : object_(object), next_(object.fields().begin()), end_(object.fields().end()) {}
 
-  std::optional<JsonValue> find(std::string_view key) {  // a null too
+  std::optional<JsonValue> find(std::string_view key) {  // also returns a null
     known_[count_++] = key;
     if (next_ != end_ && next_.key() == key) {
       const JsonValue value = *next_;
@@ -77,7 +77,7 @@ class Fields {
   }
   std::string text(std::string_view key) { return text_of(at(key)); }
   std::optional<std::string> text_or_null(std::string_view key) { return fxtrace::text_or_null(at(key)); }
-  // Where null stands for what is not known.
+  // Returns the text of a field in which null means unknown.
   std::string known_text(std::string_view key) { return text_or_null(key).value_or(""); }
   std::optional<std::string> optional_text(std::string_view key) {
     const auto value = find(key);
@@ -85,7 +85,7 @@ class Fields {
   }
   std::vector<std::string> texts(std::string_view key) { return list_of(at(key), text_of); }
 
-  // Calls f with every field that nobody asked for.
+  // Calls f with every field that was not looked up.
   template <class F>
   void others(F&& f) const {
     if (!(next_ != end_)) return;
@@ -220,13 +220,13 @@ Argument argument(const JsonValue& value, const Nodes& nodes) {
   return tag->read(content, nodes);
 }
 
-// A value without nodes: null, booleans, numbers, strings and lists of them.
+// Returns a value without nodes: null, booleans, numbers, strings and lists of them.
 Argument plain(const JsonValue& value) {
   if (value.is_array()) return Argument::List{list_of(value, plain)};
   return value.is_object() ? Argument(number(value)) : argument(value, {});
 }
 
-// --- what graphs and collections are made of ---
+// --- parts of graphs and collections ---
 
 std::optional<SourceLocation> source(const JsonValue& value) {
   if (value.is_null()) return std::nullopt;
@@ -270,7 +270,7 @@ std::vector<std::int64_t> sizes(const JsonValue& value) {
   return list_of(value, [](const JsonValue& size) { return integer_from(0, size); });
 }
 
-// Of a cost.
+// Returns an amount in a cost.
 SymInt amount(const JsonValue& value) {
   if (!value.is_string()) return value.integer();
   auto size = SymInt::parse(value.string());
@@ -307,7 +307,7 @@ void shape_and_dtype(Fields& fields, Meta& meta) {
   meta.set_dtype(fields.text_or_null("dtype").value_or(""));
 }
 
-// And the node's cost.
+// Returns the node's metadata and cost.
 std::pair<Meta, std::optional<Cost>> meta(const JsonValue& value) {
   if (value.is_null()) return {};
   Fields fields(value);
@@ -330,7 +330,7 @@ Meta output(const JsonValue& value) {
   return meta;
 }
 
-// The elements of a tensor in lists nested by its shape.
+// Reads the elements of a tensor from lists nested by its shape.
 void elements(const JsonValue& value, std::span<const std::int64_t> shape, std::vector<Argument>& data) {
   if (shape.empty()) {
     if (data.size() == kMaxConstantElements) {
@@ -545,13 +545,13 @@ ParameterRecord parameter(const JsonValue& value) {
   return parameter;
 }
 
-// --- the whole ---
+// --- the collection ---
 
 void check_count(const JsonValue& value, std::int64_t count) {
   if (value.integer() != count) value.fail("the collection has " + std::to_string(count));
 }
 
-// The counts, which are not kept.
+// Checks the counts, which are not kept.
 void check_summary(const JsonValue& value, const GraphCollection& collection) {
   const Summary summary = summarize(collection);
   Fields fields(value);
@@ -563,9 +563,9 @@ void check_summary(const JsonValue& value, const GraphCollection& collection) {
   check_count(fields.at("parameters"), summary.parameters);
   fields.at("unused_parameters");
   if (const auto total = fields.find("cost")) {
-    if (summary.cost != cost(*total)) total->fail("the graphs have other costs");
+    if (summary.cost != cost(*total)) total->fail("the costs of the graphs add up to another cost");
   } else if (summary.cost) {
-    value.fail("there is no cost, and the graphs have one");
+    value.fail("the cost is missing, but the graphs have one");
   }
   fields.no_others();
 }
@@ -593,7 +593,7 @@ class Reader {
     collection.model = model(fields.at("model"));
     const JsonValue options = fields.at("options");
     static_cast<void>(options.fields());
-    collection.options_json = json_text(  // as options_json() writes it
+    collection.options_json = json_text(  // in the form of options_json()
         JsonLayout::kCompact, [&](JsonEmitter& json) { options.write(json); });
     const JsonValue summary = fields.at("summary");
     collection.unused_parameters = list_of(summary.at("unused_parameters"), text_of);
@@ -607,7 +607,7 @@ class Reader {
 
  private:
   [[noreturn]] static void not_one(const JsonValue& value) {
-    value.fail("this is no graph collection", {"fxtrace trace MODEL -o FILE.json writes one"});
+    value.fail("this is not a graph collection", {"fxtrace trace MODEL -o FILE.json writes one"});
   }
 
   static GraphCollection::Model model(const JsonValue& value) {
@@ -661,14 +661,14 @@ class Reader {
 
   Nodes read_nodes(const JsonValue& list, Graph& graph) {
     Nodes nodes;
-    std::vector<JsonValue> users;  // as the text has them
+    std::vector<JsonValue> users;  // as given by the text
     for (const JsonValue item : list.items()) users.push_back(read_node(item, graph, nodes));
     auto next = users.begin();
     for (const NodeId id : graph.order()) check_users(*next++, graph, id);
     return nodes;
   }
 
-  // Appends the node; returns its users.
+  // Appends the node; returns its list of users.
   JsonValue read_node(const JsonValue& value, Graph& graph, Nodes& nodes) {
     using enum Opcode;
     Fields fields(value);
@@ -695,7 +695,7 @@ class Reader {
     const auto program_nodes = fields.find("program_nodes");
     const NodeId id = graph.append(std::move(spec));
     if (graph.node(id).name != name.string()) {
-      name.fail("torch.fx would not name a node so, but " + graph.node(id).name);
+      name.fail("torch.fx would give this node the name " + graph.node(id).name);
     }
     nodes.emplace(name.string(), id);
     if (cost) graph.set_cost(id, std::move(cost));
@@ -714,7 +714,7 @@ class Reader {
     return users;
   }
 
-  // A path has no nodes in it.
+  // Reads places, whose paths contain no nodes.
   std::vector<ProgramPart::Place> places(const JsonValue& list) {
     return list_of(list, [&](const JsonValue& item) {
       Fields fields(item);
@@ -723,7 +723,7 @@ class Reader {
     });
   }
 
-  // The graph keeps users itself.
+  // Checks the list of users against the graph, which derives users itself.
   static void check_users(const JsonValue& list, const Graph& graph, NodeId id) {
     const auto names = list_of(list, [](const JsonValue& name) { return name.string(); });
     const auto name_of = [&](NodeId user) -> std::string_view { return graph.node(user).name; };

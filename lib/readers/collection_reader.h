@@ -1,4 +1,4 @@
-// The inverse of writers/graphs/json_writer.h: reads a collection from its JSON.
+// The reader of graph collections from their JSON: the inverse of writers/graphs/json_writer.h.
 #pragma once
 
 #include <set>
@@ -9,13 +9,13 @@
 
 namespace fxtrace {
 
-// Returns the collection in `text`.  Writing it reproduces a `text` that was written by this version.  `name`
-// is the file's name in errors.  Throws Error(kInput): at "NAME:LINE:COLUMN" for malformed JSON, another
-// format or version, or a violation of the schema; at NAME for an inconsistent collection (users that do not
-// match the arguments, a wrong summary, anything that lint() finds).
+// Returns the collection in `text`.  Writing it reproduces a `text` that was written by this version.
+// `name` is the file's name in errors.  Throws Error(kInput): at "NAME:LINE:COLUMN" for malformed JSON,
+// another format or version, or a violation of the schema; at NAME for an inconsistent collection (users
+// that do not match the arguments, a wrong summary, any fault found by lint()).
 //
-// Unknown fields of documents, graphs and nodes, which later versions may write, are ignored; their names are
-// added to `unknown_fields`, if given.
+// Unknown fields of documents, graphs and nodes, which later versions may write, are ignored; their names
+// are added to `unknown_fields`, if given.
 GraphCollection read_collection(std::string_view text, const std::string& name,
                                 std::set<std::string>* unknown_fields = nullptr);
 

@@ -47,8 +47,8 @@ inline Error input_error(const std::string& message, std::vector<std::string> hi
   return {ErrorKind::kInput, message, std::move(hints)};
 }
 
-// For handlers that attribute exceptions to the model: rethrows those that it did not cause, an Error or
-// exhausted memory.
+// Rethrows an exception that the model did not cause, an Error or exhausted memory.  For handlers that
+// attribute all others to the model.
 inline void rethrow_what_is_not_the_models(const std::exception& caught) {
   if (dynamic_cast<const Error*>(&caught) != nullptr ||
       dynamic_cast<const std::bad_alloc*>(&caught) != nullptr)

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// Python writes infinite numbers as Infinity, -Infinity and NaN, which are no JSON; PyTorch 2.6 left them so.
-// The text with these as strings; nothing when it has none.
+// Python writes infinite numbers and NaN as Infinity, -Infinity and NaN, which are not JSON; PyTorch 2.6
+// kept them.  Returns the text with these as strings; nothing when it has none.
 std::optional<std::string> with_quoted_numbers(std::string_view text) {
   std::string result;
   bool found = false;
@@ -54,7 +54,7 @@ std::optional<std::string> with_quoted_numbers(std::string_view text) {
   return result;
 }
 
-// As in a JSON pointer.
+// Escapes a key for a JSON pointer.
 std::string pointer_part(const std::string& key) {
   std::string part;
   for (const char c : key) part += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -63,14 +63,14 @@ std::string pointer_part(const std::string& key) {
 
 }  // namespace
 
-// Fills a document with what a parser finds.  All events return false when the text is refused.
+// Fills a document with the events of a parser.  All events return false when the text is refused.
 class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   using Problem = JsonDocument::Problem;
 
-  // Has room for what a text of so many bytes usually has; `texts` has memory for its strings.
+  // Reserves the space that a text of so many bytes usually needs; `texts` has memory for its strings.
   JsonBuilder(JsonDocument& document, std::size_t bytes, std::string texts = {}) : document_(&document) {
-    constexpr std::size_t kBytesPerNode = 10;  // of graphs, about
+    constexpr std::size_t kBytesPerNode = 10;  // about the average of graphs
     nodes().clear();
     nodes().reserve(bytes / kBytesPerNode);
     document.numbers_.clear();
@@ -102,7 +102,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return close(); }
   bool start_array(std::size_t) override { return open(Kind::kArray); }
   bool end_array() override { return close(); }
-  // A string or key.
+  // Adds a string or key.
   bool text(std::string_view value) {
     std::string& texts = document_->texts_;
     if (!add(Kind::kString, value.size(), texts.size())) return false;
@@ -118,7 +118,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
     } else if (is_range) {
       problem_->what = "a number at byte " + std::to_string(position) + " is too large";
     } else {
-      problem_->what = "it is no JSON at byte " + std::to_string(position);
+      problem_->what = "not JSON at byte " + std::to_string(position);
     }
     return false;
   }
@@ -129,17 +129,17 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
   struct Open {
     std::uint32_t at = 0;
     std::size_t keys = 0;
-    std::unique_ptr<std::unordered_set<std::string>> names;  // of an object with more than a few keys
+    std::unique_ptr<std::unordered_set<std::string>> names;  // the keys of an object that has more than a few
   };
 
-  // What nlohmann's message says behind "[json.exception...] parse error at line 1, column 2: syntax error
-  // while parsing value - ".
+  // Returns the part of nlohmann's message after "[json.exception...] parse error at line 1, column 2:
+  // syntax error while parsing value - ".
   std::string explanation(std::string message) const {
     if (document_->source_.empty()) return "unexpected end of input";  // 3.11.3 says this at length
     const std::size_t dash = message.find(" - ");
-    // It quotes the whole of a string that does not end.
+    // The message quotes the whole of a string that does not end.
     if (dash != std::string::npos) message = message.substr(dash + 3, kMaxMessage);
-    // The text that it read last may be of any file.
+    // The text that was read last may be from any file.
     if (const std::size_t last = message.find("; last read: "); last != std::string::npos) {
       const std::size_t expected = message.rfind("; expected ");
       message.erase(last,
@@ -152,7 +152,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
   std::vector<JsonDocument::Node>& nodes() { return document_->nodes_; }
 
-  // The value or key that comes next.
+  // Refuses the value or key that comes next.
   bool refuse(std::string what) {
     problem_ = {std::move(what), document_->position(nodes().size()), false};
     return false;
@@ -160,7 +160,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
   bool add(Kind kind, std::size_t extent = 0, std::size_t content = 0) {
     if (const std::size_t most = document_->rules_.max_values; nodes().size() >= most) {
-      return refuse("it has more than " + std::to_string(most) + " values");
+      return refuse("more than " + std::to_string(most) + " values");
     }
     nodes().emplace_back(kind, extent, content);
     return true;
@@ -169,7 +169,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
     document_->numbers_.push_back(bits);
     return add(kind, 0, document_->numbers_.size() - 1);
   }
-  // Whether the innermost object has no key of this name yet.
+  // Returns whether the innermost object has no key of this name yet.
   bool is_new(const std::string& name) {
     Open& object = open_.back();
     const auto each_key = [&](auto&& f) {
@@ -190,7 +190,7 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
     const auto& rules = document_->rules_;
     if (open_.size() >= rules.max_depth) {
       return refuse(rules.strict ? "nested too deeply"
-                                 : "it is nested more than " + std::to_string(rules.max_depth) + " deep");
+                                 : "nested more than " + std::to_string(rules.max_depth) + " deep");
     }
     open_.push_back({static_cast<std::uint32_t>(nodes().size()), 0, {}});
     return add(kind);
@@ -209,12 +209,13 @@ class JsonBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
 namespace {
 
-// Gives the builder what simdjson has parsed, which may be nested deeper than a stack of calls should be.
+// Gives the builder the values that simdjson has parsed, without recursion: they may be nested deeper than
+// the call stack allows.
 class DomWalk {
  public:
   explicit DomWalk(JsonBuilder& builder) : builder_(builder) {}
 
-  // Returns false when the builder refuses it.
+  // Returns false when the builder refuses a value.
   bool walk(simdjson::dom::element root) {
     bool goes_on = add(root);
     while (goes_on && !open_.empty()) {
@@ -304,13 +305,13 @@ JsonDocument::JsonDocument(JsonText text, std::string name, JsonRules rules)
   if (!parse_fast(text)) parse(text.text);
 }
 
-// Whether simdjson took it, which says neither what is wrong nor where.  It takes what nlohmann's parser
-// takes, except for integers of more than 64 bits.
+// Returns whether simdjson accepted the text; it does not tell what is wrong, nor where.  It accepts what
+// nlohmann's parser accepts, except for integers of more than 64 bits.
 bool JsonDocument::parse_fast(JsonText& text) {
   const std::size_t size = text.text.size();
   if (size > kMaxText) return false;
-  // simdjson reserves 14 bytes for each of the text, of which graphs take one or two.  Where a limit on
-  // memory has no room for that, there may be enough for what nlohmann's parser takes.
+  // simdjson reserves 14 bytes for each byte of the text; graphs need one or two.  Where a limit on memory
+  // has no room for that, nlohmann's parser may still have enough.
   constexpr std::size_t kReserved = 16, kLarge = 1'000'000;
   if (size > kLarge) {
     void* const room = std::malloc(kReserved * size);
@@ -325,17 +326,16 @@ bool JsonDocument::parse_fast(JsonText& text) {
     if (parser.parse_into_document(document, text.text.data(), size, false).error() != simdjson::SUCCESS)
       return false;
   }
-  JsonBuilder builder(*this, size, std::move(text.text));  // simdjson has copied what it took of it
+  JsonBuilder builder(*this, size, std::move(text.text));  // simdjson has copied the strings that it keeps
   if (!DomWalk(builder).walk(document.root())) refuse(*builder.problem());
   return true;
 }
 
 void JsonDocument::parse(std::string_view text) {
-  if (text.size() > kMaxText) refuse({"it is longer than " + std::to_string(kMaxText) + " bytes"});
+  if (text.size() > kMaxText) refuse({"longer than " + std::to_string(kMaxText) + " bytes"});
   if (const std::size_t end = text.find('\0'); end != std::string_view::npos) {
-    // To nlohmann's parser this is the end of the text.
-    refuse(
-        {rules_.strict ? "invalid JSON: a zero byte" : "it is no JSON at byte " + std::to_string(end), end});
+    // nlohmann's parser takes a zero byte for the end of the text.
+    refuse({rules_.strict ? "invalid JSON: a zero byte" : "not JSON at byte " + std::to_string(end), end});
   }
   std::optional<Problem> problem;
   const auto parse = [&](std::string_view standard) {
@@ -355,7 +355,7 @@ void JsonDocument::refuse(const Problem& problem) const {
   throw Error(rules_.error, problem.what).at(name_ + line_and_column(problem.position));
 }
 
-// "graph.nodes[12].inputs[0]", or as a JSON pointer; cut where no one would read on.
+// Returns "graph.nodes[12].inputs[0]", or a JSON pointer; cut when it is too long to read.
 std::string JsonDocument::path(std::uint32_t at) const {
   constexpr std::size_t kMaxKey = 80, kMaxPath = 300;
   std::string path;
@@ -364,7 +364,7 @@ std::string JsonDocument::path(std::uint32_t at) const {
     const bool object = nodes_[current].kind() == Kind::kObject;
     std::uint32_t child = current + 1;
     std::size_t index = 0;
-    // What is looked for is this value, its key, or something in it.
+    // The wanted node is this value, its key, or inside it.
     while (at >= next(object ? child + 1 : child)) {
       child = next(object ? child + 1 : child);
       ++index;
@@ -381,8 +381,8 @@ std::string JsonDocument::path(std::uint32_t at) const {
   return path;
 }
 
-// The byte of the text at which the value or key begins that has so many before it.  Up to there the text is
-// known to be JSON.
+// Returns the byte offset of the value or key that has so many before it.  Up to there the text is known to
+// be JSON.
 std::size_t JsonDocument::position(std::size_t values) const {
   std::size_t position = 0;
   for (std::size_t seen = 0; position < source_.size(); ++seen) {
@@ -400,7 +400,7 @@ std::size_t JsonDocument::position(std::size_t values) const {
   return position;
 }
 
-// ":12:5", the column in characters.
+// Returns ":12:5", with the column in characters.
 std::string JsonDocument::line_and_column(std::size_t position) const {
   const std::string_view before = source_.substr(0, position);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;

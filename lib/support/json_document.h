@@ -27,7 +27,7 @@ struct JsonRules {
   // have written: duplicate keys and these numbers are errors, and errors are at "FILE:LINE:COLUMN" with a
   // JSON pointer.
   bool strict = false;
-  std::size_t max_values = 40'000'000;  // including keys
+  std::size_t max_values = 40'000'000;  // the limit on values, keys included
 };
 
 // A view of one value, valid as long as its document.  Every accessor throws the Error of fail() when the
@@ -49,7 +49,7 @@ class JsonValue {
   std::string_view string() const;
   std::string_view key() const;  // the key of an object's field
 
-  // Elements of an array, values of an object.
+  // Iterates over the elements of an array, or the values of an object.
   class Iterator {
    public:
     Iterator(const JsonDocument* document, std::uint32_t at, bool object)
@@ -61,7 +61,7 @@ class JsonValue {
 
    private:
     const JsonDocument* document_;
-    std::uint32_t at_;  // for an object: of the key
+    std::uint32_t at_;  // the node of the element; for an object, of the key
     bool object_;
   };
   struct Range {
@@ -70,15 +70,15 @@ class JsonValue {
     Iterator end() const { return last; }
     bool empty() const { return !(first != last); }
   };
-  Range items() const;   // of an array
-  Range fields() const;  // of an object
+  Range items() const;   // the elements of an array
+  Range fields() const;  // the values of an object
 
   // Returns the field of an object, the last one of that name, as in Python; nothing when it is absent or
   // null.
   std::optional<JsonValue> find(std::string_view key) const;
   std::optional<JsonValue> find_or_null(std::string_view key) const;  // returns a null, too
   JsonValue at(std::string_view key) const;
-  // The only field of an object with exactly one, by which the schema of exported programs represents a
+  // The field of an object that has exactly one, by which the schema of exported programs represents a
   // union.
   struct Alternative;
   Alternative alternative() const;
@@ -129,15 +129,16 @@ class JsonDocument {
   friend class JsonValue;
   friend class JsonBuilder;
 
-  // A value or key; the content of an array or object follows it.  In one word, as graphs have millions.
+  // A value or key; the content of an array or object follows it.  Packed into one word, as graphs have
+  // millions.
   class Node {
    public:
     Node(JsonValue::Kind kind, std::size_t extent, std::size_t content)
         : bits_(static_cast<std::uint64_t>(kind) << (2 * kBits) | extent << kBits | content) {}
     JsonValue::Kind kind() const { return static_cast<JsonValue::Kind>(bits_ >> (2 * kBits)); }
-    // Of a text: its bytes; of an array or object: the position after its content.
+    // For a text, the number of its bytes; for an array or object, the position after its content.
     std::uint32_t extent() const { return static_cast<std::uint32_t>(bits_ >> kBits) & kMask; }
-    // Of a text: where it begins in texts_; of a number: where it is in numbers_.
+    // For a text, its offset in texts_; for a number, its index in numbers_.
     std::uint32_t content() const { return static_cast<std::uint32_t>(bits_) & kMask; }
 
    private:
@@ -159,7 +160,7 @@ class JsonDocument {
   struct Problem {
     std::string what;
     std::size_t position = 0;
-    bool is_syntax = false;  // the text is no JSON
+    bool is_syntax = false;  // the text is not JSON
   };
 
   bool parse_fast(JsonText& text);
@@ -174,9 +175,9 @@ class JsonDocument {
 
   std::string name_;
   JsonRules rules_;
-  std::string_view source_;  // text of a strict document, without byte order mark
+  std::string_view source_;  // the text of a strict document, without byte order mark
   std::vector<Node> nodes_;
-  std::vector<std::uint64_t> numbers_;  // bits of integers and doubles
+  std::vector<std::uint64_t> numbers_;  // the bits of integers and doubles
   std::string texts_;
 };
 

@@ -1,4 +1,4 @@
-// Writes JSON as a stream, without building a tree of values, as collections are large.
+// A JSON writer that streams, without building a tree of values, as collections are large.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fxtrace {
 // The layout of containers begun with open(); those of open_lines() have each item on its own line.
 enum class JsonLayout {
   kSpaced,   // on one line
-  kCompact,  // likewise, without spaces
+  kCompact,  // on one line, without spaces
   kLines     // each item on a line of its own
 };
 
@@ -126,7 +126,7 @@ class JsonEmitter {
     if (level.lines) new_line();
     level.empty = false;
   }
-  // Comes before every value of an object.
+  // Writes a key; must come before every value of an object.
   JsonEmitter& key(std::string_view name) {
     item();
     string(name);
@@ -142,7 +142,7 @@ class JsonEmitter {
     text.empty() ? key(name).null() : key(name).string(text);
   }
 
-  // Writes an object whose fields `write` writes, or a list whose items `write(item)` writes.
+  // Writes an object: write() writes its fields.  Likewise a list: write(item) writes each item.
   template <std::invocable F>
   void object(F&& write) {
     open('{');
@@ -165,7 +165,7 @@ class JsonEmitter {
     open_lines('[');
     write_items(items, write);
   }
-  // Writes a list of objects, of each the fields that `write(item)` writes.
+  // Writes a list of objects: write(item) writes the fields of each.
   template <class Items, class F>
   void objects(Items&& items, F&& write) {
     list(items, [&](const auto& each) { object([&] { write(each); }); });
@@ -220,8 +220,9 @@ class JsonEmitter {
     const auto is_plain = [](char character) {
       return character >= 0x20 && character < 0x7F && character != '"' && character != '\\';
     };
-    // Eight at a time, as most of a document is names.  A byte's highest bit tells that it is below 0x20,
-    // equal to one of the three others, or not of ASCII; what borrows carry on is behind such a byte.
+    // Eight characters at a time, as most of a document is names.  The highest bit of a byte in `marks`
+    // tells that the character is below 0x20, equal to one of the three others, or not ASCII. A subtraction
+    // borrows only from bytes behind such a one.
     constexpr std::uint64_t kOnes = 0x0101010101010101;
     std::size_t count = 0;
     for (; text.size() - count >= sizeof(std::uint64_t); count += sizeof(std::uint64_t)) {

@@ -41,7 +41,7 @@ std::int64_t read_integer(const JsonValue& value, std::int64_t least) {
   std::optional<std::int64_t> number;
   if (value.kind() == JsonValue::Kind::kInteger) number = value.integer();
   if (value.kind() == JsonValue::Kind::kNumber) {
-    // To JSON Schema 2.0 is an integer too.
+    // In JSON Schema, 2.0 is an integer too.
     const double real = value.number();
     if (std::trunc(real) == real && std::abs(real) < 1e15) number = static_cast<std::int64_t>(real);
   }

@@ -1,5 +1,5 @@
-// Reads values of JSON that people write.  All functions throw the Error of JsonValue::fail(), with a message
-// for users, when the value is of another kind.
+// Readers of JSON values that people write.  All functions throw the Error of JsonValue::fail(), with a
+// message for users, when the value is of another kind.
 #pragma once
 
 #include <cstdint>

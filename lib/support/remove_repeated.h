@@ -1,4 +1,4 @@
-// Removes repeated values from a vector whose order matters.
+// Removal of repeated values from a vector whose order matters.
 #pragma once
 
 #include <functional>

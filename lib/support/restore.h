@@ -1,4 +1,4 @@
-// What is to be done at the end of a scope.
+// A scope guard.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-// Calls a function at the end of a scope, however that is left.
+// Calls a function at the end of a scope, however the scope is left.
 class Restore {
  public:
   explicit Restore(std::function<void()> f) : f_(std::move(f)) {}

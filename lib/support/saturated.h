@@ -1,4 +1,4 @@
-// Saturating sums of counts that a file claims.
+// Saturating arithmetic for counts that a file claims.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-// Adds non-negative counts, up to INT64_MAX.
+// Add and multiply non-negative counts, up to INT64_MAX.
 inline void add_saturated(std::int64_t& total, std::int64_t count) {
   if (__builtin_add_overflow(total, count, &total)) total = std::numeric_limits<std::int64_t>::max();
 }

@@ -32,7 +32,7 @@ class Shared {
     return **this;
   }
 
-  // Returns the value for changes, which other copies do not see.
+  // Returns the value to be changed; other copies do not see the changes.
   T& edit() {
     if (value_ == nullptr || value_.use_count() > 1) value_ = std::make_shared<T>(**this);
     return *value_;

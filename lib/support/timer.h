@@ -1,4 +1,4 @@
-// Measures the time of a step, for -v.
+// A timer for steps, which -v reports.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ std::optional<std::int64_t> Affine::apply(std::int64_t other) const {
 }
 
 std::optional<Affine> find_affine(const SymInt& size, const SymInt& other) {
-  // Two points give the only line that it can be; the polynomials tell whether it is one.
+  // Two points determine the only line that it can be; the polynomials tell whether it is one.
   std::map<std::string, std::int64_t> first, second;
   std::int64_t place = 1;
   for (const SymInt* each : {&size, &other}) {

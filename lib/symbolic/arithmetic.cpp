@@ -14,7 +14,7 @@ using Integer = std::int64_t;
 
 [[noreturn]] void no_result(const char* why) { throw SymbolicError(why); }
 
-// --- rows from functors: a functor has an overload for each kind of number that it takes ---
+// --- rows from functors: a functor has an overload for each kind of number that the operator takes ---
 
 template <class Operator, class T, class Other = T, class Result = T>
 Result apply_two(const T& a, const Other& b) {
@@ -87,7 +87,7 @@ struct ReversedDifference {
 
 struct Product {
   Integer operator()(Integer a, Integer b) const { return wrapped(bits(a) * bits(b)); }
-  // Without what C++ repairs where parts are infinite.
+  // Multiplies by the formula alone: C++ would repair results with infinite parts.
   Complex operator()(const Complex& a, const Complex& b) const {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   }
@@ -100,7 +100,8 @@ struct Product {
 // --- quotients and remainders ---
 
 void check_division(Integer a, Integer b) {
-  if (b == 0 || (b == -1 && a == std::numeric_limits<Integer>::min())) no_result("a quotient of 64 bits");
+  if (b == 0 || (b == -1 && a == std::numeric_limits<Integer>::min()))
+    no_result("the divisor is zero, or the quotient does not fit into 64 bits");
 }
 
 struct Quotient {
@@ -117,7 +118,7 @@ struct FloorQuotient {
     return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
   }
   SymInt operator()(const SymInt& a, const SymInt& b) const { return floordiv(a, b); }
-  // Step by step, as Python divides floats.
+  // Follows the steps by which Python divides floats.
   template <Real T>
   T operator()(T a, T b) const {
     if (b == 0) return a / b;
@@ -137,7 +138,7 @@ struct TruncatedQuotient {
     return a / b;
   }
   SymInt operator()(const SymInt& a, const SymInt& b) const {
-    if (b.number().value_or(0) <= 0) no_result("a divisor that may be negative");
+    if (b.number().value_or(0) <= 0) no_result("the divisor may be negative");
     return max(floordiv(a, b), 0) + min(ceildiv(a, b), 0);
   }
   template <Real T>
@@ -184,21 +185,21 @@ struct Power {
   SymInt operator()(const SymInt& base, const SymInt& exponent) const {
     constexpr Integer kMost = 64;
     const auto times = exponent.number();
-    if (!times || *times < 0 || *times > kMost) no_result("a power by a size");
+    if (!times || *times < 0 || *times > kMost) no_result("the exponent is not a small number");
     SymInt result = 1;
     for (Integer i = 0; i < *times; ++i) result = result * base;
     return result;
   }
 };
 
-// Torch leaves roots to the processor or to a library, which differ in the last bit; those that are numbers
-// of the type are the same everywhere.
+// Torch leaves roots to the processor or to a library, which differ in the last bit.  Roots that the type
+// represents exactly are the same everywhere.
 struct Root {
   template <Real T>
   T operator()(T a) const {
     const T root = std::sqrt(a);
     const long double square = static_cast<long double>(root) * root;
-    if (std::isfinite(a) && square != static_cast<long double>(a)) no_result("a root that is rounded");
+    if (std::isfinite(a) && square != static_cast<long double>(a)) no_result("the root is rounded");
     return root;
   }
 };
@@ -209,7 +210,7 @@ struct ReciprocalRoot {
     const T root = Root{}(a);
     int exponent = 0;
     const bool is_power_of_two = std::isfinite(a) && a > 0 && std::frexp(root, &exponent) == T{0.5};
-    if (!is_power_of_two) no_result("a root that is rounded");
+    if (!is_power_of_two) no_result("the root is rounded");
     return 1 / root;
   }
 };
@@ -226,7 +227,8 @@ struct Extreme {
   T operator()(T a, T b) const {
     if (std::isnan(a)) return a;
     if (std::isnan(b)) return b;
-    if (a == 0 && b == 0 && std::signbit(a) != std::signbit(b)) no_result("a zero of either sign");
+    if (a == 0 && b == 0 && std::signbit(a) != std::signbit(b))
+      no_result("the result is a zero of either sign");
     return Before{}(b, a) ? b : a;
   }
 };
@@ -235,7 +237,7 @@ struct Extreme {
 
 void check_shift(Integer by) {
   constexpr Integer kBits = 64;
-  if (by < 0 || by >= kBits) no_result("a shift by no number of bits");
+  if (by < 0 || by >= kBits) no_result("the number of bits to shift by is not in 0..63");
 }
 
 struct LeftShift {
@@ -298,7 +300,7 @@ struct Square {
   }
 };
 
-// An integer is rounded already.
+// Rounding, which leaves integers as they are.
 template <double (*OfDouble)(double), float (*OfFloat)(float)>
 struct Rounding {
   Integer operator()(Integer a) const { return a; }
@@ -353,7 +355,7 @@ Number known_power(Number base, double exponent) {
   if (exponent == kHalf) return Root{}(base);
   if (exponent == -1) return 1 / base;
   if (exponent == -2) return 1 / (base * base);
-  no_result("a power that is rounded");
+  no_result("the power is rounded");
 }
 template float known_power(float base, double exponent);
 template double known_power(double base, double exponent);

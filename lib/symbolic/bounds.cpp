@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kMaxDenominator = 1 << 30;
 constexpr int kMaxRewrites = 6;
 constexpr std::size_t kMaxExpanded = 256;
-constexpr std::size_t kRewriteCost = 4;  // in looks at an atom
+constexpr std::size_t kRewriteCost = 4;  // in visits of atoms
 
-// The first atom of one of two kinds.
+// Returns the first atom of one of two kinds; null when there is none.
 AtomRef find_atom(const SymInt& value, AtomKind kind, AtomKind or_kind) {
   for (const Term& term : terms_of(value)) {
     for (const AtomRef& atom : term.atoms) {
@@ -27,13 +27,13 @@ bool has_product(const SymInt& value) {
   return !value.is_number() && SymInt::Polynomial::get(value)->terms.front().atoms.size() > 1;
 }
 
-// What is left of the term without one atom; false when it has none of it.
+// Divides the term by one atom; returns false when the atom is not in it.
 bool take_atom(const Term& term, const AtomRef& atom, Term& rest) {
   rest.coefficient = term.coefficient;
   return divide_atoms(term.atoms, {atom}, rest.atoms);
 }
 
-// coefficient * rest * q divided by q, for a q of one term.
+// Divides a term by q, which must have one term; returns false when it is not divisible.
 bool divide_term(const Term& whole, const SymInt& q, Term& quotient) {
   const Terms terms(q);
   if (terms.size() != 1 || whole.coefficient % terms.front().coefficient != 0) return false;
@@ -71,7 +71,7 @@ SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by) 
 Fraction without_quotients(const SymInt& value) {
   Fraction result{value, 1};
   for (int round = 0; round < kMaxRewrites; ++round) {
-    // First those that go without a new denominator.
+    // Prefers quotients that disappear without a new denominator.
     Sum parts;
     bool changed = false;
     AtomRef in_the_way;
@@ -121,7 +121,7 @@ Interval BoundsFinder::find_interval(const SymInt& value, int effort) {
   if (const auto number = value.number()) return Interval::from(*number);
   if (!knowledge_.spend(weight_of(value))) return {};
   Interval best = plain(value, effort);
-  // Where every dimension occurs once, other forms say no more.
+  // When every dimension occurs once, other forms give the same bounds.
   if (effort <= 0 || !has_repeats(value) || done(best)) return best;
   if (!knowledge_.spend(kRewriteCost * weight_of(value))) return best;
   const bool symbols_only = has_symbols_only(value);
@@ -148,7 +148,7 @@ Interval BoundsFinder::find_interval(const SymInt& value, int effort) {
     }
     best = intersection(best, by_limits(value, effort));
   } catch (const SymbolicError&) {
-    // One of the forms is too large: the others will have to do.
+    // One of the forms is too large; the bounds of the others hold.
   }
   return best;
 }
@@ -193,7 +193,7 @@ Interval BoundsFinder::of_atom(const Atom& atom, int effort) {
         result.low = larger ? std::max(result.low, operand.low) : std::min(result.low, operand.low);
         result.high = larger ? std::max(result.high, operand.high) : std::min(result.high, operand.high);
       }
-      // One of two is at least half of their sum: max(n,-n) is not negative.
+      // The larger of two numbers is at least half of their sum: max(n,-n) is not negative.
       if (operands.size() == 2 && !atom.operands[0].is_number()) {
         if (const auto sum = (atom.operands[0] + atom.operands[1]).number()) {
           if (larger) result.low = std::max(result.low, wide_ceil_divide(*sum, 2));
@@ -221,7 +221,7 @@ Interval BoundsFinder::plain(const SymInt& value, int effort) {
 }
 
 Interval BoundsFinder::from_lowest(const SymInt& value, int effort) {
-  // Atoms as numbers in the order of their first use; a term as a sorted list of them.
+  // Atoms are numbered in the order of their first use; a term is a sorted list of numbers.
   std::map<std::string, std::size_t> indices;
   std::vector<Interval> ranges;
   std::map<std::vector<std::size_t>, Wide> expanded;
@@ -269,7 +269,7 @@ Interval BoundsFinder::from_lowest(const SymInt& value, int effort) {
 std::optional<Interval> BoundsFinder::by_cases(const SymInt& value, int effort) {
   const AtomRef atom = find_atom(value, AtomKind::kMin, AtomKind::kMax);
   if (atom == nullptr) return std::nullopt;
-  // The sign of a term `atom * number` where the atom is in no other; else 0.
+  // The sign of the coefficient when the atom occurs in one term only, and alone there; else 0.
   int sign = 0;
   std::size_t uses = 0;
   for (const Term& term : terms_of(value)) {
@@ -300,7 +300,7 @@ Interval BoundsFinder::by_limits(const SymInt& value, int effort) {
   for (const Term& term : terms_of(value)) {
     for (const AtomRef& atom : term.atoms) {
       if (atom->kind != AtomKind::kFloorDiv && atom->kind != AtomKind::kMod) continue;
-      if (atom->operands[1].is_number()) continue;  // told better by the other forms
+      if (atom->operands[1].is_number()) continue;  // the other forms give better bounds
       Term rest;
       if (!take_atom(term, atom, rest)) continue;
       const Interval factor = find_interval(product(rest), 0);

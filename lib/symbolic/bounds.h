@@ -1,4 +1,10 @@
-// Computes bounds of expressions.  Private to lib/symbolic.
+// Bounds of expressions, by interval arithmetic over several equivalent forms.  Private to lib/symbolic.
+//
+// Invariant: each form gives an interval that contains all values of the expression, so the result, their
+// intersection, does too.  A form that grows too large is left out.
+//
+// Example: for n in 8.., n - n//2 is -infinity.. term by term, as the two uses of n are not related.  Written
+// as (2*n - (n - n%2))/2 = (n + n%2)/2 it is 4.., since n%2 is in 0..1.
 #pragma once
 
 #include <optional>
@@ -15,7 +21,8 @@ bool has_symbols_only(const SymInt& value);
 // Returns `value` with an atom replaced by an expression.  Atoms nested in other atoms are not replaced.
 SymInt replace_atom(const SymInt& value, const AtomRef& atom, const SymInt& by);
 
-// A value as numerator / denominator, with every p//c written as (p - p%c)/c and every q*(p//q) as p - p%q.
+// A value as numerator / denominator. without_quotients() writes every p//c as (p - p%c)/c and every
+// q*(p//q) as p - p%q.
 struct Fraction {
   SymInt numerator;
   std::int64_t denominator;
@@ -39,8 +46,8 @@ class BoundsFinder {
   Interval of_atom(const Atom& atom, int effort);
   // Interval arithmetic term by term.
   Interval plain(const SymInt& value, int effort);
-  // Substitutes for each dimension its lowest value plus a non-negative rest: batch*seq - batch is batch*seq'
-  // with seq' = seq - 1 >= 0.
+  // Substitutes for each dimension its lowest value plus a non-negative rest: batch*seq - batch is
+  // batch*seq' with seq' = seq - 1 >= 0.
   Interval from_lowest(const SymInt& value, int effort);
   // Distinguishes cases by the operands of the first min() or max(); nothing when there is none.
   std::optional<Interval> by_cases(const SymInt& value, int effort);

@@ -26,18 +26,19 @@ Range intersection(const Range& a, const Range& b) {
   return result;
 }
 
-// Values that are zero together look the same: no common factor, the first sign is plus.
+// Returns a form that is the same for values that are zero together: no common factor, and a positive first
+// coefficient.
 SymInt normalized(const SymInt& value) {
   if (value.is_number()) return value;
   SymInt result = floordiv(value, content_of(value, true));
   return terms_of(result).front().coefficient < 0 ? -result : result;
 }
 
-// Never wrong when it says no.
+// Returns whether a symbol may occur in both values; false is always right.
 bool shares_symbols(const SymInt& a, const SymInt& b) { return (symbol_bits(a) & symbol_bits(b)) != 0; }
 
-// How often `fact` is subtracted from `value` to be rid of a term: each positive ratio of terms that both
-// have.
+// Returns the factors by which `fact` may be subtracted from `value` to remove a term: each positive integer
+// ratio of two terms with the same atoms.
 std::set<std::int64_t> ratios(const SymInt& value, const SymInt& fact) {
   std::set<std::int64_t> result;
   for (const Term& a : terms_of(value)) {
@@ -49,7 +50,7 @@ std::set<std::int64_t> ratios(const SymInt& value, const SymInt& fact) {
   return result;
 }
 
-// value = sign * atom + rest, for an atom alone in a term.
+// Returns whether the term is an atom alone, with the coefficient 1 or -1: value = sign * atom + rest.
 bool is_linear(const Term& term) {
   return term.atoms.size() == 1 && (term.coefficient == 1 || term.coefficient == -1);
 }
@@ -78,7 +79,7 @@ std::optional<bool> settled(Relation relation, const Interval& difference) {
   }
 }
 
-// ---- Asking
+// ---- Queries
 
 Interval DimensionFacts::range(const std::string& name) const {
   const auto found = ranges_.find(name);
@@ -127,7 +128,7 @@ Interval DimensionFacts::bounds(const SymInt& value, std::optional<Relation> goa
       if (done()) return best;
     }
   } catch (const SymbolicError&) {
-    // What was found until here holds.
+    // The bounds that were found so far hold.
   }
   return best;
 }
@@ -186,7 +187,7 @@ SymInt DimensionFacts::rewritten_atom(const AtomRef& atom, bool with_facts) cons
     operands.push_back(rewritten(operand, with_facts));
     changed = changed || !(operands.back() == operand);
   }
-  if (changed) return operation(atom->kind, operands);  // looked at again in the next pass
+  if (changed) return operation(atom->kind, operands);  // the next pass simplifies it further
   if (atom->kind == AtomKind::kMin || atom->kind == AtomKind::kMax) {
     const bool larger = atom->kind == AtomKind::kMax;
     for (std::size_t i = 0; i < operands.size();) {
@@ -228,7 +229,7 @@ SymInt DimensionFacts::rewritten_atom(const AtomRef& atom, bool with_facts) cons
   return from_atom(atom);
 }
 
-// q*(p//q) is p - p%q where the remainder is known.
+// Replaces q*(p//q) by p - p%q where the remainder is known.
 SymInt DimensionFacts::without_exact_quotients(const SymInt& value) const {
   if (remainders_.empty() || value.is_number()) return value;
   Sum total;
@@ -275,7 +276,7 @@ SymInt DimensionFacts::simplify(const SymInt& value, bool with_facts) const {
   return result;
 }
 
-// ---- Learning
+// ---- Updates
 
 void DimensionFacts::mention(const SymInt& value) {
   for (const std::string& name : value.symbols()) ranges_.try_emplace(name, Range{0, std::nullopt});
@@ -320,7 +321,7 @@ void DimensionFacts::set_value(const std::string& name, const SymInt& value) {
   const std::map<std::string, SymInt> replacement{{name, value}};
   for (auto& [other, expression] : values_) expression = expression.substitute(replacement);
   values_.insert_or_assign(name, value);
-  changed_ = true;  // all facts are to be said in the new words
+  changed_ = true;  // all facts must be rewritten with the value
 }
 
 bool DimensionFacts::learn(Relation relation, const SymInt& difference) {
@@ -345,7 +346,7 @@ bool DimensionFacts::learn(Relation relation, const SymInt& difference) {
   return learn_one() && propagate();
 }
 
-// From `value >= 0` what follows for one of its terms.
+// Learns what `value >= 0` implies for one of its terms.
 bool DimensionFacts::learn_from_term(const SymInt& value, const Term& term, int depth) {
   const SymInt rest = value - product(term);
   const Interval others = bounds(rest, {}, false);
@@ -412,7 +413,7 @@ bool DimensionFacts::learn_at_least_zero(const SymInt& given, int depth) {
   if (found.low >= 0) return true;
   value = floordiv(value, content_of(value, false));  // rounds the constant down
   if (depth > kMaxQuestions) return true;
-  // The ranges of symbols say all there is to a single one of them; of others the fact itself is kept.
+  // The range of a symbol expresses a bound on that symbol alone; other facts are kept.
   const Terms terms(value);
   const Term& lead = terms.front();
   const bool single = is_linear(lead) && lead.atoms.front()->kind == AtomKind::kSymbol &&
@@ -461,8 +462,8 @@ bool DimensionFacts::learn_zero(const SymInt& given, int depth) {
     if (atom.kind == AtomKind::kSymbol) return set_range(atom.text, {number, number});
     if (atom.kind == AtomKind::kMod) return learn_remainder(atom.operands[0], atom.operands[1], number);
   }
-  // A dimension that is alone in its term and nowhere else becomes the rest: one that fresh() made rather
-  // than one with a name, and the last by name.
+  // A dimension that is alone in its term and occurs nowhere else is replaced by the rest.  Dimensions that
+  // fresh() made are preferred to named ones, and among equals the last by name.
   const Term* chosen = nullptr;
   for (const Term& term : terms) {
     if (!is_linear(term) || term.atoms.front()->kind != AtomKind::kSymbol) continue;
@@ -477,7 +478,7 @@ bool DimensionFacts::learn_zero(const SymInt& given, int depth) {
     const SymInt expression = (value - product(*chosen)) * SymInt(-chosen->coefficient);
     const Interval known = range(name);
     if (!set_range(name, bounds(expression, {}, false).range())) return false;
-    if (values_.contains(name)) return learn_zero(value, depth + 1);  // one value is left
+    if (values_.contains(name)) return learn_zero(value, depth + 1);  // the range has one value left
     set_value(name, expression);
     const Range limits = known.range();
     if (limits.low && !learn_at_least_zero(expression - SymInt(*limits.low), depth + 1)) return false;
@@ -520,7 +521,7 @@ bool DimensionFacts::propagate() {
       const auto name = dividend.symbol_name();
       const auto by = divisor.number();
       if (!name || !by || *by <= 0) continue;
-      // The nearest values inside the range that leave the remainder.
+      // The range shrinks to the nearest values that leave the remainder.
       Range known = range(*name).range();
       if (known.low) known.low = add(*known.low, floor_remainder(subtract(fact.value, *known.low), *by));
       if (known.high)

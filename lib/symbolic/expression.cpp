@@ -12,7 +12,7 @@
 namespace fxtrace {
 namespace {
 
-// How tightly an expression binds, loosest first (Python's reference, "Operator precedence").
+// Precedences of operators, from loosest to tightest (Python's reference, "Operator precedence").
 enum Binding : std::uint8_t {
   kWalrus,
   kDisjunction,
@@ -53,7 +53,8 @@ constexpr std::array kRelations{Relation::kEqual,     Relation::kNotEqual, Relat
 
 const Symbol& symbol_of(std::string_view text) {
   const auto* found = std::ranges::find(kBinarySymbols, text, &Symbol::text);
-  if (found == kBinarySymbols.end()) throw std::logic_error("no operator of Python: " + std::string(text));
+  if (found == kBinarySymbols.end())
+    throw std::logic_error("not an operator of Python: " + std::string(text));
   return *found;
 }
 
@@ -195,7 +196,7 @@ Expression Expression::binding(std::string name, Expression value) {
   return {Kind::kBinding, std::move(name), {std::move(value)}};
 }
 
-// --- asking ---
+// --- queries ---
 
 const std::string& Expression::name() const {
   if (node_ == nullptr) throw std::logic_error("a size has no name");
@@ -235,7 +236,7 @@ Expression Expression::replace(const std::function<std::optional<Expression>(con
   return {node_->kind, node_->name, std::move(parts), node_->number};
 }
 
-// --- writing ---
+// --- printing ---
 
 class Expression::Printer {
  public:
@@ -328,7 +329,7 @@ class Expression::Printer {
         print(parts[0]);
         break;
       case Kind::kAttribute: {
-        // 1 .real is no attribute of Python without the space.
+        // Python reads 1.real as a malformed number, so a number is enclosed in parentheses.
         const bool is_number = parts[0].number().has_value();
         if (is_number) text_ += '(';
         print(parts[0], kPrimary);
@@ -373,7 +374,7 @@ class Expression::Printer {
     }
   }
 
-  // a <= b and b <= c is a <= b <= c.
+  // Writes a <= b and b <= c as a <= b <= c.
   void conjunction(const std::vector<Expression>& parts) {
     const auto is_comparison = [](const Expression& part) { return part.kind() == Kind::kComparison; };
     for (std::size_t i = 0; i < parts.size(); ++i) {

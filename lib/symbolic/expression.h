@@ -20,7 +20,7 @@ namespace fxtrace {
 class Expression {
  public:
   enum class Kind : std::uint8_t {
-    kSize,        // a SymInt; any plain name is one, too
+    kSize,        // a SymInt; any plain name is one too
     kFloat,       // 1e-07
     kConstant,    // None, True, False
     kText,        // 'mean'
@@ -48,10 +48,10 @@ class Expression {
   static Expression none();
   static Expression boolean(bool value);
   static Expression text_literal(std::string text);
-  // Returns the name of an integer; it must be a Python identifier.  One that is too long for a dimension
-  // becomes a variable.
+  // Returns an integer variable; its name must be a Python identifier.  A name that is too long for a
+  // dimension becomes a variable().
   static Expression name(std::string name);
-  static Expression variable(std::string name);  // a name of any value, without arithmetic
+  static Expression variable(std::string name);  // a value of any type, without arithmetic
   static Expression negative(Expression value);
   // Returns the negation: `==` becomes `!=` and vice versa, `not x` becomes x.  Order comparisons get a
   // `not`, as both x < nan and x >= nan are false.
@@ -80,13 +80,13 @@ class Expression {
   double floating() const { return node_->number; }  // of kFloat
   const std::string& name() const;                   // throws std::logic_error for a size
   const std::vector<Expression>& parts() const;
-  // Returns the relation of a comparison of two sizes; absent for others.
+  // Returns the relation of a comparison of two sizes; nothing for other expressions.
   std::optional<Relation> relation() const;
 
   // Returns the expression with every size replaced by f(size).
   Expression map_sizes(const std::function<SymInt(const SymInt&)>& f) const;
-  // Returns the expression with every part for which f(part) gives another one replaced by that.  A part is
-  // asked about before what is in it.
+  // Returns the expression with f(part) in place of every part for which f returns an expression.  A part is
+  // tried before the parts in it.
   Expression replace(const std::function<std::optional<Expression>(const Expression&)>& f) const;
 
   // Returns the Python text: "batch*2", "2 <= s77 <= 64", "x.dim() == 2".  Sizes and arithmetic have no

@@ -1,4 +1,4 @@
-// Expression::parse(): the expressions of Python that programs and files have.
+// Expression::parse(): a parser of the Python expressions that programs and files contain.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace {
 using Kind = Expression::Kind;
 
 constexpr int kMaxDepth = 300;   // a pair of parentheses counts three times
-constexpr int kMaxLinks = 2000;  // of chains such as a.b.c and a+b+c, which are as deep as they are long
+constexpr int kMaxLinks = 2000;  // links of chains such as a.b.c and a+b+c, each a level deep
 constexpr std::size_t kMaxLength = 100'000;
 
 struct NoExpression {};
 
-// Whether size_of() may find one: arithmetic and calls of functions of numbers.
+// Returns whether size_of() may return a size: for arithmetic, and calls of functions of numbers.
 bool may_be_size(const Expression& value) {
   const auto all = [](const std::vector<Expression>& parts, std::size_t from) {
     return std::all_of(parts.begin() + static_cast<std::ptrdiff_t>(from), parts.end(), may_be_size);
@@ -33,7 +33,7 @@ bool may_be_size(const Expression& value) {
       return all(value.parts(), 0);
     case Kind::kCall: {
       const std::string function = value.parts().front().text();
-      // float(n) is another value than n.
+      // float(n) is a float, unlike n.
       return function != "float" && symbolic::is_size_function(function) && all(value.parts(), 1);
     }
     default:
@@ -41,7 +41,7 @@ bool may_be_size(const Expression& value) {
   }
 }
 
-// Recursive descent, one function for each level of precedence.  Throws NoExpression.
+// A recursive descent parser with one function for each level of precedence.  Throws NoExpression.
 class ExpressionParser {
  public:
   explicit ExpressionParser(std::string_view text) : text_(text) {}
@@ -84,7 +84,7 @@ class ExpressionParser {
   void expect(std::string_view token) {
     if (!take(token)) throw NoExpression();
   }
-  // A symbol that is not the start of a longer one: "<" but not "<=" or "<<".
+  // Takes a symbol unless it is the start of a longer one: "<" but not "<=" or "<<".
   bool take_symbol(std::string_view symbol, std::string_view not_before) {
     skip_spaces();
     if (!text_.substr(at_).starts_with(symbol)) return false;
@@ -200,7 +200,7 @@ class ExpressionParser {
     if (take("+")) return unary();
     return power();
   }
-  // The integer that is no other's negative; as a base it is: -2 ** 2 is -(2 ** 2).
+  // Takes INT64_MIN, whose negative does not fit into 64 bits; not as a base, since -2 ** 2 is -(2 ** 2).
   bool take_least_integer() {
     const std::size_t begin = at_;
     if (!take_symbol("-9223372036854775808", "0123456789.eE")) return false;

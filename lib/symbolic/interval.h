@@ -11,9 +11,9 @@ namespace fxtrace::symbolic {
 
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): `using` takes no __extension__
 
-// Greater than every product of two finite ends.
+// A bound greater than every product of two finite ends.
 constexpr Wide kInfinity = static_cast<Wide>(1) << 126;
-// Ends beyond 64 bits are widened to this value or to infinity.
+// The farthest finite end; an end beyond it is widened to it or to infinity.
 constexpr Wide kFarthest = static_cast<Wide>(1) << 63;
 
 inline Wide saturated_low(Wide value) {
@@ -59,7 +59,7 @@ struct Interval {
     Range result;
     if (fits(low)) result.low = static_cast<std::int64_t>(low);
     if (fits(high)) result.high = static_cast<std::int64_t>(high);
-    // An end that lies beyond 64 bits is replaced by the last 64-bit number.
+    // An end beyond 64 bits on the wrong side is replaced by the last 64-bit number.
     if (!fits(low) && low > 0) result.low = std::numeric_limits<std::int64_t>::max();
     if (!fits(high) && high < 0) result.high = std::numeric_limits<std::int64_t>::min();
     return result;
@@ -95,13 +95,13 @@ inline Interval hull(const Interval& a, const Interval& b) {
 // Returns the intersection of two intervals that contain the same value.
 inline Interval intersection(const Interval& a, const Interval& b) {
   const Interval result{std::max(a.low, b.low), std::min(a.high, b.high)};
-  return result.low > result.high ? a : result;  // empty: there is no such value, and any answer is right
+  return result.low > result.high ? a : result;  // empty: no value exists, and any answer is right
 }
 
 // Returns the interval of p // q for nonzero q.
 inline Interval floor_divide(const Interval& p, const Interval& q) {
   Interval result{kInfinity, -kInfinity};
-  const auto divide_by = [&](Wide low, Wide high) {  // all of one sign
+  const auto divide_by = [&](Wide low, Wide high) {  // divisors of one sign
     for (const Wide by : {low, high}) {
       for (const Wide end : {p.low, p.high}) {
         const Wide quotient = wide_floor_divide(end, by);

@@ -25,10 +25,10 @@ struct Atom {
   AtomKind kind;
   std::string text;  // a symbol's name, or the operation as Python writes it
   std::vector<SymInt> operands = {};
-  std::size_t weight = 1;  // number of atoms in it, itself included, each occurrence counted
+  std::size_t weight = 1;  // the number of atoms in it, with itself and with repetitions
   int depth = 0;
-  // A Bloom filter of its symbols, one bit for each by the hash of its name: values without a common bit have
-  // no common symbol.
+  // A Bloom filter of its symbols, one bit for each by the hash of its name: values without a common bit
+  // have no common symbol.
   std::uint64_t symbols = 0;
   bool repeats = false;  // a symbol may occur in it twice
 };
@@ -41,13 +41,13 @@ struct Term {
 };
 
 bool is_keyword(std::string_view word);  // a keyword of Python, which cannot be a name
-// Returns the integer that an expression is, roundings of quotients included: math.floor(n/2); nothing for
-// others.
+// Returns the integer expression as a SymInt, including rounded quotients such as math.floor(n/2); nothing
+// for other expressions.
 std::optional<SymInt> size_of(const Expression& value);
-bool is_size_function(std::string_view name);  // one that size_of() computes: "max", "FloorDiv"
+bool is_size_function(std::string_view name);  // a function that size_of() computes: "max", "FloorDiv"
 
 bool same_atom(const AtomRef& a, const AtomRef& b);
-// Orders symbols first, then by text.
+// Orders symbols before other atoms, then by text.
 bool before(const AtomRef& a, const AtomRef& b);
 
 // Orders by descending degree, then by atoms.  This is a monomial order, preserved by multiplication, as
@@ -55,8 +55,8 @@ bool before(const AtomRef& a, const AtomRef& b);
 bool before(const Term& a, const Term& b);
 bool same_atoms(const Term& a, const Term& b);
 
-// A view of the terms of any SymInt, plain numbers included (no term for zero), in order.  Valid as long as
-// the SymInt.
+// A view of the terms of any SymInt in order; a plain number has one term, and zero has none.  Valid as long
+// as the SymInt.
 class Terms;
 Terms terms_of(const SymInt& value);
 // Returns the sum of terms in any order.  Throws SymbolicError.
@@ -81,7 +81,7 @@ std::int64_t content_of(const SymInt& value, bool with_constant);
 namespace fxtrace {
 
 struct SymInt::Polynomial {
-  // In order; none is zero, and at least one has an atom.
+  // The terms in order; no coefficient is zero, and at least one term has an atom.
   std::vector<symbolic::Term> terms;
   std::size_t weight = 0;
   int depth = 0;
@@ -125,7 +125,7 @@ class Terms {
 
 inline Terms terms_of(const SymInt& value) { return Terms(value); }
 
-// Sums up many values.
+// Adds up many values.
 class Sum {
  public:
   void add(const SymInt& value) {

@@ -8,7 +8,7 @@
 namespace fxtrace {
 namespace {
 
-// "batch·seq²", with divisions and the like in parentheses.
+// Returns "batch·seq²"; divisions and other operations are in parentheses.
 std::string factors_text(const symbolic::Term& term) {
   std::string text;
   for (std::size_t i = 0; i < term.atoms.size();) {

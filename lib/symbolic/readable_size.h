@@ -1,4 +1,4 @@
-// Sizes as people read them.
+// Sizes in a notation for people: "batch·seq² + 12.3 K".
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace fxtrace {
 
-// Returns "batch·seq²·176 K + 12.3 K": each number as `number_text` writes it, and none where that is "1".
+// Returns "batch·seq²·176 K + 12.3 K": each number is written by `number_text`, and omitted when that gives
+// "1".
 std::string readable_size(const SymInt& size, std::string (*number_text)(std::int64_t));
 
 }  // namespace fxtrace

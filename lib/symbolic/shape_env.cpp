@@ -11,11 +11,11 @@ using namespace symbolic;  // NOLINT: the same library
 
 namespace {
 
-// Looks at an atom, each 50 to 200 ns: a question takes a few milliseconds at most.
+// Limits on visits of atoms, each 50 to 200 ns: a query takes a few milliseconds at most.
 constexpr std::int64_t kQuestion = 10000;
 constexpr std::int64_t kLesson = 50000;
 
-// In the order of Relation.
+// A row for each Relation, in their order.
 struct RelationRow {
   const char* text;
   Relation negated;
@@ -58,7 +58,7 @@ void ShapeEnv::rely_on(const SymInt& value) const {
 bool ShapeEnv::narrow(const std::string& name, const Range& range) {
   if (range.low && range.high && *range.low > *range.high) return false;
   has_ranges_ = has_ranges_ || range.low.value_or(0) > 0 || range.high;
-  // What is said of a new name contradicts nothing, so there is nothing to come back to.
+  // A range of a new name contradicts nothing, so the facts need not be copied for a roll back.
   const bool is_new =
       !known_->ranges().contains(name) && !known_->has_facts() && (!range.low || range.low != range.high);
   auto known = is_new && known_.use_count() == 1 ? known_ : std::make_shared<DimensionFacts>(*known_);
@@ -66,7 +66,7 @@ bool ShapeEnv::narrow(const std::string& name, const Range& range) {
   try {
     if (!known->learn_range(name, range)) return false;
   } catch (const SymbolicError&) {
-    // What it means for others could not be said; the range itself is known.
+    // The consequences for other facts grew too large; the range itself is known.
   }
   known_ = std::move(known);
   return true;
@@ -157,7 +157,7 @@ bool ShapeEnv::assume(Relation relation, const SymInt& left, const SymInt& right
   try {
     if (!known->learn(relation, left - right)) return false;
   } catch (const SymbolicError&) {
-    // Not all that follows could be said; what was said until then holds.
+    // Some consequences grew too large; those that were learned so far hold.
   }
   known_ = std::move(known);
   return true;

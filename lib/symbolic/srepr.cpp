@@ -63,7 +63,7 @@ std::string text_of(const SymInt& value, const SymbolText& symbol) {
   return terms.size() == 1 ? std::move(terms.front()) : called("Add", terms);
 }
 
-// Names of functions of two arguments; with floats among them, division has another.
+// sympy's names of functions of two arguments.  A division with floats among them has another name.
 constexpr std::pair<std::string_view, const char*> kSympyNames[] = {{"==", "Equality"},
                                                                     {"!=", "Unequality"},
                                                                     {"<", "StrictLessThan"},
@@ -84,7 +84,7 @@ class SreprWriter {
  public:
   explicit SreprWriter(const SymbolText& symbol) : symbol_(symbol) {}
 
-  // Nothing for what has no form.
+  // Returns the srepr; nothing for an expression that has none.
   std::optional<std::string> write(const Expression& value) const {
     if (const SymInt* size = value.size()) return text_of(*size, symbol_);
     switch (value.kind()) {
@@ -142,7 +142,7 @@ class SreprWriter {
     }
   }
 
-  // Whether a power to it has a measure, for whoever reads it.
+  // Returns whether the exponent is small enough that a reader can compute the power.
   static bool is_small(const Expression& exponent) {
     constexpr double kMost = 8;
     if (const auto whole = exponent.number()) return std::abs(static_cast<double>(*whole)) <= kMost;
@@ -150,7 +150,7 @@ class SreprWriter {
     return exponent.kind() == Kind::kFloat && std::abs(exponent.floating()) <= kMost;
   }
 
-  // An integer that stands where floats do.
+  // Writes an integer where a float is expected.
   std::optional<std::string> as_float(const Expression& value) const {
     if (const auto whole = value.number()) return "Float('" + std::to_string(*whole) + ".0', precision=53)";
     const auto text = write(value);

@@ -1,4 +1,4 @@
-// Sizes as sympy's srepr() writes them, which is how torch.export saves them.
+// Sizes in the notation of sympy's srepr(), in which torch.export saves them.
 #pragma once
 
 #include <functional>
@@ -16,10 +16,11 @@ namespace fxtrace {
 std::optional<std::string> srepr(const Expression& value,
                                  const std::function<std::string(const std::string& name)>& symbol);
 
-// Whether it is a name of torch.export for a float that depends on data: zuf0.
+// Returns whether torch.export gives such a name to a float that depends on data: zuf0.
 bool is_float_of_data(const std::string& name);
 
-// Returns Symbol('s0', positive=True, integer=True); what is not positive may be negative.
+// Returns "Symbol('s0', positive=True, integer=True)"; a symbol that is not positive may be zero or
+// negative.
 std::string srepr_symbol(const std::string& name, bool is_positive);
 
 }  // namespace fxtrace

@@ -1,3 +1,17 @@
+// The normal form of symbolic integers.
+//
+// 1. Terms are in the order of before(), without zeros; terms with the same atoms are merged.  So sums and
+//    products of dimensions have one form.
+// 2. floordiv() takes the terms that divide evenly out of the quotient: (n*8 + m)//8 is n + m//8.  It
+//    cancels common factors, merges nested quotients ((n//2)//3 is n//6), and folds a rest whose bounds give
+//    one value.
+// 3. mod() reduces coefficients and nested remainders by the divisor, and takes out common factors.
+// 4. min() and max() are flat and sorted; operands that differ by a constant are one.
+// 5. What remains of a division is an atom, whose operands are in normal form.  Equal atoms have equal
+//    texts.
+//
+// Equal values may still have different forms, as a divisor of several names is only tried as a whole.  An
+// expression beyond the limits below throws SymbolicError.
 #include "symbolic/sym_int.h"
 
 #include <algorithm>
@@ -14,7 +28,8 @@ namespace fxtrace {
 namespace symbolic {
 namespace {
 
-// Sizes of real models stay far below these; they keep hostile ones from eating time and memory.
+// Limits on expressions.  Sizes of real models stay far below them; they keep hostile ones from taking too
+// much time and memory.
 constexpr std::size_t kMaxTerms = 128;
 constexpr std::size_t kMaxDegree = 16;
 constexpr std::size_t kMaxWeight = 500;
@@ -29,13 +44,13 @@ const std::vector<Term>& terms_of_polynomial(const SymInt& value) {
   return SymInt::Polynomial::get(value)->terms;
 }
 
-// A coefficient whose sign can be turned, as every one of a polynomial can.
+// Returns a coefficient, which must not be INT64_MIN: every coefficient of a polynomial can be negated.
 std::int64_t coefficient(std::int64_t number) {
   if (number == kLowest) overflow();
   return number;
 }
 
-// `terms` in order, without zeros, with different atoms.
+// Makes a value of terms that are in order, without zeros, and with different atoms.
 SymInt from_sorted(std::vector<Term> terms) {
   if (terms.empty()) return 0;
   if (terms.front().atoms.empty()) return terms.front().coefficient;
@@ -89,7 +104,7 @@ SymInt scaled(const SymInt& value, std::int64_t factor) {
 
 std::string in_parentheses(const std::string& text) { return std::string("(").append(text).append(")"); }
 
-// As an operand of // and %: only what cannot be misread stands without parentheses.
+// Returns the text as an operand of // or %, in parentheses unless it cannot be misread.
 std::string operand_text(const SymInt& value, bool is_left) {
   const std::string text = value.text();
   if (value.is_number()) return *value.number() < 0 ? in_parentheses(text) : text;
@@ -139,8 +154,8 @@ struct Split {
   SymInt quotient, rest;
 };
 
-// By a divisor of one term.  Coefficients of the rest are nearer to zero than the divisor's, with the sign
-// they had; only a number divided by a number rounds down, so that constants of the rest are not negative.
+// Divides by a divisor of one term.  Coefficients of the rest are nearer to zero than the divisor's and keep
+// their sign; only a number divided by a number rounds down, so that constants of the rest are not negative.
 Split split(const SymInt& whole, const Term& divisor) {
   std::vector<Term> quotient, rest;
   for (const Term& term : terms_of(whole)) {
@@ -158,11 +173,11 @@ Split split(const SymInt& whole, const Term& divisor) {
     if (times != 0) quotient.push_back({std::move(atoms), times});
     if (left != 0) rest.push_back({term.atoms, left});
   }
-  // Taking atoms away from all terms keeps them in order.
+  // Removing the same atoms from all terms keeps them in order.
   return {from_sorted(std::move(quotient)), from_sorted(std::move(rest))};
 }
 
-// whole / divisor when that is a polynomial.
+// Returns whole / divisor when that is a polynomial; else nothing.
 std::optional<SymInt> exact_quotient(const SymInt& whole, const SymInt& divisor) {
   const Terms by(divisor);
   SymInt quotient = 0;
@@ -179,12 +194,12 @@ std::optional<SymInt> exact_quotient(const SymInt& whole, const SymInt& divisor)
       rest = rest - part * divisor;
     }
   } catch (const SymbolicError&) {
-    return std::nullopt;  // grew on the way
+    return std::nullopt;  // an intermediate result grew too large
   }
   return quotient;
 }
 
-// The greatest term that divides all terms of both.
+// Returns the greatest term that divides all terms of both.
 Term common_factor(const SymInt& a, const SymInt& b) {
   std::vector<Term> terms = terms_of(a).vector();
   const Terms others(b);
@@ -211,7 +226,7 @@ Term common_factor(const SymInt& a, const SymInt& b) {
   return common;
 }
 
-// The value when it is a number whatever the dimensions are, by remainders being in 0..divisor-1.
+// The bounds of a value over all values of its dimensions, from remainders being in 0..divisor-1.
 struct Extent {
   std::int64_t low, high;
 };
@@ -234,19 +249,20 @@ std::optional<Extent> extent_of_remainders(const SymInt& value) {
   return extent;
 }
 
-// The atom of a term `atom * coefficient` that is a quotient or remainder of two values.
+// Returns the atom of a term `atom * coefficient` when it is a quotient or remainder of two values; else
+// null.
 const Atom* linear_atom(const Term& term, AtomKind kind) {
   return term.atoms.size() == 1 && term.atoms.front()->kind == kind ? term.atoms.front().get() : nullptr;
 }
 
-// (p//q + rest)//by == (p + q*rest)//(q*by) for by > 0; with a q of names only where there is no rest.
+// Returns (p//q + rest)//by as (p + q*rest)//(q*by) for by > 0; when q is not a number, only without a rest.
 std::optional<SymInt> merged_quotients(const SymInt& value, std::int64_t by) {
   const Atom* inner = nullptr;
   Term found;
   for (const Term& term : terms_of(value)) {
     const Atom* atom = linear_atom(term, AtomKind::kFloorDiv);
     if (atom == nullptr || term.coefficient != 1) continue;
-    if (inner != nullptr) return std::nullopt;  // which of them would be a matter of taste
+    if (inner != nullptr) return std::nullopt;  // the choice among several would be arbitrary
     inner = atom;
     found = term;
   }
@@ -261,7 +277,7 @@ std::optional<SymInt> merged_quotients(const SymInt& value, std::int64_t by) {
   }
 }
 
-// n - n%8 is divided by 8 as 8*(n//8): where remainders are all that is in the way of an exact division.
+// Divides n - n%8 by 8 as 8*(n//8): for values where only remainders prevent an exact division.
 std::optional<SymInt> quotient_of_remainders(const SymInt& value, std::int64_t by) {
   SymInt whole = value;
   SymInt more = 0;
@@ -292,7 +308,7 @@ SymInt floordiv_by_number(const SymInt& value, std::int64_t by) {
   auto [quotient, rest] = split(value, Term{{}, by});
   if (rest.is_number()) return quotient;
   if (is_negative(rest)) {
-    // Down from below zero is up from above: one spelling for -(-n//8) and (n+7)//8.
+    // Rounding down from below zero is rounding up from above: -(-n//8) and (n+7)//8 get one spelling.
     return quotient - floordiv_by_number(SymInt(by - 1) - rest, by);
   }
   if (const std::int64_t common = std::gcd(content_of(rest, false), by); common > 1) {

@@ -42,8 +42,8 @@ class SymInt {
   std::string text() const;
   // Returns the names of all dimensions in the expression, sorted.
   std::vector<std::string> symbols() const;
-  // Returns the value for the given dimensions, as Python computes it.  Absent when a dimension is missing, a
-  // divisor is zero, or 64 bits are not enough.
+  // Returns the value for the given dimensions, as Python computes it; nothing when a dimension is missing,
+  // a divisor is zero, or 64 bits are not enough.
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& values) const;
   // Substitutes expressions for dimensions.  Throws SymbolicError.
   SymInt substitute(const std::map<std::string, SymInt>& values) const;
@@ -61,7 +61,7 @@ class SymInt {
   friend SymInt min(const SymInt& a, const SymInt& b);
   friend SymInt max(const SymInt& a, const SymInt& b);
 
-  struct Polynomial;  // of the implementation
+  struct Polynomial;
 
  private:
   friend class ShapeEnv;

@@ -1,4 +1,4 @@
-// SymInt as a text, and back.
+// SymInt::text(), and the conversion of parsed expressions to SymInts.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -18,7 +18,7 @@ void append_number(std::string& text, std::int64_t number) {
   text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
-// Without its sign; `minus` when one is written before it that is not between two terms.
+// Appends the term without its sign; `minus` when a unary minus is written before it.
 void append_term(std::string& text, const Term& term, bool minus) {
   const std::int64_t number = std::abs(term.coefficient);
   if (term.atoms.empty()) return append_number(text, number);
@@ -72,7 +72,7 @@ Quotient power(const Quotient& base, const Quotient& exponent) {
 struct Function {
   std::string_view name;
   std::size_t least, most;
-  bool whole;  // takes integers only
+  bool whole;  // the function takes integers only
   Quotient (*call)(const Arguments&);
 };
 
@@ -94,7 +94,7 @@ Quotient call_power(const Arguments& values) { return power(values[0], values[1]
 Quotient call_abs(const Arguments& values) { return {max(values[0].over, -values[0].over)}; }
 Quotient call_floor(const Arguments& values) { return {rounded_down(values[0])}; }
 Quotient call_ceil(const Arguments& values) { return {rounded_up(values[0])}; }
-// Towards zero: one of the two is zero, or they are equal.
+// Rounds towards zero: one of the two is zero, or they are equal.
 Quotient call_trunc(const Arguments& values) {
   if (values[0].whole()) return values[0];
   return {max(0, rounded_down(values[0])) + min(0, rounded_up(values[0]))};
@@ -174,7 +174,7 @@ Quotient quotient_of_binary(const std::string& symbol, const Quotient& left, con
   no_size();
 }
 
-// Throws SymbolicError for everything that is not such an expression.
+// Returns the expression as a quotient.  Throws SymbolicError for other expressions.
 Quotient quotient_of(const Expression& value) {
   switch (value.kind()) {
     case Expression::Kind::kSize:

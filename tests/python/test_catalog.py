@@ -357,7 +357,7 @@ def test_incomplete_databases_are_refused(program, database, tmp_path):
     shutil.copy(file + "-journal", f"{killed}-journal")
     writer.execute("ROLLBACK")
     writer.close()
-    fails(run(program, "query", str(killed), "SELECT * FROM models"), str(killed), "did not finish")
+    fails(run(program, "query", str(killed), "SELECT * FROM models"), str(killed), "was not finished")
 
 
 def test_a_database_that_is_being_written(program, database):
@@ -415,7 +415,7 @@ def test_hostile_catalogs(program, made, tmp_path):
         connection.close()
         before = file.read_bytes()
         done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
-        fails(done, str(file), "than a catalog of fxtrace")
+        fails(done, str(file), "are not those of a catalog of fxtrace")
         assert file.read_bytes() == before
     file = tmp_path / "view.sqlite"
     shutil.copy(made, file)
@@ -430,7 +430,7 @@ def test_what_is_no_catalog_is_left_alone(program, tmp_path):
     text.write_text("not a database, and longer than its header would be" * 30)
     with sqlite3.connect(other) as database:
         database.execute("CREATE TABLE mine (a)")
-    for file, message in ((text, "not an SQLite database"), (other, "no catalog of fxtrace")):
+    for file, message in ((text, "not an SQLite database"), (other, "not a catalog of fxtrace")):
         before = file.read_bytes()
         done = run(program, "catalog", sample(SAMPLES[0]), "-o", str(file))
         assert done.returncode == 3 and message in done.stderr, done.stderr

@@ -178,7 +178,7 @@ def test_errors(server, tmp_path):
     for path, text in (
         (SAMPLES["exported_several.pt2"], "UsageError: "),
         (str(tmp_path / "none.pt"), "no such file"),
-        (str(other), "this is no graph collection"),
+        (str(other), "this is not a graph collection"),
     ):
         error = convert(server, path)["error"]
         assert text in error and "\n" not in error

@@ -90,7 +90,7 @@ def test_collections(program, tmp_path):
             for form in ("text", "dot"):
                 check_printed(program, "render", saved, "-f", form, "-v")
         saved.write_text(json.dumps({**document, "added" + NASTY: 1}))
-        assert "left out what a later fxtrace has written" in check_printed(program, "render", saved, "-f", "text")
+        assert "ignored fields that a later fxtrace has written" in check_printed(program, "render", saved, "-f", "text")
 
 
 def changed_pickle(data: bytes, number: int) -> bytes:

@@ -1,4 +1,4 @@
-// The calls of modules in a graph.
+// The calls of modules and methods in a graph, in the order of execution.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace fxtrace {
 
 struct OrderedCall {
   std::string_view module;
-  std::string_view method;    // as Scope::method
-  std::int64_t number = 0;    // as Scope::call
-  std::int64_t position = 0;  // in module_forward_order, from 1; 0 of another method
-  std::string_view caller;    // the module whose code calls it, where the trace told it
+  std::string_view method;    // like Scope::method
+  std::int64_t number = 0;    // like Scope::call
+  std::int64_t position = 0;  // in module_forward_order, from 1; 0 for another method
+  std::string_view caller;    // the module whose code calls it; empty when unknown
 };
 
-// Those of Execution::module_forward_order, with those of other methods where they begin among them.
+// The calls of Execution::module_forward_order, with the calls of other methods inserted where they begin.
 class CallOrder {
  public:
-  // The texts are those of `execution`, which must not change.
+  // The texts refer to `execution`, which must outlive this and not change.
   explicit CallOrder(const Execution& execution);
   explicit CallOrder(Execution&& execution) = delete;
 
@@ -32,7 +32,7 @@ class CallOrder {
   auto begin() const { return calls_.begin(); }
   auto end() const { return calls_.end(); }
 
-  // Returns the calls of a module's forward, by index; null when there is none.
+  // Returns the calls of a module's forward, as indices; null when there are none.
   const std::vector<std::size_t>* find_calls(std::string_view module) const;
   std::optional<std::size_t> find_calls(const Scope& scope) const;
 

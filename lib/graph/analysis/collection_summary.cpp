@@ -32,7 +32,7 @@ Cost together(const Cost& first, const Cost& second) {
   return sum;
 }
 
-// A call of a module that nobody could look into.
+// Returns whether a call of a failed module has no known cost.
 bool is_closed(const Node& call, const ModuleRecord& module) {
   const std::optional<Cost>& cost = *call.cost;
   return !cost || !cost->macs || cost->unknown.contains(module.type);
@@ -55,7 +55,8 @@ CountedGraphs graphs_that_count(const GraphCollection& collection) {
     }
   };
   for (const ModuleGraph& graph : collection.graphs) {
-    // Which failed module it was made for; containers may stand between.
+    // The failed module for which the graph was made is found among its outer modules; containers may be in
+    // between.
     std::string_view path = graph.module;
     bool is_inside_closed = found.counts.empty();
     while (!is_inside_closed && !path.empty()) {

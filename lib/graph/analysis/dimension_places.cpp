@@ -8,7 +8,7 @@
 namespace fxtrace {
 namespace {
 
-// A name that no dimension has.
+// Returns the symbol of a place inside polynomials: a name that no dimension has.
 std::string stand_in(std::size_t place) { return "_place_" + std::to_string(place) + "_"; }
 
 }  // namespace
@@ -24,12 +24,13 @@ DimensionPlaces::DimensionPlaces(const Graph& graph) : graph_(graph) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     position_.emplace(places_[i].place.text(), i);
   }
-  // An integer that is a name is written as it is.
+  // An integer input that is a dimension is a place: guards write the input's name, not the dimension's.
   for (auto& [name, source] : sources_)
     source.is_plain = source.is_plain && places_[source.position].place.kind() == Expression::Kind::kCall;
 }
 
-// How a size follows from that of one of the first places, whatever the names in it are.
+// Returns how a size follows as a whole from that of one of the first `places` places, whatever dimensions
+// are in it.
 std::optional<DimensionSource> DimensionPlaces::from_whole(const SymInt& size, std::size_t places) const {
   for (std::size_t i = 0; i < places; ++i) {
     if (const auto line = find_affine(size, places_[i].size)) return DimensionSource{i, *line, false};
@@ -37,7 +38,8 @@ std::optional<DimensionSource> DimensionPlaces::from_whole(const SymInt& size, s
   return std::nullopt;
 }
 
-// The size with stand-ins for places instead of names.
+// Returns the size with the symbols of places instead of dimensions; with `keeps_plain`, dimensions that are
+// a size of an input by themselves remain.
 SymInt DimensionPlaces::over_places(const SymInt& size, bool keeps_plain) const {
   const std::vector<std::string> names = size.symbols();
   const auto value_at = [](const DimensionSource& source) {
@@ -72,7 +74,7 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
   if (place == position_.end()) return {};
   const std::size_t here = place->second;
   const SymInt& stated = places_[here].size;
-  const Affine* own = nullptr;  // of a name, by this place
+  const Affine* own = nullptr;  // of the dimension that this place defines
   bool all_known = true;
   for (const std::string& dimension : stated.symbols()) {
     const auto known = sources_.find(dimension);
@@ -89,7 +91,7 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
     if (all_known || from_whole(stated, here)) conditions.push_back(condition("==", size, stated));
     return conditions;
   }
-  // A dimension is a whole number, and not negative.
+  // A dimension is an integer, and not negative.
   if (own->divisor != 1) conditions.push_back(condition("==", mod(own->numerator(size), own->divisor), 0));
   if (own->offset < 0) conditions.push_back(condition(">=", size * own->factor, -own->offset));
   if (own->offset == 0 && index == kInteger) conditions.push_back(condition(">=", size, 0));
@@ -113,7 +115,7 @@ Expression DimensionPlaces::over_inputs(const Expression& condition) const {
   if (left == nullptr || right == nullptr) return condition;
   SymInt one = over_places(*left, true), other = over_places(*right, true);
   if (other.is_number()) {
-    // x.size(0) >= 2, for x.size(0)-1 >= 1.
+    // x.size(0)-1 >= 1 becomes x.size(0) >= 2.
     std::map<std::string, std::int64_t> zeros;
     for (const std::string& name : one.symbols()) zeros.emplace(name, 0);
     const SymInt constant = one.evaluate(zeros).value_or(0);

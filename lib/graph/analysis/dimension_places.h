@@ -1,4 +1,38 @@
-// Where the inputs of a graph state sizes with names.
+// Guards on named sizes: which place of a graph's inputs defines a dimension, and what the other places must
+// then be.
+//
+// Inputs have sizes like batch+1 and batch*2, but whoever evaluates a guard has only the inputs: x.size(0),
+// y.size(0).  So one place defines each dimension, and every other place that mentions it gives a condition.
+//
+// Invariants:
+// 1. A place is a size of a tensor input that is known as a number or an expression (x.size(0)), or an
+//    integer input whose value is known so (n).  Places are in the order of the placeholders, and of their
+//    dimensions.
+// 2. A dimension is defined by the first place that is this dimension and nothing else, or else by the first
+//    whose size mentions no other dimension and from which it follows as (factor*size + offset)/divisor.  A
+//    dimension that follows from no place, as those of a*b, is not defined.
+// 3. A place that defines a dimension gives conditions only where its value might not be a dimension: that
+//    the division leaves no remainder and, for a negative offset and for integer inputs without one, that
+//    the result is not negative.
+// 4. Any other place gives one condition, `place == what it must be`, written over the defining places when
+//    all its dimensions are defined, or over an earlier place from which the size follows as a whole; if
+//    neither holds, it gives none.
+// 5. A dimension that is a size of an input by itself keeps its name in over_inputs(): the name can be looked
+//    up there.  Conditions of places never mention names.
+// 6. Inside polynomials a place is the symbol `_place_<index>_`, which no dimension has as its name.  It
+//    becomes the text of the place when the condition is written.
+//
+// Example:
+//   %x = placeholder[x]() -> float32[batch + 1, seq]
+//   %y = placeholder[y]() -> float32[batch*2, seq]
+// batch is not alone at any place, so x.size(0) defines it, as x.size(0) - 1; seq is x.size(1).
+//   conditions(x, 0)              x.size(0) >= 1, so that batch is not negative
+//   conditions(x, 1)              none: it defines seq
+//   conditions(y, 0)              y.size(0) == x.size(0)*2-2
+//   conditions(y, 1)              y.size(1) == x.size(1)
+//   over_inputs(batch >= 2)       x.size(0) >= 3
+//   over_inputs(seq <= 512)       seq <= 512
+//   over_inputs(batch*seq == 6)   x.size(0)*seq-seq == 6
 #pragma once
 
 #include <cstddef>
@@ -13,22 +47,21 @@
 
 namespace fxtrace {
 
-// Returns the name that guards have for an input: `input`, not the node's input_1.
+// Returns the name of an input in guards: the parameter's name `input`, not the node's name input_1.
 const std::string& input_name(const Node& placeholder);
 
-// A name that an input has as a size of its own stands for that size in guards: who evaluates them can look
-// it up.  Another one stands for what the inputs say of it: batch is x.size(0) - 1 where x has batch+1 rows.
-// A size that says something else of the names than those places is a condition.
+// The places of one graph's inputs, and the dimensions that they define.
 class DimensionPlaces {
  public:
   static constexpr std::int64_t kInteger = -1;  // the index of an input that is an integer itself
 
-  explicit DimensionPlaces(const Graph& graph);  // which must outlive this
+  explicit DimensionPlaces(const Graph& graph);  // the graph must outlive this
 
   bool defines(const std::string& name) const { return sources_.contains(name); }
-  // Returns what must hold for the size of an input to be what it says; nothing where it says it first.
+  // Returns the conditions that a place of an input gives (3. and 4.).
   std::vector<Expression> conditions(NodeId input, std::int64_t index) const;
-  // Returns the condition without names that no input has as a size of its own.
+  // Returns the condition with defining places for names that are no input's size by themselves.  Conditions
+  // other than a comparison of two sizes are returned as they are.
   Expression over_inputs(const Expression& condition) const;
 
  private:
@@ -38,8 +71,8 @@ class DimensionPlaces {
 
   const Graph& graph_;
   std::vector<InputSize> places_;
-  std::map<std::string, DimensionSource> sources_;  // by name
-  std::map<std::string, std::size_t> position_;     // by text: x.size(0)
+  std::map<std::string, DimensionSource> sources_;  // by dimension
+  std::map<std::string, std::size_t> position_;     // index in places_, by the place's text: x.size(0)
 };
 
 }  // namespace fxtrace

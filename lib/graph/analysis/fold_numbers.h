@@ -1,4 +1,4 @@
-// Evaluates Python functions on plain numbers.
+// Constant folding of Python functions on plain numbers.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 namespace fxtrace {
 
 // Returns the result of the Python function of that name ("operator.floordiv", "math.ceil", "torch.sym_max")
-// for numbers and booleans.  Nothing for other functions and arguments, and when Python would raise or the
-// result does not fit in 64 bits.
+// for numbers and booleans; nothing for other functions and arguments, and when Python would raise or the
+// result does not fit into 64 bits.
 std::optional<Argument> fold(std::string_view target, const std::vector<Argument>& args);
 
 }  // namespace fxtrace

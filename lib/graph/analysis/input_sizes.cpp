@@ -9,7 +9,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-// The dimension that x.size(1), x.size()[1] or x.shape[1] asks for, and x.
+// The parts of x.size(1), x.size()[1] or x.shape[1]: the index of the dimension, and x.
 struct SizeQuestion {
   const Expression* holder = nullptr;
   std::int64_t dimension = 0;
@@ -122,7 +122,7 @@ Expression InputSizes::over_dimensions(const Expression& condition) const {
       return (*input->shape)[static_cast<std::size_t>(place)];
     }
     if (const SymInt* size = part.size(); size != nullptr && !size->is_number()) {
-      std::map<std::string, SymInt> values;  // integers that are inputs
+      std::map<std::string, SymInt> values;  // of inputs that are integers
       for (const std::string& name : size->symbols()) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end() || !inputs_[found->second].value) continue;
@@ -141,7 +141,7 @@ Expression InputSizes::over_dimensions(const Expression& condition) const {
     if (input == nullptr) return std::nullopt;
     return input->value ? *input->value : Expression::variable(input->name);
   });
-  return Expression::parse(replaced.text());  // what is a size now is written as one
+  return Expression::parse(replaced.text());  // parsed again, so that new sizes are in normal form
 }
 
 bool InputSizes::is_told_by_shapes(const Expression& condition) const {

@@ -1,4 +1,5 @@
-// The sizes of a graph's inputs: as guards write them, x.size(0), and as dimensions have them, batch*2.
+// The sizes of a graph's inputs, as places that guards read (x.size(0)), and as expressions of dimensions
+// (batch*2).
 #pragma once
 
 #include <map>
@@ -13,40 +14,43 @@
 
 namespace fxtrace {
 
-// A size of an input, or an integer that is one itself.
+// A size of a tensor input, or an input that is an integer itself.
 struct InputSize {
   Expression place;  // x.size(0), n
   SymInt size;       // batch*2
 };
 
-// Where the value of a dimension is read: (x.size(0) - 1)//2.
+// The place from which the value of a dimension is computed: (x.size(0) - 1)//2.
 struct DimensionSource {
-  std::size_t position = 0;  // in InputSizes::sizes()
-  Affine affine;             // of the dimension, over that size
+  std::size_t position = 0;  // the index in InputSizes::sizes()
+  Affine affine;             // the dimension as a function of that size
   bool is_plain = false;     // the size is the dimension
 };
 
-bool is_rank(const Expression& value);  // x.dim()
+bool is_rank(const Expression& value);  // whether it is a call like x.dim()
 
 class InputSizes {
  public:
   InputSizes() = default;
-  explicit InputSizes(const Graph& graph);  // those of its placeholders
-  // Adds an input, which conditions call `name`, and maybe other names: words['ids'][0].
+  explicit InputSizes(const Graph& graph);  // the sizes of its placeholders
+  // Adds an input by its name in conditions, and possibly other names: words['ids'][0].
   void add(const std::string& name, const Meta& meta, const std::vector<std::string>& other_names = {});
 
   const std::vector<InputSize>& sizes() const { return sizes_; }
-  // Returns where each dimension is read: the first place that is this dimension and nothing else, or else
-  // the first that it follows from, as it does from batch*2+1.  A dimension that follows from none, as those
-  // of a*b, is left out.
+  // Returns the source of each dimension: the first place that is this dimension and nothing else, or else
+  // the first place from which it follows, as from batch*2+1.  A dimension that follows from no place, as
+  // those of a*b, is left out.
   std::map<std::string, DimensionSource> sources() const;
-  // Returns the dimension as Python computes it: (x.size(0)-1)//2.
+  // Returns the dimension as a Python expression: (x.size(0)-1)//2.
   Expression value_of(const DimensionSource& source) const;
-  // Returns what 0 is left of when the dimension is an integer: (x.size(0)-1)%2; nothing when it always is.
+  // Returns the remainder that must be 0 for the dimension to be an integer: (x.size(0)-1)%2; nothing when
+  // it always is one.
   std::optional<Expression> rest_of(const DimensionSource& source) const;
-  // Returns the condition over dimensions: of x.size(0) > 4 where x has batch*2 rows it is batch*2 > 4.
+  // Returns the condition in terms of dimensions: x.size(0) > 4, where x has batch*2 rows, becomes batch*2 >
+  // 4.
   Expression over_dimensions(const Expression& condition) const;
-  // Whether the condition says no more than the shapes of the inputs: x.size(1) == 3 where x has 3 columns.
+  // Returns whether the condition follows from the shapes of the inputs: x.size(1) == 3 where x has 3
+  // columns.
   bool is_told_by_shapes(const Expression& condition) const;
 
  private:

@@ -7,10 +7,12 @@
 namespace fxtrace {
 namespace {
 
-// Operands in a file can stand for any number of parameters, if several calls run one subgraph.
+// A limit on merged parameters: operands in a hostile file can stand for any number of them, if several
+// calls run one subgraph.
 constexpr std::int64_t kMostMerged = 10'000'000;
 
-// The arguments that a call hands over to its subgraphs: all behind the last of these, lists item by item.
+// Returns the arguments that a call passes on to its subgraphs: those behind the last subgraph, and the
+// items of lists among them.
 std::vector<const Argument*> operands_of(const Node& call) {
   std::vector<const Argument*> operands;
   const auto add = [&](const Argument& argument, const auto& self) -> void {
@@ -38,7 +40,7 @@ bool has_subgraphs(const Node& node) {
 struct ParameterUses::Body {
   const ModuleGraph* graph = nullptr;
   std::vector<NodeId> inputs;
-  Values values;  // of these
+  Values values;  // the parameters that the inputs stand for
   bool is_visited = false;
 };
 
@@ -74,7 +76,8 @@ const ParameterUses::Parameters& ParameterUses::of_module(const std::string& pat
 
 void ParameterUses::for_each(const ModuleGraph& graph, const Visit& visit) { visit_graph(graph, {}, visit); }
 
-// Notes what the inputs of the call's subgraphs stand for.  Returns whether the operands are their inputs.
+// Records which parameters the inputs of the call's subgraphs stand for.  Returns whether the operands are
+// these inputs.
 bool ParameterUses::hand_over(const ModuleGraph& graph, const Node& call, const Values& values,
                               Bodies& bodies) {
   const std::vector<const Argument*> operands = operands_of(call);
@@ -110,7 +113,7 @@ void ParameterUses::merge(Parameters& into, const Parameters& more) {
 
 void ParameterUses::visit_graph(const ModuleGraph& graph, Values values, const Visit& visit) {
   Bodies bodies;
-  std::unordered_map<std::uint32_t, bool> hands_over;  // by call: all its operands
+  std::unordered_map<std::uint32_t, bool> hands_over;  // by call: whether it passes on all its operands
   for (NodeId id = graph.graph.first(); id.valid(); id = graph.graph.next(id)) {
     const Node& node = graph.graph.node(id);
     if (node.op == Opcode::kGetAttr) {

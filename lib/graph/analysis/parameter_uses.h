@@ -1,4 +1,4 @@
-// Which nodes use which parameters.
+// The uses of parameters by nodes.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@
 
 namespace fxtrace {
 
-// A parameter is used by a node that takes it as an argument, and by a call of a leaf that has it.  An
-// operator that runs subgraphs only hands its operands over: the nodes that take them in there are the users.
-// To be returned is no use, as in FSDP's tracer, and buffers are no parameters.
+// A parameter is used by a node that takes it as an argument, and by a call of a leaf that owns it.  An
+// operator that runs subgraphs only passes its operands on: the nodes that take them inside are the users.
+// Returning a parameter is not a use, as in FSDP's tracer, and buffers are not parameters.
 class ParameterUses {
  public:
   // Parameters, as indices of their first names in the collection.
@@ -27,16 +27,16 @@ class ParameterUses {
   // `collection` must outlive this, and lint() must hold for it.
   explicit ParameterUses(const GraphCollection& collection);
 
-  // Returns nothing for a name that is no parameter's.
+  // Returns the parameter's index; nothing for a name that is not a parameter's.
   std::optional<std::size_t> find_parameter(std::string_view name) const;
   // Returns the parameters of a module and its submodules, in the order of registration.
   const Parameters& of_module(const std::string& path);
-  // Calls visit(node, parameters) for each node of the graph and its subgraphs that uses any, in the order of
-  // execution.
+  // Calls visit(node, parameters) for each node of the graph and its subgraphs that uses parameters, in the
+  // order of execution.
   void for_each(const ModuleGraph& graph, const Visit& visit);
 
  private:
-  using Values = std::unordered_map<std::uint32_t, Parameters>;  // what nodes stand for
+  using Values = std::unordered_map<std::uint32_t, Parameters>;  // the parameters that are values of nodes
   struct Body;
   using Bodies = std::unordered_map<std::string_view, Body>;
 

@@ -1,5 +1,5 @@
-// What is wrong with the file of an exported program, as lib/exported finds it and the rules of
-// `check --program` judge it.
+// Faults in the file of an exported program: lib/exported finds them, and the rules of `check --program`
+// judge them.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 namespace fxtrace {
 
 enum class ProgramFaultKind {
-  kForm,       // it cannot be read as a program: names defined twice or used before, unknown forms
-  kSignature,  // what the program takes, gives and changes, and how that is nested
+  kForm,       // the form: names defined twice or used before their definition, unknown syntax
+  kSignature,  // inputs, outputs and mutations, and how they are nested
   kRecord,     // the weights and constants in the archive
-  kMeta,       // what is said of values: types, sizes, ranges
+  kMeta,       // metadata of values: types, sizes, ranges
   kCall,       // arguments and results of operators
   kModule,     // the modules whose calls made the operations
 };
@@ -23,12 +23,12 @@ const char* to_string(ProgramFaultKind kind);  // "form"
 
 struct ProgramFault {
   ProgramFaultKind kind = ProgramFaultKind::kForm;
-  std::string message;       // for people, without the place; text of the file in it is not escaped
-  std::string subject = {};  // the operator, the tensor
-  std::string module = {};   // path
-  std::optional<std::string> node = {};    // or value
-  std::string graph = {};                  // ":" and the bodies that the node is in; empty: the program's own
-  std::optional<std::string> record = {};  // of the archive, instead of a module
+  std::string message;                   // for people, without the place; text from the file is not escaped
+  std::string subject = {};              // the operator or tensor
+  std::string module = {};               // the module's path
+  std::optional<std::string> node = {};  // the node or value
+  std::string graph = {};  // ":" and the bodies around the node; empty in the program's own graph
+  std::optional<std::string> record = {};  // a record of the archive, instead of a module
   std::optional<SourceLocation> source = {};
 };
 

@@ -40,7 +40,7 @@ std::string double_text(double value) {
   return text;
 }
 
-// Appends to `out`, so that what is nested deeply is not copied at every level.
+// Appends to one text, so that deeply nested values are not copied at every level.
 class Printer {
  public:
   Printer(const Graph& graph, std::string& out) : graph_(graph), out_(out) {}
@@ -152,7 +152,7 @@ std::string value_text(const Meta& meta) {
 
 std::string known_value_text(const Meta& meta) {
   std::string text = value_text(meta);
-  // A dtype tells that it is a tensor.
+  // A dtype implies that the value is a tensor.
   if (meta.has_dtype() && meta.type && meta.kind() != ValueKind::kTensor) text = *meta.type + " " + text;
   return meta.device ? text + " on " + meta.device->text() : text;
 }

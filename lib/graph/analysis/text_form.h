@@ -27,7 +27,8 @@ namespace fxtrace {
 std::string print_node(const Graph& graph, const Node& node);
 std::string print_scope(const Scope& scope);
 
-// Returns one argument of a node of the graph in that form; without a graph, one that names no node.
+// Return one argument of a node of the graph in that form; without a graph, the argument must not refer to
+// nodes.
 std::string print_argument(const Graph& graph, const Argument& argument);
 std::string print_argument(const Argument& argument);
 
@@ -39,7 +40,7 @@ std::string known_value_text(const Meta& meta);
 
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "[2, 3]"
 
-// "net.py:12: return x + y", for messages.
+// Returns "net.py:12: return x + y", for messages.
 std::string place_text(const SourceLocation& source);
 
 }  // namespace fxtrace

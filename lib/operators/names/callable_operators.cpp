@@ -11,7 +11,7 @@ constexpr auto kOperators = std::to_array<NamesOfSpace>({
 #include "python/fxtrace/callable_operators.inc"
 });
 
-// Namespaces of operators and classes of torch's own.
+// The namespaces of torch's own operators and classes.
 constexpr std::string_view kTorchSpaces =
     "_c10d_functional _c10d_functional_autograd _dtensor _native _nnapi _quantized _test aten c10d cuda "
     "debug_mode_ops debugprims dist_c10d dist_rpc export fsdp inductor inductor_prims metal metal_prepack mkl mkldnn "

@@ -15,7 +15,7 @@ struct Row {
 constexpr FunctionTraits kShares = kKnown | kMayBeArgument;
 constexpr FunctionTraits kDropout = kShares | kInPlaceOption | kOptionRandom | kIdentity;
 
-// tests/python/test_module_traits.py compares it with torch.
+// The functions with their traits; tests/python/test_module_traits.py compares the table with torch.
 constexpr Row kRows[] = {
     {"builtins", "abs all any bin bool chr complex divmod float hex int oct ord round str", {kKnown}},
     {"builtins", "len", {kKnown | kReadsNoElement}},
@@ -100,7 +100,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 PythonFunction find_python_function(std::string_view qualified_name) {
-  // Plain numbers and text in, plain values out.
+  // These functions take plain numbers and strings, and return plain values.
   if (qualified_name.starts_with("math.") || qualified_name.starts_with("builtins.str.")) return {kKnown};
   static const NameTable<Row> table(kRows);
   const Row* row = table.find(qualified_name);

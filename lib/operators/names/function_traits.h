@@ -1,5 +1,5 @@
-// Traits of Python functions that graphs call by their qualified names: those of torch.nn.functional and
-// torch.functional that are kept as one call, and those of builtins, operator, math and torch.
+// Traits of Python functions that graphs call by their qualified names: functions of torch.nn.functional and
+// torch.functional that are kept as one call, and functions of builtins, operator, math and torch.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ inline constexpr FunctionTraits kInPlaceOption = 1U << 6;  // writes to its firs
 inline constexpr FunctionTraits kOptionRandom = 1U << 7;  // draws random numbers
 inline constexpr FunctionTraits kOptionWrites = 1U << 8;  // writes to its arguments
 inline constexpr FunctionTraits kRandom = 1U << 9;
-inline constexpr FunctionTraits kIdentity = 1U << 10;  // otherwise returns its first argument
+inline constexpr FunctionTraits kIdentity = 1U
+                                            << 10;  // returns its first argument when no other trait applies
 // The kind of a kSideEffect:
 inline constexpr FunctionTraits kOpensRegion = 1U << 11;   // changes how calls in it compute: autocast
 inline constexpr FunctionTraits kClosesRegion = 1U << 12;  // closes the region opened by its first argument
@@ -37,7 +38,7 @@ struct PythonFunction {
   std::int8_t option_at = -1, in_place_at = -1;
 };
 
-// Returns the function's traits; no traits for unknown functions.
+// Returns the function's traits; none for unknown functions.
 PythonFunction find_python_function(std::string_view qualified_name);
 
 }  // namespace fxtrace

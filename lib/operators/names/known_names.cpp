@@ -17,7 +17,7 @@ namespace {
 constexpr auto kModules = std::to_array<NamesOfSpace>({
 #include "operators/names/torch_modules.inc"
 });
-// What graphs call of Python itself.
+// The functions of Python itself that graphs call.
 constexpr auto kPython = std::to_array<NamesOfSpace>({
     {"operator",
      "abs add and_ concat contains delitem eq floordiv ge getitem gt iadd iand ifloordiv imod imul index inv invert "
@@ -56,7 +56,7 @@ std::vector<std::string> make_names() {
   for (const std::string& type : modules) {
     names.push_back(type);
     names.push_back(public_alias(type));
-    constexpr std::string_view kMoved = "torch.ao.";  // older archives name the place before
+    constexpr std::string_view kMoved = "torch.ao.";  // older archives have the names from before the move
     if (!type.starts_with(kMoved)) continue;
     const std::string before = "torch." + type.substr(kMoved.size());
     names.push_back(before);

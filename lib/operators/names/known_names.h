@@ -1,4 +1,4 @@
-// The names that a text of a user may speak of though no model is there to have them.
+// Names of torch that a user's pattern may mention although no loaded model contains them.
 #pragma once
 
 #include <string>
@@ -6,9 +6,8 @@
 
 namespace fxtrace {
 
-// Returns the operators, functions and types of modules that torch has, sorted: "aten.add",
-// "aten.add.Tensor", "torch.nn.functional.relu", "operator.getitem", "torch.nn.modules.linear.Linear",
-// "torch.nn.Linear".
+// Returns the names of torch's operators, functions and module types, sorted: "aten.add", "aten.add.Tensor",
+// "torch.nn.functional.relu", "operator.getitem", "torch.nn.modules.linear.Linear", "torch.nn.Linear".
 const std::vector<std::string>& known_names();
 
 }  // namespace fxtrace

@@ -18,8 +18,9 @@ constexpr ModuleTraits kOverLast = kKnown | kAnyRank;  // elementwise, or over t
 constexpr ModuleTraits kNorm = kKnown | kWritesOwnInTraining;
 constexpr ModuleTraits kView = kKnown | kMayBeArgument;
 
-// Behind "torch.nn.modules.".  Containers, lazy modules, Transformer and what takes a function
-// of the user are left out.  tests/python/test_module_traits.py compares it with torch.
+// Types by their names after "torch.nn.modules.".  Containers, lazy modules, Transformer and modules that
+// take a function of the user are left out. tests/python/test_module_traits.py compares the table with
+// torch.
 constexpr Row kRows[] = {
     {"activation", "GLU LogSoftmax PReLU Softmax Softmin"},
     {"activation", "CELU ELU Hardsigmoid Hardswish Hardtanh LeakyReLU Mish ReLU ReLU6 SELU SiLU Threshold",
@@ -85,7 +86,7 @@ bool is_torch_module(std::string_view type) {
 
 std::string public_alias(const std::string& type) {
   if (!is_torch_module(type)) return type;
-  // torch.nn.modules.linear.Linear: the package, "modules", the file, the class.
+  // The parts of torch.nn.modules.linear.Linear are the package, "modules", the file, and the class.
   constexpr std::string_view kModules = ".modules.";
   const std::size_t modules = type.find(kModules);
   if (modules == std::string::npos) return type;

@@ -18,9 +18,10 @@ inline constexpr ModuleTraits kRandom = 1U << 3;         // draws random numbers
 inline constexpr ModuleTraits kRandomInTraining = 1U << 4;
 inline constexpr ModuleTraits kWritesOwn = 1U << 5;  // writes to its parameters or buffers
 inline constexpr ModuleTraits kWritesOwnInTraining = 1U << 6;
-inline constexpr ModuleTraits kIdentity = 1U << 7;  // otherwise returns its input
+inline constexpr ModuleTraits kIdentity = 1U << 7;  // returns its input when no other trait applies
 inline constexpr ModuleTraits kAnyRank = 1U << 8;   // accepts any leading dimensions
-// The input is [N, C, ...] with so many spatial dimensions, or the same without N; rows are independent.
+// The input is [N, C, ...] with one, two or three spatial dimensions, or the same without N; rows are
+// independent.
 inline constexpr ModuleTraits kRows1d = 1U << 9;
 inline constexpr ModuleTraits kRows2d = 1U << 10;
 inline constexpr ModuleTraits kRows3d = 1U << 11;
@@ -29,9 +30,10 @@ inline constexpr ModuleTraits kRows3d = 1U << 11;
 // Returns the traits of a type such as "torch.nn.modules.activation.ReLU"; none for other types.
 ModuleTraits traits_of_module(std::string_view type);
 
-// Returns whether the class stands in torch.nn or torch.ao.nn.
+// Returns whether the class is defined in torch.nn or torch.ao.nn.
 bool is_torch_module(std::string_view type);
-// "torch.nn.modules.linear.Linear" -> "torch.nn.Linear"; other types stay as they are.
+// Returns the public name of a type: "torch.nn.modules.linear.Linear" -> "torch.nn.Linear"; other types stay
+// as they are.
 std::string public_alias(const std::string& type);
 
 // Returns the number of spatial dimensions by kRows1d, kRows2d and kRows3d; 0 for other modules.

@@ -1,4 +1,4 @@
-// Tables of names: one row for all names of which the same is known.
+// Tables of names, where one row holds all names with the same properties.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace fxtrace {
 
-// Rows have members `space`, which may be empty, and `names`: "torch.nn" and "Linear Bilinear" are two
-// qualified names.  The rows have to outlive the table.
+// A table by qualified name.  Rows have members `space`, which may be empty, and `names`: "torch.nn" and
+// "Linear Bilinear" are two qualified names.  The rows must outlive the table.
 template <class Row>
 class NameTable {
  public:
@@ -24,7 +24,7 @@ class NameTable {
     }
   }
 
-  // Null when no row has the name.
+  // Returns the row with the name; null when there is none.
   const Row* find(std::string_view qualified_name) const {
     const auto found = rows_.find(std::string(qualified_name));
     return found == rows_.end() ? nullptr : found->second;

@@ -1,4 +1,4 @@
-// Names by their namespaces, as scripts/torch_functions writes them.
+// Lists of names by namespace, as scripts/torch_functions writes them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace fxtrace {
 
 struct NamesOfSpace {
   std::string_view space;
-  std::string_view names;  // each between spaces
+  std::string_view names;  // each name between spaces
 };
 
 inline bool has_name(std::span<const NamesOfSpace> table, std::string_view space, std::string_view name) {

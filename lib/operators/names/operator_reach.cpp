@@ -14,10 +14,10 @@ namespace {
 struct Reach {
   std::string_view names, reach;
 };
-// A name with "::" at its end is all of a namespace.
+// Operators by what they reach.  A name that ends in "::" is a whole namespace.
 constexpr auto kReaches = std::to_array<Reach>({
     {"aten::save aten::from_file", "files"},
-    // They take sizes, strides, indices or addresses as given.
+    // These operators take sizes, strides, indices or addresses as given.
     {"inductor:: inductor_prims:: mkldnn::data_ptr "
      "profiler::_call_end_callbacks_on_jit_fut profiler::_record_function_exit static_runtime::",
      "raw memory"},
@@ -36,9 +36,9 @@ bool has_name(std::string_view names, std::string_view name) {
   return found;
 }
 
-// Of torch's own namespaces only what is on the list of operators that compute; what the language itself is
-// made of, the order of effects, notes for the profiler and what a tensor subclass holds take no memory by an
-// argument.
+// Returns whether an operator accesses only memory of its arguments, as they bound it.  In torch's own
+// namespaces these are the operators on the allow list, and a few others: those that the language itself
+// consists of, effect tokens, marks for the profiler, and access to what a tensor subclass holds.
 bool is_bounded(std::string_view name) {
   constexpr std::string_view kInert =
       "aten::_make_dep_token export::access_subclass_inner_tensor prims::_make_token prims::_sink_tokens "
@@ -53,14 +53,14 @@ bool is_bounded(std::string_view name) {
 
 std::string_view operator_reach(std::string_view name) {
   const std::string_view base = name.substr(0, name.find('.'));
-  // The form that takes an object of a class holds no address.
+  // The overload that takes an object of a class gets no address.
   if (name == "profiler::_record_function_exit._RecordFunction" ||
       name == "profiler::_call_end_callbacks_on_jit_fut._RecordFunction")
     return {};
   for (const Reach& row : kReaches) {
     if (has_name(row.names, base)) return row.reach;
   }
-  // What a compiler of torch puts in place of others takes its arguments as they come.
+  // Operators that torch's compilers insert in place of others use their arguments unchecked.
   if (base.starts_with("prim::") && base != "prim::Print") {
     const auto rows = overloads(base);
     if (std::ranges::any_of(rows, [](const Operator& row) { return row.signature.starts_with("(...)"); }))

@@ -1,17 +1,18 @@
-// Operators that reach beyond the tensors and values that they are given.
+// The reach of operators: what they touch beyond the tensors and values that they are given.
 #pragma once
 
 #include <string_view>
 
 namespace fxtrace {
 
-// Returns what an operator of torch ("aten::save", "profiler::_record_function_exit._RecordFunction") touches
-// besides its arguments and what they alone decide: "files", "raw memory", "other processes", ... Of torch's
-// namespaces (but prim) all that is_callable_operator() does not list has a reach.  Empty for a library's.
+// Returns what an operator of torch ("aten::save", "profiler::_record_function_exit._RecordFunction")
+// touches besides its arguments and what these alone determine: "files", "raw memory", "other processes",
+// ... In torch's namespaces (except prim) every operator that is_callable_operator() does not list has a
+// reach.  Empty for operators of other libraries.
 std::string_view operator_reach(std::string_view name);
 
-// Does the same for a higher-order operator by its name alone ("cond").  Those that are not known are
-// "code that is not in the file".
+// Does the same for a higher-order operator by its name alone ("cond").  Unknown ones have the reach "code
+// that is not in the file".
 std::string_view higher_order_reach(std::string_view name);
 
 }  // namespace fxtrace

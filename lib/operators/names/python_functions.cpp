@@ -26,7 +26,8 @@ constexpr std::array<PythonSymbol, 20> kSymbols{
 using Result = std::optional<PythonNumber>;
 using Integer = std::int64_t;
 
-// In numbers without a limit, of which those beyond 64 bits are given up; where Python raises, nothing.
+// Computes as Python does, with unlimited integers; nothing when Python raises, or the result does not fit
+// into 64 bits.
 Result of_integers(std::string_view target, Integer a, Integer b) {
   const BinaryOperation* operation = find_operation(target);
   if (operation == nullptr) return std::nullopt;
@@ -38,7 +39,7 @@ Result of_integers(std::string_view target, Integer a, Integer b) {
   }
 }
 
-// Where Python raises or has a complex number, nothing.
+// Computes with floats; nothing when Python raises or returns a complex number.
 Result of_numbers(std::string_view target, double a, double b) {
   if (target == "operator.truediv") return b == 0 ? Result() : Result(a / b);
   if (target == "operator.pow") {
@@ -133,7 +134,7 @@ std::optional<PythonNumber> evaluate_python(std::string_view target, const std::
     if (!has_two && target == "torch.sym_not") return !*a;
     if (auto result = has_two ? of_booleans(target, *a, *b) : Result()) return result;
   }
-  // Where integers are too large they must not become floating-point numbers.
+  // Integer results that are too large must not become floats.
   const bool makes_number = target == "operator.truediv" || target == "torch.sym_float";
   if (const auto a = as_integer(first), b = as_integer(second); a && b && !makes_number) {
     if (!has_two) return of_integer(target, *a);

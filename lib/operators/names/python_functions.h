@@ -1,5 +1,5 @@
-// Functions of Python's operator and math modules, and torch.sym_*, on plain numbers: their symbols and their
-// results.
+// Functions of Python's operator and math modules, and torch.sym_*, on plain numbers: their symbols and
+// their results.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ using PythonNumber = std::variant<bool, std::int64_t, double>;
 // symbol.
 std::string_view python_symbol(std::string_view target);
 
-// Returns what a function of two numbers computes, for every kind of number: "operator.floordiv".  Null for
-// functions that lib/symbolic does not have.
+// Returns the operation of a function of two numbers ("operator.floordiv"), for every kind of number.  Null
+// for functions that lib/symbolic does not implement.
 const BinaryOperation* find_operation(std::string_view target);
 
-// Returns the result of the function of that name ("operator.floordiv", "math.ceil", "torch.sym_max").
-// Nothing for other functions and arguments, and when Python would raise or the result does not fit in 64
+// Returns the result of the function of that name ("operator.floordiv", "math.ceil", "torch.sym_max");
+// nothing for other functions and arguments, and when Python would raise or the result does not fit into 64
 // bits.
 std::optional<PythonNumber> evaluate_python(std::string_view target, const std::vector<PythonNumber>& args);
 

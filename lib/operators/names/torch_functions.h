@@ -1,4 +1,4 @@
-// An allow list of torch functions for generated source: functions that exist and do nothing but compute.
+// The allow list of torch functions for generated source: functions that exist and do nothing but compute.
 #pragma once
 
 #include <span>

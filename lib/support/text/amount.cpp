@@ -10,7 +10,7 @@
 namespace fxtrace {
 namespace {
 
-// What a unit multiplies by; 0 for a text that is none.
+// Returns the factor of a unit; 0 for a text that is not a unit.
 std::int64_t unit_of(std::string_view text) {
   std::string unit;
   for (const char c : text) unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -42,7 +42,7 @@ std::int64_t parse_amount(std::string_view text) {
       return product;
     }
   }
-  // A decimal or an exponent: exact as far as a double is.
+  // A decimal or an exponent is exact as far as a double is.
   double number = 0;
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   end = static_cast<std::size_t>(stop - text.data());

@@ -9,11 +9,12 @@
 namespace fxtrace {
 namespace {
 
-// `number` in the largest of the units in which it is at least 1, with three digits or a whole number.
+// Returns `number` in the largest of the units in which it is at least 1, with three digits or as an
+// integer.
 std::string in_units(std::int64_t number, std::int64_t step, const char* const* units, std::size_t count) {
   std::size_t unit = 0;
   auto value = static_cast<double>(number);
-  // Half a unit below a step it is rounded to a whole one.
+  // From half a unit below a step on, rounding gives the next unit.
   while (unit + 1 < count && value >= static_cast<double>(step) - 0.5) {
     value /= static_cast<double>(step);
     ++unit;

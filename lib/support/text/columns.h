@@ -14,10 +14,11 @@ std::size_t width(std::string_view text);
 // Returns the number with thousands separators: "1,814,073,344".
 std::string with_separators(std::int64_t number);
 
-// Returns the number with what it counts: "1 node", "1,234 nodes".
+// Returns the number with a noun in the singular or plural: "1 node", "1,234 nodes".
 std::string counted(std::int64_t number, std::string_view what);
 
-// Returns a number of 1000 or more with three digits and an SI prefix, others as they are: "1.81 G", "512".
+// Returns a number of 1000 or more with three digits and an SI prefix, smaller ones as they are: "1.81 G",
+// "512".
 std::string rounded(std::int64_t number);
 
 // Returns the shortest text that reads back as the same number: "2.5", "1e+300".

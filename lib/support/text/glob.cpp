@@ -11,7 +11,7 @@ namespace {
 
 constexpr char32_t kAscii = 128;
 
-// Reads one character of UTF-8.  A byte that is none is a character of its own, outside of Unicode.
+// Reads one character of UTF-8.  A malformed byte is a character of its own, outside of Unicode.
 char32_t next_character(std::string_view text, std::size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at++]);
   if (byte < 0x80) return byte;
@@ -63,7 +63,7 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
         const bool whole_part =
             (start == 0 || pattern[start - 1] == '.') && at < pattern.size() && pattern[at] == '.';
         if (whole_part) {
-          // "**.**." says the same as "**."
+          // "**.**." is equivalent to "**.".
           while (pattern.substr(at, 4) == ".**.") at += 3;
           tokens_.push_back({Token::Kind::kOptional});
         }
@@ -112,8 +112,7 @@ Glob::Glob(std::string_view pattern, std::string_view whole, std::size_t offset)
     prefix_end = i + 1;
   }
   prefix_ = pattern.substr(0, prefix_end);
-  // "a.**.b" matches "a.b" and "**.b" matches "b": what stands before the optional part is still in every
-  // match.
+  // The text before an optional part is in every match: "a.**.b" matches "a.b", and "**.b" matches "b".
   if (only_literal_) tokens_ = {};
 }
 

@@ -58,9 +58,9 @@ class Glob {
   void close(Bits& states) const;
 
   std::vector<Token> tokens_;
-  std::string prefix_;         // literal start of every match
-  bool only_literal_ = false;  // the glob is just the prefix
-  mutable Bits masks_;         // by ASCII character, words_ each: the tokens that accept it
+  std::string prefix_;         // the literal start of every match
+  bool only_literal_ = false;  // the glob is nothing but the prefix
+  mutable Bits masks_;         // for each ASCII character, words_ words: the tokens that accept it
   mutable Bits stars_, optionals_;
   mutable std::size_t words_ = 0;  // 0 until the tables are built
 };

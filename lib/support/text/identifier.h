@@ -15,8 +15,8 @@ constexpr bool is_identifier(std::string_view text) {
   return !text.empty() && is_letter(text.front()) && std::all_of(text.begin(), text.end(), is_word);
 }
 
-// Returns the position of the name where it is neither a part of a longer one nor an attribute (".name");
-// npos when it is not there.
+// Returns the position of the first occurrence of the name that is neither part of a longer name nor an
+// attribute (".name"); npos when there is none.
 inline std::size_t find_identifier(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::size_t end = at + name.size();

@@ -6,7 +6,7 @@
 namespace fxtrace {
 
 void NamePattern::report_last_part() const {
-  log::info(shell_quoted(text_) + " is no name as it stands: it means names that end in it, as '**." + text_ +
+  log::info(shell_quoted(text_) + " matches no whole name: it means names that end in it, as '**." + text_ +
             "' does");
 }
 

@@ -1,4 +1,4 @@
-// What a user types for names of modules' types, paths or operators: a glob, or the last part of a name.
+// Patterns that users type for module types, module paths or operators: a glob, or the last part of a name.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace fxtrace {
 
-// A text without a dot or a star that is no name as it stands means the names that end in it: "Linear" is
-// torch.nn.modules.linear.Linear, "mlp" is encoder.mlp.  settle() tells, as it takes all names that there
-// are.
+// A text without a dot or a star that matches no name means the names that end in it: "Linear" is
+// torch.nn.modules.linear.Linear, "mlp" is encoder.mlp. settle() decides which, as it takes all names into
+// account.
 class NamePattern {
  public:
-  // As Glob's.
+  // Throws as the constructors of Glob do.
   explicit NamePattern(std::string_view text) : NamePattern(text, text, 0) {}
   NamePattern(std::string_view text, std::string_view whole, std::size_t offset)
       : text_(text), glob_(text, whole, offset) {}
@@ -23,12 +23,12 @@ class NamePattern {
   const std::string& text() const { return text_; }
   const Glob& glob() const { return glob_; }
   bool is_bare() const { return text_.find_first_of(".*") == std::string::npos; }
-  bool is_last_part() const { return is_last_part_; }  // as settle() found
+  bool is_last_part() const { return is_last_part_; }  // settle() has decided so
 
   bool matches(std::string_view name) const { return glob_.matches(name); }
 
-  // `any` returns whether matches() holds for any name.  Returns whether it does in the end; says so (-v)
-  // where that is by the last part.
+  // Decides whether the text means names that end in it. any() returns whether matches() holds for any name.
+  // Returns the final result of any(), and reports (-v) when it is by the last part.
   template <class Any>
   bool settle(const Any& any) {
     if (any()) return true;

@@ -10,7 +10,7 @@
 namespace fxtrace {
 namespace {
 
-// Levenshtein distance, with case and the difference between '-' and '_' left out.
+// Returns the Levenshtein distance, ignoring case and the difference between '-' and '_'.
 std::size_t distance(std::string_view a, std::string_view b) {
   const auto plain = [](char c) {
     return c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggestions for misspelt names: "did you mean ...?"
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace fxtrace {
 
-// Returns the candidate that `text` was most likely meant to be; empty when none is similar.
-// One that ends in it, as a dotted name ("layers.0" of "model.layers.0"), is nearer than any other.
+// Returns the candidate that `text` was most likely meant to be; empty when none is similar.  A candidate
+// that ends in `text` as a dotted name ("model.layers.0" for "layers.0") is nearer than any other.
 std::string find_nearest(std::string_view text, const std::vector<std::string>& candidates);
 
-// The nearest ones first, `most` of them.
+// Returns the `most` nearest candidates, the nearest first.
 std::vector<std::string> find_nearest(std::string_view text, const std::vector<std::string>& candidates,
                                       std::size_t most);
 
-// Returns what an error adds: ", did you mean 'relu'?"; empty when none is similar.
+// Returns the end of an error message: ", did you mean 'relu'?"; empty when no candidate is similar.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 
 }  // namespace fxtrace

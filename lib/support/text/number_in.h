@@ -1,4 +1,4 @@
-// Numbers in texts.
+// Parsing of numbers.
 #pragma once
 
 #include <charconv>
@@ -8,8 +8,8 @@
 
 namespace fxtrace {
 
-// Returns the number that the whole text is, in the form of C++ ("-12", "1e-5"); nothing for other texts, and
-// for one that T cannot hold.
+// Returns the number when the whole text is one in the form of C++ ("-12", "1e-5"); nothing for other texts,
+// and for a number that T cannot hold.
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T number{};

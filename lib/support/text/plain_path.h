@@ -1,4 +1,4 @@
-// Names of modules and parameters that may stand in code and in lists.
+// A check that names of modules and parameters may stand in code and in lists.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-// Returns whether a name has no quotes, backslashes and control characters: torch writes the names of a
+// Returns whether a name has no quotes, backslashes or control characters: torch writes the names of a
 // program into the code of its module.
 inline bool is_plain_path(std::string_view text) {
   return std::ranges::none_of(text, [](char c) {

@@ -11,18 +11,18 @@ struct Range {
 
 constexpr Range kUnprintable[] = {
     {0x00, 0x1F},        // controls
-    {0x7F, 0x9F},        // more of them: U+009B begins an escape sequence in terminals
-    {0xAD, 0xAD},        // seen only where a line ends
-    {0x61C, 0x61C},      // direction
+    {0x7F, 0x9F},        // C1 controls: U+009B begins an escape sequence in terminals
+    {0xAD, 0xAD},        // soft hyphen, visible only where a line ends
+    {0x61C, 0x61C},      // direction marks
     {0x180E, 0x180E},    // a vowel separator, which was a space
     {0x200B, 0x200B},    // a space of no width
-    {0x200E, 0x200F},    // direction
+    {0x200E, 0x200F},    // direction marks
     {0x2028, 0x202E},    // ends of lines, direction
     {0x2060, 0x206F},    // joins words, invisible operators, direction, digit shapes
-    {0xFEFF, 0xFEFF},    // byte order
+    {0xFEFF, 0xFEFF},    // byte order mark
     {0xFFF0, 0xFFFB},    // annotations
-    {0x1BCA0, 0x1BCA3},  // of shorthand
-    {0x1D173, 0x1D17A},  // of music
+    {0x1BCA0, 0x1BCA3},  // shorthand controls
+    {0x1D173, 0x1D17A},  // music controls
     {0xE0000, 0xE00FF},  // tags, which can hold a hidden text
 };
 

@@ -1,4 +1,4 @@
-// Makes text of files, which may contain anything, safe for display.
+// Escaping of texts from files, which may contain anything, for display.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ bool is_unprintable(char32_t c);
 std::string escaped(char32_t c, std::string_view backslash = "\\");
 
 // Calls write(bytes, character) for the printable characters of `text`, and appends the others, escaped, to
-// `out`.  Bytes that are no UTF-8 come as U+FFFD.
+// `out`.  Malformed bytes come as U+FFFD.
 template <class Write>
 void for_each_printable(std::string_view text, std::string& out, std::string_view backslash,
                         const Write& write) {
@@ -41,7 +41,7 @@ std::string printable(std::string_view text);
 // Joins several lines into one.
 std::string one_line(std::string_view text);
 
-// Returns one line of at most 200 characters, for texts of a file among other words.
+// Returns one line of at most 200 characters, for text of a file inside a message.
 std::string short_line(std::string_view text);
 
 }  // namespace fxtrace

@@ -9,7 +9,7 @@
 namespace fxtrace {
 
 // A name of parts separated by dots; a dot after a backslash belongs to a part: "a.b\.c" has the parts "a"
-// and "b\.c".  The root's name is empty and has no parts.  A view: the text must outlive it.
+// and "b\.c".  The root's name is empty and has no parts.  This is a view: the text must outlive it.
 class QualifiedName {
  public:
   explicit QualifiedName(std::string_view text) : text_(text) {}
@@ -75,7 +75,7 @@ inline std::string part_of_name(std::string_view name) {
   return part;
 }
 
-// The inverse of part_of_name().
+// Reverses part_of_name().
 inline std::string name_of_part(std::string_view part) {
   std::string name;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -85,7 +85,7 @@ inline std::string name_of_part(std::string_view part) {
   return name;
 }
 
-// Returns a path with a mark for each number: "h.#.attn" for "h.11.attn".
+// Returns a path with "#" in place of each number: "h.#.attn" for "h.11.attn".
 inline std::string without_numbers(std::string_view text) {
   std::string result;
   bool is_number = false;
@@ -102,7 +102,7 @@ inline std::string_view without_last_number(std::string_view name) {
   return name.substr(0, name.find_last_not_of("0123456789") + 1);
 }
 
-// Returns a module's path for people; the root's path is empty.
+// Returns a module's path for display; the root's path is empty.
 inline std::string path_text(const std::string& path) { return path.empty() ? "(root)" : path; }
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Text that can be pasted into a shell.
+// Quoting of texts for a shell.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline std::string shell_quoted(std::string_view text) {
   return word + "'";
 }
 
-// Does the same, without quotes where none are needed.
+// Returns the same, without quotes where none are needed.
 inline std::string shell_word(std::string_view text) {
   constexpr std::string_view kSafe =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-=.,:/+@%";

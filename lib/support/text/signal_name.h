@@ -1,4 +1,4 @@
-// Names of signals that end a process, without a C library that knows them.
+// Names of signals that end a process, independent of the C library.
 #pragma once
 
 #include <csignal>
@@ -6,7 +6,7 @@
 
 namespace fxtrace {
 
-// "SIGSEGV"; "signal 40" where it has no name of its own.
+// Returns "SIGSEGV", or "signal 40" for a signal without a name.
 inline std::string signal_name(int signal) {
   switch (signal) {
     case SIGABRT:

@@ -19,8 +19,8 @@ Utf8Character first_character(std::string_view text) {
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {text.substr(0, 1), 1, true};
 
-  // The second byte's range keeps out overlong forms, surrogates and what is beyond U+10FFFF (Unicode, table
-  // 3-7).
+  // The range of the second byte excludes overlong forms, surrogates and code points beyond U+10FFFF
+  // (Unicode, table 3-7).
   std::size_t length = 0;
   ByteRange second;
   if (lead >= 0xC2 && lead <= 0xDF) {
@@ -53,7 +53,7 @@ char32_t code_point(std::string_view bytes) {
 
 std::string cut(std::string_view text, std::size_t limit, Keep keep) {
   std::string out;
-  std::vector<std::size_t> starts;  // of the characters in `out`
+  std::vector<std::size_t> starts;  // where the characters in `out` start
   while (!text.empty()) {
     const auto character = first_character(text);
     text.remove_prefix(character.length);

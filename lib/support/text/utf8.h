@@ -1,4 +1,4 @@
-// Reads UTF-8 that may be malformed, as names come from unchecked files.
+// Decoding of UTF-8 that may be malformed, as names come from unchecked files.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Several names in one text.
+// Lists of words in one text.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace fxtrace {
 
-// Of names that single spaces set apart: "conv1d conv2d".
+// Calls visit(word) for the words of a text that separates them by single spaces: "conv1d conv2d".
 template <class Visit>
 void for_each_word(std::string_view words, const Visit& visit) {
   while (!words.empty()) {
@@ -28,7 +28,7 @@ inline std::unordered_set<std::string_view> words_of(std::string_view words) {
   return set;
 }
 
-// How many words stand in front of it.
+// Returns the number of words before `word`; nothing when it is not in the text.
 inline std::optional<std::size_t> find_word(std::string_view words, std::string_view word) {
   std::optional<std::size_t> found;
   std::size_t place = 0;
@@ -43,7 +43,7 @@ inline bool has_word(std::string_view words, std::string_view word) {
   return find_word(words, word).has_value();
 }
 
-// "a, b" of what `text_of` makes of each item, where none of it is empty.
+// Returns "a, b" of text_of(item) for each item; none of these texts may be empty.
 template <class Items, class Text = std::identity>
 std::string joined(const Items& items, const Text& text_of = {}, std::string_view between = ", ") {
   std::string text;
@@ -54,7 +54,7 @@ std::string joined(const Items& items, const Text& text_of = {}, std::string_vie
   return text;
 }
 
-// "a, b and c", where `last` is " and ".
+// Returns "a, b and c" when `last` is " and ".
 inline std::string listed(const std::vector<std::string>& words, std::string_view last,
                           std::string_view between = ", ") {
   std::string text;

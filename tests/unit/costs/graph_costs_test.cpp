@@ -460,7 +460,7 @@ TEST_CASE("costs: sizes that nothing has are refused", "[costs]") {
   CHECK(refused(with_names(), "batsh=1") ==
         "--at: no size and no input is named 'batsh', did you mean 'batch'?");
   CHECK(refused(with_names(), "batch=1,x=2x9") == "--at: a size of x is 1, not 2");
-  CHECK(refused(with_names(), "x=2x8") == "--at: x does not tell seq: a size of it is seq*2+1");
+  CHECK(refused(with_names(), "x=2x8") == "--at: x does not determine seq: a size of it is seq*2+1");
   CHECK(refused(with_names(), "x=2") == "--at: x has 2 sizes, not 1: [batch, seq*2+1]");
   CHECK(refused(with_names(), "batch=1x2") == "--at: batch is one size, not 2");
   for (const char* wrong :

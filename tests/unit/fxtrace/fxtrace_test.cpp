@@ -100,7 +100,7 @@ TEST_CASE("library: errors say where", "[fxtrace]") {
   CHECK(error_of(ErrorKind::kInput, [&] { read_json(text.path()); }).starts_with(text.path() + ":1:1: "));
   CHECK(error_of(ErrorKind::kInput, [] {
           read_json(kModel);
-        }).starts_with(kModel + ": this is no graph collection but "));
+        }).starts_with(kModel + ": this is not a graph collection but "));
 
   Config config;
   config.passes = {"functional", "no-such-pass"};

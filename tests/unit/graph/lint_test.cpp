@@ -48,10 +48,12 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
       {"is an alias of 'x'", [](auto& c) { c.modules.back().alias_of = "x"; }},
       {"two parameters are named 'scale'", [](auto& c) { c.parameters.push_back(c.parameters[2]); }},
       {"module 'b' is failed without a failure", [](auto& c) { c.modules[3].failure.reset(); }},
-      {"unused_parameters names no parameter: 'z'", [](auto& c) { c.unused_parameters.push_back("z"); }},
-      {"there are two of the graph of ''", [](auto& c) { c.graphs.push_back(c.graphs[0]); }},
+      {"unused_parameters refers to an unknown parameter: 'z'",
+       [](auto& c) { c.unused_parameters.push_back("z"); }},
+      {"found twice: the graph of ''", [](auto& c) { c.graphs.push_back(c.graphs[0]); }},
       {"has no order of execution", [](auto& c) { c.graphs[0].execution.reset(); }},
-      {"names no module: 'q'", [](auto& c) { c.graphs[0].execution->module_forward_order.push_back("q"); }},
+      {"refers to an unknown module: 'q'",
+       [](auto& c) { c.graphs[0].execution->module_forward_order.push_back("q"); }},
       {"has two constants", [](auto& c) { c.graphs[0].constants.push_back(c.graphs[0].constants[0]); }},
       {"has 3 elements, not 4", [](auto& c) { c.graphs[0].constants[0].second.data->pop_back(); }},
       {"a constant that nothing uses: 'k'", [](auto& c) { c.graphs[0].constants.push_back({"k", {}}); }},
@@ -60,7 +62,7 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
          c.graphs[0].subgraphs.add(c.graphs[0].subgraphs[0]);
          c.graphs[0].subgraphs[1].name = "g";
        }},
-      {"cond runs no subgraph: 'true_graph_0'", [](auto& c) { c.graphs[0].subgraphs = {}; }},
+      {"cond refers to an unknown subgraph: 'true_graph_0'", [](auto& c) { c.graphs[0].subgraphs = {}; }},
       {"> true_graph_0 has an order of execution",
        [](auto& c) { c.graphs[0].subgraphs[0].graph.execution.emplace(); }},
       {"the name y is used twice",
@@ -70,7 +72,7 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
        }},
       {"is in the scope of a pkg.Sub, but 'a' is a Other", [](auto& c) { c.modules[1].type = "Other"; }},
       {"has no output", [](auto& c) { c.graphs[0].graph.erase(c.graphs[0].graph.last()); }},
-      {"names no module: 'nowhere'",
+      {"calls an unknown module: 'nowhere'",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
          const_cast<Node&>(graph.node(find(graph, "b"))).target = "nowhere";
@@ -80,12 +82,12 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
          auto& graph = c.graphs[0].graph;
          const_cast<Node&>(graph.node(find(graph, "b"))).users.clear();
        }},
-      {"has a subgraph and is no higher-order operator",
+      {"has a subgraph but is not a higher-order operator",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
          const_cast<Node&>(graph.node(find(graph, "cond"))).target = "pkg.cond.default";
        }},
-      {"calls no function of the model: 'higher_order.cond'",
+      {"is not a call of a function of the model: 'higher_order.cond'",
        [](auto& c) {
          auto& graph = c.graphs[0].graph;
          const_cast<Node&>(graph.node(find(graph, "cond"))).model_function = true;
@@ -97,5 +99,5 @@ TEST_CASE("lint says what is wrong in a collection", "[lint]") {
   }
   CHECK_THAT(
       said(exported_collection(), [](auto& c) { c.graphs[0].signature->inputs[0].node = NodeId{999}; }),
-      ContainsSubstring("of the signature is no node of the graph"));
+      ContainsSubstring("of the signature is not a node of the graph"));
 }

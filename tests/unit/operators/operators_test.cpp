@@ -170,7 +170,7 @@ TEST_CASE("schemas that are none say where", "[operators]") {
     CHECK_THROWS_AS(parse_schema(text), Error);
   }
   CHECK_THROWS_AS(parse_schema("(" + std::string(1000, '(') + ") -> ()"), Error);
-  CHECK_THROWS_WITH(parse_schema("(Tensor x) Tensor"), ContainsSubstring("no '->' at character 12"));
+  CHECK_THROWS_WITH(parse_schema("(Tensor x) Tensor"), ContainsSubstring("expected '->' at character 12"));
 }
 
 TEST_CASE("an operator that is not in the table may do anything", "[operators]") {

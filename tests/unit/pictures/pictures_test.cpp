@@ -436,7 +436,7 @@ TEST_CASE("pictures: a focus on a container, another name, a leaf", "[pictures]"
   }
   options.focus = "h.0.l";
   CHECK_THROWS_WITH(text_of(collection, options),
-                    "--focus h.0.l: nothing of the module is in a graph: it is a leaf");
+                    "--focus h.0.l: the module has no nodes in a graph: it is a leaf");
 }
 
 TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pictures]") {
@@ -458,9 +458,9 @@ TEST_CASE("pictures: what does not fit is closed, and the picture says so", "[pi
         "Tensor", std::vector<Expression>{1 + (width++ / 8)}, ScalarType::kFloat32, {}, {}};
   }
   std::string text = text_of(stages);
-  for (const char* line :
-       {"  +stage0 | Stage\n", "  *stage1 | Stage (as stage0, 8 operations)\n",
-        "  *stage11 | Stage (as stage0, 8 operations)\n", "Of boxes with one structure the first is open."}) {
+  for (const char* line : {"  +stage0 | Stage\n", "  *stage1 | Stage (as stage0, 8 operations)\n",
+                           "  *stage11 | Stage (as stage0, 8 operations)\n",
+                           "Of several boxes with the same structure, the first is open."}) {
     CHECK_THAT(text, ContainsSubstring(line));
   }
 

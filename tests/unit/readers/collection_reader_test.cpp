@@ -81,8 +81,8 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
   };
   const Case cases[] = {
       {"{\n  \"format\"", "[{\n  \"format\"", "x.json:105:1: invalid JSON"},
-      {"fxtrace.graph_collection", "other", "x.json:2:13: /format: this is no graph collection"},
-      {"\"format\"", "\"form\"", "x.json:1:1: this is no graph collection"},
+      {"fxtrace.graph_collection", "other", "x.json:2:13: /format: this is not a graph collection"},
+      {"\"format\"", "\"form\"", "x.json:1:1: this is not a graph collection"},
       {"\"version\": 1,", "\"version\": 2,",
        "x.json:3:14: /version: this is version 2 of the format, and this fxtrace reads version 1"},
       {"\"model\": {", "\"model\": {\"file\": 1, ", "duplicate key 'file'"},
@@ -101,7 +101,7 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
       {"\"shape\": [8, 4]", "\"shape\": null", "/parameters/1/shape: expected a list"},
       {"\"op\": \"placeholder\"", "\"op\": \"place\"", "/graphs/0/nodes/0/op: expected one of"},
       {"\"name\": \"stem\"", "\"name\": \"x\"", "/graphs/0/nodes/1/name: another node has this name"},
-      {"\"name\": \"stem\"", "\"name\": \"len\"", "torch.fx would not name a node so, but len_1"},
+      {"\"name\": \"stem\"", "\"name\": \"len\"", "torch.fx would give this node the name len_1"},
       {"\"name\": \"stem\"", "\"name\": \"\"", "expected a non-empty string"},
       {"[{\"node\": \"x\"}]", "[{\"node\": \"output\"}]",
        "/graphs/0/nodes/1/args/0/node: no node before this one has the name 'output'"},
@@ -117,7 +117,7 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
        "/nodes/0/users: these are not the nodes whose arguments use this one"},
       {"\"users\": [\"stem\"]", "\"users\": [\"stem\", \"stem\"]", "these are not the nodes"},
       {"\"module_path\": \"stem\"", "\"module_path\": \"step\"",
-       "x.json: the collection contradicts itself: the graph of '': stem names no module: 'step'"},
+       "x.json: the collection contradicts itself: the graph of '': stem refers to an unknown module: 'step'"},
       {"\"call\": 1", "\"call\": 0", "scope/call: expected an integer of at least 1"},
       {"\"shape\": null, \"dtype\": null", "\"shape\": [-1], \"dtype\": null",
        "meta/shape/0: a size is negative"},
@@ -132,7 +132,8 @@ TEST_CASE("collection reader: what is wrong is told by its place", "[collection_
        "expected a number or a boolean"},
       {"\"constants\": {}", "\"constants\": {\"c\": {\"dtype\": \"int8\", \"shape\": [0], \"data\": []}}",
        "the graph of '' has a constant that nothing uses: 'c'"},
-      {"\"module_forward_order\": [", "\"module_forward_order\": [\"no\", ", "names no module: 'no'"},
+      {"\"module_forward_order\": [", "\"module_forward_order\": [\"no\", ",
+       "refers to an unknown module: 'no'"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.from, c.to);

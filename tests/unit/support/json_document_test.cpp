@@ -176,14 +176,14 @@ std::optional<std::string> refusal(Text&& text) {
 TEST_CASE("json document: limits and errors of what is read as Python reads it", "[json]") {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   CHECK_FALSE(refusal(nested(4'000)));
-  CHECK(refusal(nested(4'001)) == "it cannot be parsed: it is nested more than 4000 deep");
+  CHECK(refusal(nested(4'001)) == "it cannot be parsed: nested more than 4000 deep");
   const std::pair<std::string, std::string> texts[] = {
-      {"", "no JSON at byte 1"},
-      {"[1, 2,]", "no JSON at byte 7"},
+      {"", "not JSON at byte 1"},
+      {"[1, 2,]", "not JSON at byte 7"},
       {"[1e400]", "a number at byte 6 is too large"},
-      {std::string("[\"\0\"]", 5), "no JSON at byte 2"},
-      {"[\"\xC0\xAF\"]", "no JSON at byte 3"},
-      {"[Infinity, 01]", "no JSON at byte 15"},
+      {std::string("[\"\0\"]", 5), "not JSON at byte 2"},
+      {"[\"\xC0\xAF\"]", "not JSON at byte 3"},
+      {"[Infinity, 01]", "not JSON at byte 15"},
   };
   for (const auto& [text, message] : texts) {
     CAPTURE(text);
@@ -195,7 +195,7 @@ TEST_CASE("json document: limits and errors of what is read as Python reads it",
   const JsonRules few{ErrorKind::kInput, 9, false, 9};
   JsonDocument(JsonText{R"({"a": [1, 2.5, "", {"b": []}]})"}, "it", few);
   CHECK_THROWS_WITH(JsonDocument(JsonText{R"({"a": [1, 2.5, "", {"b": []}, 0]})"}, "it", few),
-                    "it cannot be parsed: it has more than 9 values");
+                    "it cannot be parsed: more than 9 values");
 }
 
 TEST_CASE("json document: both parsers read the same", "[json]") {
