@@ -113,7 +113,7 @@ RunValue run_python(const Engine& engine, const std::string& target, const RunAr
     if (target.starts_with(space))
       return engine.call("aten::" + target.substr(space.size()), std::nullopt, arguments);
   }
-  throw CannotRun("LibTorch has nothing that does what " + target + " does");
+  throw CannotRun("LibTorch has no function that does what " + target + " does");
 }
 
 // --- operators that run subgraphs ---
