@@ -279,7 +279,7 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   // A tensor subclass is a dict of its parts here.
   if (takes_stored_part(call.target)) return engine.call("aten::__getitem__", "Dict_str", arguments);
   if (!may_call(parts.space, parts.name))
-    throw CannotRun(call.target + " is refused: it is not known to be free of side effects");
+    throw CannotRun(call.target + " is refused: it is not known to only compute");
   const std::string overload = parts.overload == "default" ? "" : std::string(parts.overload);
   return engine.call(std::string(parts.space) + "::" + std::string(parts.name), overload, arguments);
 }
