@@ -231,8 +231,7 @@ class Comparer {
   std::vector<std::size_t> covers_before_, covers_after_;
   std::deque<ModuleDifferences> groups_;  // deque, as keys are views of the paths
   std::unordered_map<std::string_view, Group> group_by_path_;
-  std::unordered_set<std::string>
-      weighed_;  // parameters and constants that were compared, with their graphs in front
+  std::unordered_set<std::string> weighed_;  // compared parameters and constants, with graphs
   std::unordered_set<std::string> resized_;  // modules one of whose parameters or plain values has changed
   std::set<std::pair<std::string, std::string>> told_renames_;
   Renames renames_;  // renames of the root's graph

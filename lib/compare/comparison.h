@@ -69,8 +69,7 @@ struct Difference {
   // wrapper, or out of one: "wrapper", with its type.
   std::string field = {};
   std::optional<std::string> before = {}, after = {};
-  std::optional<SymInt> size_before = {},
-                        size_after = {};  // for weights and costs: the values of these texts
+  std::optional<SymInt> size_before = {}, size_after = {};  // for weights and costs: the values
   // For a node its text, as print_node() has it; without its arguments if only a part of it differs: %add =
   // call_function[aten.add.Tensor](...)
   std::string text = {};

@@ -14,9 +14,8 @@ namespace {
 
 // The differences of nodes of one graph, by their names.
 struct Told {
-  std::unordered_map<std::string_view, std::string_view>
-      names;  // names in the second collection, of nodes with another name
-  std::unordered_map<std::string_view, Change> before, after;  // changes, by the name in that collection
+  std::unordered_map<std::string_view, std::string_view> names;  // in the second, where they differ
+  std::unordered_map<std::string_view, Change> before, after;    // changes, by the name in that collection
 };
 
 class Merger {

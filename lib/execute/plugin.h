@@ -123,15 +123,17 @@ struct FxtraceEngine {
   // nan equals nan.
   bool (*compare)(FxtraceValue* a, FxtraceValue* b, double absolute, double relative, FxtraceDifference* to);
 
-  // --- running --- Calls "aten::add", "Tensor"; with a null `overload`, the first that accepts the
-  // arguments.  Several results are returned as a tuple.
+  // --- running ---
+  // Calls "aten::add", "Tensor"; with a null `overload`, the first that accepts the arguments.  Several
+  // results are returned as a tuple.
   FxtraceValue* (*call)(const char* name, const char* overload, const FxtraceArguments* arguments);
   // Calls `made` for every tensor that operators make, until watch() is called with null.
   void (*watch)(FxtraceMade made, void* context);
   void (*count_memory)(bool on);
   FxtraceMemory (*memory)();
 
-  // --- TorchScript --- `map`, which may be null, provides the memory of tensors.
+  // --- TorchScript ---
+  // `map`, which may be null, provides the memory of tensors.
   FxtraceValue* (*load)(FxtraceRead read, FxtraceMap map, void* context, uint64_t size);
   FxtraceValue* (*attribute)(FxtraceValue* object, const char* name);
   bool (*set_attribute)(FxtraceValue* object, const char* name, FxtraceValue* value);
@@ -141,19 +143,19 @@ struct FxtraceEngine {
   // Calls a function of the archive that `module` was loaded from: "pkg.ops.nms".
   FxtraceValue* (*call_function)(FxtraceValue* module, const char* name, const FxtraceArguments* arguments);
 
-  // --- functions that are not operators: vmap and autocast, which change how operators run, and a few more
-  // --- Calls a function that torch implements in Python only: "torch.amp.autocast_mode._enter_autocast".
+  // --- functions of Python ---
+  // Calls a function that torch implements in Python only, such as those of vmap and autocast, which change
+  // how operators run: "torch.amp.autocast_mode._enter_autocast".
   FxtraceValue* (*call_python)(const char* name, const FxtraceArguments* arguments);
   void (*leave_modes)();  // leaves all modes that were entered
 
-  // --- which operators there are ---
+  // --- registered operators ---
   // Unregisters operators for which is_kept("aten::add") is false: neither call() nor the code of an archive
   // finds them.
   bool (*keep_operators)(bool (*is_kept)(const char* name));
 
   // --- objects of C++ classes ---
-  FxtraceValue* (*unpickle_object)(const char* data,
-                                   size_t size);  // an object as torch.export.save writes it
+  FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // written by torch.export.save
   // Returns the tuple of constants of a TorchScript archive.
   FxtraceValue* (*constants)(FxtraceRead read, void* context, uint64_t size);
 };

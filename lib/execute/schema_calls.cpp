@@ -242,8 +242,7 @@ IValue call(const std::string& name, const char* overload, const FxtraceArgument
     for (const auto& candidate : operators) {
       const c10::FunctionSchema& schema = candidate->schema();
       if (overload != nullptr && schema.overload_name() != overload) continue;
-      if (!candidate->hasOperation()) {  // an operator for nodes of TorchScript, whose attributes tell what
-                                         // it does
+      if (!candidate->hasOperation()) {  // an operator whose node has attributes that tell what it does
         why = "it belongs to TorchScript's own graphs";
         continue;
       }

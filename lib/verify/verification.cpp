@@ -204,8 +204,7 @@ class Verifier {
         throw;
       }
       engine_.api().watch(nullptr, nullptr);
-      outcome.result =
-          engine_.copy(outcome.result);  // the result may be a buffer, which the next run changes
+      outcome.result = engine_.copy(outcome.result);  // a buffer changes in the next run
       outcomes.push_back(std::move(outcome));
     }
     if (!outcomes.empty()) outcomes.back().buffers = kept_buffers(*model);

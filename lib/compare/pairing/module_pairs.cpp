@@ -221,8 +221,7 @@ void ModulePairs::join_renamed() {
     std::size_t before = ModuleTree::kNone, after = ModuleTree::kNone;
     bool is_one = true;
   };
-  std::map<std::pair<std::size_t, std::uint64_t>, Found>
-      found;  // by parent in the first collection, and structure
+  std::map<std::pair<std::size_t, std::uint64_t>, Found> found;  // by parent before, and structure
   const auto note = [](Found& entry, std::size_t Found::* place, std::size_t module) {
     entry.is_one = entry.is_one && entry.*place == ModuleTree::kNone;
     entry.*place = module;

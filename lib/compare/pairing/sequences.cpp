@@ -105,8 +105,7 @@ std::vector<PlacePair> align(const std::vector<std::uint64_t>& a, const std::vec
 }
 
 std::vector<bool> longest_increasing(const std::vector<Place>& numbers) {
-  std::vector<std::size_t>
-      ends;  // by length: the end of the subsequence of that length with the least last number
+  std::vector<std::size_t> ends;  // by length: the end of the sequence with the least last number
   std::vector<std::size_t> before(numbers.size(), SIZE_MAX);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto place =

@@ -149,8 +149,7 @@ class Body {
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
   std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users are skipped
-  std::unordered_map<std::uint32_t, std::size_t>
-      makers_;                              // indices of operations, by the value that emit() gave
+  std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
   std::unordered_set<std::size_t> may_go_;  // indices of operations that go if they are not used
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
   std::optional<Quantization> given_;  // the quantization of quantized results during call_on_integers()

@@ -153,8 +153,7 @@ class GuardCode {
                                         const std::map<std::string, DimensionSource>& sources) const {
     using Kind = Expression::Kind;
     bool is_known = true, asks = false;
-    std::map<std::string, std::string>
-        texts;  // texts of places within sums and products, by the names that stand in for them
+    std::map<std::string, std::string> texts;  // of places within sums and products, by stand-in
     const std::function<Expression(const Expression&)> coded = [&](const Expression& whole) {
       return whole.replace([&](const Expression& part) -> std::optional<Expression> {
         const auto unknown = [&] {

@@ -838,11 +838,10 @@ class Lowering {
   LoweringState state_;
   Body body_;
   std::vector<Input> parameters_, buffers_, constants_, users_;
-  std::set<std::string> noted_;                      // arguments that were noted
-  std::set<std::string> frozen_;                     // attributes that were noted
-  std::unordered_map<std::string, Operand> packed_;  // by name of the packed parameters
-  std::unordered_map<std::string, std::string>
-      owners_;  // of buffers: the packed parameter that they are a part of
+  std::set<std::string> noted_;                          // arguments that were noted
+  std::set<std::string> frozen_;                         // attributes that were noted
+  std::unordered_map<std::string, Operand> packed_;      // by name of the packed parameters
+  std::unordered_map<std::string, std::string> owners_;  // of buffers: the packed parameter
 };
 
 }  // namespace

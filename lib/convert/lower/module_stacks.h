@@ -31,10 +31,9 @@ class ModuleStacks {
 
   std::string root_type_;
   CallOrder order_;
-  std::map<std::string, std::string, std::less<>> types_;  // types, by path
-  std::map<std::string, std::vector<std::size_t>, std::less<>>
-      calls_;                                                    // places in the order of calls, by path
-  std::map<std::pair<std::string, std::size_t>, CallId> known_;  // CallIds, by path and call
+  std::map<std::string, std::string, std::less<>> types_;               // types, by path
+  std::map<std::string, std::vector<std::size_t>, std::less<>> calls_;  // by path, in order
+  std::map<std::pair<std::string, std::size_t>, CallId> known_;         // CallIds, by path and call
   std::vector<std::string> texts_;
 };
 

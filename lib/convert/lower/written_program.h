@@ -30,8 +30,7 @@ struct WrittenTensor {
   std::string dtype, device;
   std::vector<std::int64_t> shape, stride;
   std::int64_t storage_offset = 0;
-  std::string record;   // the record of the model's file; tensors with the same one share a storage.  Empty:
-                        // see `content`
+  std::string record;   // of the model's file; tensors with the same one share a storage; empty: `content`
   std::string content;  // the bytes of its storage, if there is no record
 
   std::int64_t count() const;  // the number of elements

@@ -18,8 +18,7 @@ struct ProgramRecords {
   std::string name = "model";
   std::string json;
   std::vector<WrittenTensor> weights, constants;
-  std::optional<RecordBytes>
-      example_inputs;  // an archive of torch.save; without it, the program cannot be compiled
+  std::optional<RecordBytes> example_inputs;  // of torch.save; needed to compile the program
 };
 
 // Returns the records of a program, with zeros as example inputs if `example_inputs`.

@@ -170,8 +170,7 @@ void WeightFile::write(const Program& model, const ModelFile& file, std::ostream
   });
   json.flush();
   std::string header = text.str();
-  constexpr std::size_t kLength =
-      8;  // the size in bytes of the length field; the header is padded to a multiple of it
+  constexpr std::size_t kLength = 8;  // bytes of the length; the header is padded to a multiple
   header.resize((header.size() + kLength - 1) / kLength * kLength, ' ');
   for (std::size_t i = 0; i < kLength; ++i) out.put(static_cast<char>(header.size() >> (8 * i) & 0xFF));
   out << header;

@@ -33,8 +33,7 @@ class WeightFile {
   void look_at(const WrittenTensor& tensor);
 
   std::vector<const WrittenTensor*> tensors_;  // tensors with the largest elements first
-  std::vector<std::pair<const WrittenTensor*, const WrittenTensor*>>
-      tied_;  // tied tensors, each with the one that is written
+  std::vector<std::pair<const WrittenTensor*, const WrittenTensor*>> tied_;  // with the written one
   std::vector<Refusal> refusals_;
 };
 

@@ -55,8 +55,7 @@ std::vector<std::int64_t> numbers_of(std::string_view text) {
 
 // Reads an array: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 RunValue read_array(const Engine& engine, std::string bytes) {
-  constexpr std::size_t kVersionOne =
-      10;  // where the header of version 1 begins; that of later versions begins two bytes later
+  constexpr std::size_t kVersionOne = 10;  // begin of the header; two bytes later in later versions
   if (!bytes.starts_with(kNumpyMagic) || bytes.size() < kVersionOne + 2)
     throw RunError("it is not an array of numpy");
   const auto byte = [&](std::size_t at) {

@@ -16,8 +16,7 @@
 namespace fxtrace::verify {
 namespace {
 
-constexpr std::int64_t kMostDrawn =
-    16;  // the number of values that are drawn at first for a dimension without an upper bound
+constexpr std::int64_t kMostDrawn = 16;  // values at first, if there is no upper bound
 constexpr std::int64_t kFar = std::int64_t{1} << 40;
 constexpr int kTries = 200;
 
