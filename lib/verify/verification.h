@@ -1,7 +1,8 @@
 // Verification: runs a traced graph beside its model on the same inputs, and compares.
 //
 // Verifier runs these steps, and stops at the first difference (Fault):
-// 1. It makes inputs: given ones, samples of the file, or random ones in sizes that satisfy the guards.
+// 1. It makes inputs: given ones, samples of the file, or random ones, in sizes that satisfy the guards if
+//    such are found.
 // 2. The model runs as its file defines it.  Random integers that it refuses as indices are drawn anew from a
 //    range that fits; runs whose drawn sizes it refuses are left out, as long as one run is left.
 // 3. The guards of the graph are evaluated for the inputs (kGuard).

@@ -18,11 +18,10 @@
 // Invariants:
 // 1. in_after() and in_before() are inverse.  A pair is never undone, and a node is in one pair at most.
 // 2. Placeholders and outputs only pair with their like.
-// 3. Nodes that share a key pair in order, and only if both sides have equally many of them left; only
-// align()
-//    pairs a part of them.
-// 4. A pair by a weaker key than behind, ahead, an edge or a replacement is refused if the neighbours of both
-//    nodes are paired, but with other nodes (is_elsewhere()).
+// 3. join_equal() and spread() pair nodes that share a key in order, and only if both sides have equally many
+//    of them left.
+// 4. Pairs by near, by order and by the weaker keys are refused if the feeds, or the users, of both nodes are
+//    paired, but none of them with one of the other node's (is_elsewhere()).
 // 5. A pair does not mean that the nodes are equal: the comparison reports what differs.
 //
 // Example: a model in which gelu takes the place of relu.

@@ -10,11 +10,11 @@
 // 2. Operations are visited in topological order, so the strides of arguments are final.  Inputs of a
 //    subgraph get the strides of the operands first, if the shapes are equal, and the subgraph is done before
 //    its operation.
-// 3. Strides are expressions of sizes.  Where strides are compared, an open dimension counts as one of 7
-//    elements (kExample): so it is neither 1 nor equal to most known ones.
+// 3. Strides are expressions of sizes.  Where rules need numbers, to sort strides or to look for sizes of 1,
+//    an open dimension counts as one of 7 elements (kExample).
 // 4. A rule that lacks an argument, or whose result has another rank, changes nothing.
 // 5. A result that is one of the arguments itself (for_each_handed_on()), as that of relu_, has the strides
-//    of the argument, whatever the rule says.
+//    of the argument if the shapes are equal, whatever the rule says.
 //
 // Rules are rows of kStridesRows by operator: views, copies in a memory format, kernels for images
 // (channels_last).  Operators with traits::kPointwise follow TensorIterator.

@@ -6,8 +6,9 @@
 //
 // Invariants:
 // 1. Nodes run in the order of the graph, each once.  Placeholders take the inputs in order.
-// 2. A value is kept until its last user has run, and counts a node that uses it several times as one user. A
-//    value that an assignment needs is kept to the end; a value without users is not kept, but watched.
+// 2. A value is kept until its last user has run; a node that uses it several times is one user.  A value
+//    that an assignment needs is kept to the end.  A value without users is not kept, but the watcher sees
+//    it.
 // 3. Assignments to attributes are carried out when all nodes have run, so get_attr nodes read the state
 //    before the run.  In-place operators on the value of a get_attr node write at once.
 // 4. The body of control flow is a run of its own, with its own values: it sees only its inputs.  It shares
