@@ -189,12 +189,13 @@ class Comparer {
 
   // --- order and guards: compare_order.cpp ---
 
-  // Finds the pairs that moved, each with its predecessors on both sides.  Pairs are in the order of the
-  // first graph; `numbers` are the places in the second.
+  // A pair that moved, with its predecessors on both sides.
   struct Moved {
     std::size_t item = 0;
     std::size_t before = kNone, after = kNone;  // predecessors; kNone: it is the first
   };
+  // Returns the pairs that moved.  Pairs are in the order of the first graph; `numbers` are their places in
+  // the second.
   static std::vector<Moved> find_moved(const std::vector<Place>& numbers);
   void compare_order(const Current& now);
   // Calls f(name, before, after) once for each name that moved; `b` has the names of the first.
