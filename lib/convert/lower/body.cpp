@@ -494,7 +494,8 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
       bool has_values = false;
       if (is_plain) for_each_reference(item, [&](ValueId) { has_values = true; });
       if (has_values)
-        refuse(node, "a list of tensors, or the weights of a quantized layer, is an operand of control flow");
+        refuse(node,
+               "a program cannot pass lists of tensors or weights of a quantized layer to control flow");
       if (is_plain && !may_fix) {
         if (!item.is<std::int64_t>()) {
           refuse(node, "a loop carries a value that a program cannot express");
