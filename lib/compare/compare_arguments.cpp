@@ -1,3 +1,4 @@
+// Compares the arguments of two nodes that are paired.
 #include "compare/comparer.h"
 
 #include <algorithm>
@@ -122,7 +123,7 @@ bool Comparer::is_same_value(Current& now, const Argument& a, const Argument& b)
   if (a.value.index() != b.value.index()) return false;
   const auto all = [&](const std::vector<Argument>& x, const std::vector<Argument>& y) {
     if (x.size() != y.size()) return false;
-    bool same = true;  // all are looked at, for the bodies
+    bool same = true;  // every item is compared, for the bodies among them
     for (std::size_t k = 0; k < x.size(); ++k) same = is_same_value(now, x[k], y[k]) && same;
     return same;
   };
@@ -135,7 +136,7 @@ bool Comparer::is_same_value(Current& now, const Argument& a, const Argument& b)
     return all(list->items, b.get_if<Argument::List>()->items);
   if (const auto* tuple = a.get_if<Argument::Tuple>()) {
     const auto& other = *b.get_if<Argument::Tuple>();
-    // A program is exported with whatever name its class was registered by.
+    // A class may be registered by another name when a program is exported.
     const auto* names = tuple->names.get();
     const auto* others = other.names.get();
     const bool same_names =
@@ -163,7 +164,7 @@ bool Comparer::is_same_node(const Current& now, NodeId a, NodeId b) {
   const Place j = now.after.place(b);
   if (now.nodes.in_after(i) == j || now.nodes.in_before(j) == kNoPlace) return true;
   if (now.nodes.in_after(i) != kNoPlace) return false;
-  // Removed: one like it is there, or what fed it now feeds its user.
+  // The node was removed: an equal one is there, or its feed feeds its user now.
   if (now.nodes.is_same_value(i, j)) return true;
   int steps = 64;
   std::vector<Place> pending{i};

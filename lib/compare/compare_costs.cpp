@@ -1,3 +1,4 @@
+// Compares costs of modules.
 #include "compare/comparer.h"
 
 #include "support/text/qualified_name.h"
@@ -7,7 +8,7 @@ namespace fxtrace {
 void Comparer::compare_costs(const ModelSummary& before, const ModelSummary& after) {
   if (!before.has_costs() || !after.has_costs()) return;
   compare_costs(before, after, "macs", &SummaryRow::macs);
-  // Of two kinds they tell which tensors each makes for one result.
+  // Activations of two kinds depend on which tensors each makes for one result.
   if (two_kinds_) return;
   compare_costs(before, after, "activation_bytes", &SummaryRow::activation_bytes);
   tell_cost("", "peak_bytes", before.peak_bytes, after.peak_bytes);
@@ -25,7 +26,7 @@ void Comparer::compare_costs(const ModelSummary& before, const ModelSummary& aft
     entry->second.after = row.*cost;
     entry->second.is_in_both = !is_new;
   }
-  // What modules below tell, by module above; nothing where that cannot be said.
+  // The differences that modules below tell, by module above; nothing if they are not known.
   std::unordered_map<std::string_view, std::optional<SymInt>> told;
   for (const auto& [path, pair] : pairs) {
     if (path.empty()) continue;

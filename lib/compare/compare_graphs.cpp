@@ -1,3 +1,4 @@
+// Compares the graphs of two collections, with their bodies of control flow and assignments.
 #include "compare/comparer.h"
 
 #include <functional>
@@ -8,7 +9,7 @@ namespace fxtrace {
 
 void Comparer::compare_all_graphs() {
   std::unordered_map<std::string_view, const ModuleGraph*> others;
-  // The graphs of both roots belong together, also where one of these is around the other.
+  // The graphs of both roots are a pair, even if one root is around the other.
   for (const ModuleGraph& graph : after_.graphs)
     others.emplace(graph.module.empty() ? "" : pairs_.path_before(graph.module), &graph);
   std::unordered_set<std::string_view> seen;
@@ -44,7 +45,7 @@ CommonNames Comparer::common_names(bool is_after) const {
   }
   const auto module = [this](std::string_view path) {
     const std::size_t j = pairs_.after().find_module(path);
-    constexpr std::string_view kWrapper("\0", 1);  // no path of the first collection
+    constexpr std::string_view kWrapper("\0", 1);  // cannot be a path of the first collection
     return j != kNone && pairs_.after().is_wrapper(j) ? kWrapper : pairs_.path_before(path);
   };
   return {module, [this](const std::string& name) { return pairs_.parameter_before(name); }, !two_kinds_};
@@ -65,7 +66,7 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
   const NodePairs nodes(before, after);
   Current now{before, after, nodes, pair.name, {}, std::vector<bool>(before.size(), false), {}};
   find_renames(now);
-  Place next = 0;  // of the second graph: what is new before it has been told
+  Place next = 0;  // place in the second graph up to which new nodes have been told
   const auto tell_new = [&](Place end) {
     for (; next < end; ++next) {
       if (nodes.in_before(next) == kNoPlace)
@@ -94,12 +95,12 @@ void Comparer::compare_graphs(const GraphPair& pair, std::vector<GraphPair>& pen
   }
 }
 
-// The texts of both sides, with the nodes of the first called as those of the second.
+// Compares the texts of both sides, with the nodes of the first named as those of the second.
 void Comparer::compare_assignments(const Current& now, const std::string& module) {
   const auto text = [&](const Assignment& assignment, const Argument& value) {
     return assignment.target + " = " + print_argument(now.after.graph().graph, value);
   };
-  std::map<std::string, std::int64_t> left;  // of the second
+  std::map<std::string, std::int64_t> left;  // assignments of the second graph
   for (const Assignment& each : now.after.graph().graph.assignments()) ++left[text(each, each.value)];
   const auto tell = [&](const Graph& graph, const Assignment& each, Change change) {
     add(module, {.kind = DifferenceKind::kNodes,

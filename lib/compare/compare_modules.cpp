@@ -1,3 +1,4 @@
+// Compares modules of two collections: types, states and plain values.
 #include "compare/comparer.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ void Comparer::one_sided_module(std::size_t module, Change change) {
   const PairedModules& modules = pairs_.side(is_added);
   Difference difference{.kind = DifferenceKind::kModules, .change = change, .subject = modules[module].path};
   const std::string path(is_added ? pairs_.path_before(difference.subject) : difference.subject);
-  // What a wrapper is around tells of it.
+  // The difference of the module that is wrapped covers the wrapper.
   difference.within = modules.is_wrapper(module)
                           ? path
                           : unless_itself(cover(is_added, difference.subject), difference.subject);

@@ -1,3 +1,4 @@
+// Compares two nodes that are paired: targets, metadata, names and sources.
 #include "compare/comparer.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace fxtrace {
 namespace {
 
-// What a node does, without what it is called.
+// Returns the text of what a node does, without its name.
 std::string target_text(const Node& node) {
   std::string text = std::string(to_string(node.op)) + "[" + *node.target + "]";
   return node.method->empty() ? text : text + "." + *node.method;
@@ -25,7 +26,7 @@ std::string constant_text(const Constant& constant) {
   return text;
 }
 
-// Of which only the archive knows the elements.
+// Returns whether only the archive has the elements of the constant.
 bool is_large(const Constant& constant) { return !constant.data && constant.object_type.empty(); }
 
 bool is_equal(const Constant& a, const Constant& b) {
@@ -34,7 +35,7 @@ bool is_equal(const Constant& a, const Constant& b) {
   return std::ranges::equal(*a.data, *b.data, is_same_plain);
 }
 
-// u0, which one of two kinds may know.
+// Returns whether the size is a symbol such as u0, which one of two kinds may know.
 bool is_unknown(const Meta::Dim& dim) {
   const auto name = dim.size() == nullptr ? std::nullopt : dim.size()->symbol_name();
   return name && name->starts_with('u') && number_in<std::int64_t>(std::string_view(*name).substr(1));
@@ -81,7 +82,7 @@ void Comparer::compare_nodes(Current& now, Place i, Place j) {
   const Node& a = now.before[i];
   const Node& b = now.after[j];
   const std::int64_t changes = count_changes();
-  constexpr std::size_t kMostApart = 16;  // arguments of which each is told
+  constexpr std::size_t kMostApart = 16;  // the number of arguments up to which each is told
   if (compare_targets(now, i, j) &&
       std::max(now.before.arguments(i).size(), now.after.arguments(j).size()) <= kMostApart) {
     compare_arguments(now, i, j);
@@ -91,7 +92,7 @@ void Comparer::compare_nodes(Current& now, Place i, Place j) {
   now.has_changed[i] = count_changes() != changes;
   compare_meta(now, i, j);
   const bool is_port = a.op == Opcode::kPlaceholder || a.op == Opcode::kOutput;
-  // From a module to the wrapper that is in its place now: no move.
+  // A node did not move if it is in a wrapper now that has the place of its module.
   const bool has_path = a.scope->module_path == b.scope->module_path;
   const bool is_read = two_kinds_ && (a.op == Opcode::kGetAttr || is_size(a));
   if (now.before.module(i) != now.after.module(j) && !is_port && !is_read && !has_path) {
@@ -125,7 +126,7 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
     const Constant* first = now.before.find_constant(a.target);
     const Constant* second = now.after.find_constant(b.target);
     if (first != nullptr && second != nullptr && is_large(*first) && is_large(*second)) {
-      // What torch.export takes for a buffer is among the parameters.
+      // A constant that torch.export has as a buffer is compared among the parameters.
       if (weighed_.insert(*now.name + ":" + *a.target).second) {
         compare_weights(path_of(now, i),
                         {*a.target, first->shape, first->dtype, first->content, first->stored},
@@ -139,11 +140,11 @@ bool Comparer::compare_targets(const Current& now, Place i, Place j) {
                       constant_text(*second));
       return true;
     }
-    // A tensor that is an attribute of a module is a constant of torch.export.
+    // torch.export has a tensor that is an attribute of a module as a constant.
     const bool are_alike = two_kinds_ || (first == nullptr && second == nullptr);
     if (are_alike && is_same_parameter(a.target, b.target)) return true;
   } else if (a.op == b.op && a.op == Opcode::kCallModule) {
-    // torch.jit.trace writes forward1 for a call that records something else.
+    // torch.jit.trace writes forward1 for a second call of forward that is recorded in another way.
     if (called_module(a) == pairs_.path_before(called_module(b)) && (two_kinds_ || a.method == b.method))
       return true;
   } else if (a.op == b.op && (a.op == Opcode::kOutput ||
@@ -159,7 +160,7 @@ void Comparer::compare_meta(Current& now, Place i, Place j) {
   const Meta& a = *now.before[i].meta;
   const Meta& b = *now.after[j].meta;
   if (a == b) return;
-  std::optional<bool> follows;  // worked out where it is needed
+  std::optional<bool> follows;  // computed when it is needed
   const auto change = [&](const char* field, std::string before, std::string after) {
     if (before == after) {
       for (const auto& [from, to] : now.renames) after += " (" + from + " is " + to.text() + " now)";

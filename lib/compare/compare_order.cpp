@@ -1,3 +1,4 @@
+// Compares the order of nodes, of calls of modules and of parameters, and the guards.
 #include "compare/comparer.h"
 
 #include <algorithm>
@@ -23,11 +24,12 @@ std::vector<Comparer::Moved> Comparer::find_moved(const std::vector<Place>& numb
 }
 
 void Comparer::compare_order(const Current& now) {
-  std::unordered_map<std::uint64_t, std::vector<Place>> by_scope;  // nodes of the first
+  std::unordered_map<std::uint64_t, std::vector<Place>> by_scope;  // nodes of the first graph
   std::vector<std::uint64_t> scopes;
   for (Place i = 0; i < now.before.size(); ++i) {
     const Place j = now.nodes.in_after(i);
-    // Where a parameter or size is read, or a result is unpacked, says nothing; its uses do.
+    // The place where a parameter or a size is read, or a result is unpacked, does not matter; that of its
+    // uses does.
     const Node& node = now.before[i];
     const bool is_read =
         node.op == Opcode::kGetAttr || (two_kinds_ && (node.target == "operator.getitem" || is_size(node)));
@@ -48,7 +50,7 @@ void Comparer::compare_order(const Current& now) {
       difference.change = Change::kMoved;
       if (moved.before != kNone) difference.before = now.before[nodes[moved.before]].name;
       if (moved.after != kNone) difference.after = now.after[now.nodes.in_after(nodes[moved.after])].name;
-      // Another node is called so now.
+      // Another node has the name now.
       if (difference.before && difference.before == difference.after)
         difference.after = now.before[nodes[moved.after]].name;
       difference.text = short_text(now.before[i]);
@@ -114,7 +116,7 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
                       if (!is_told)
                         tell(path, path_text(std::string(path)), std::move(before), std::move(after));
                     });
-  if (two_kinds_) return;  // where a module reads its parameters
+  if (two_kinds_) return;  // the kinds differ in where a module reads its parameters
   std::vector<std::string> parameters;
   for (const std::string& name : b.execution->param_forward_order)
     parameters.push_back(pairs_.parameter_before(name));
@@ -126,9 +128,9 @@ void Comparer::compare_execution(const ModuleGraph& a, const ModuleGraph& b) {
 }
 
 void Comparer::compare_guards(const ModuleGraph& a, const ModuleGraph& b, const Renames& renames) {
-  // TorchScript's are of this trace and its options.
+  // Guards of TorchScript depend on this trace and its options.
   const auto is_told = [&](const ComparedSide& side) { return !two_kinds_ || !side.is_torchscript(); };
-  std::map<std::string, std::int64_t> left;  // of the second
+  std::map<std::string, std::int64_t> left;  // guards of the second graph
   for (const Guard& guard : b.guards) ++left[guard.expr.text()];
   const auto tell = [&](const Guard& guard, Change change) {
     add(a.module, {.kind = DifferenceKind::kGuards,

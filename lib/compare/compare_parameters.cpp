@@ -1,3 +1,5 @@
+// Compares parameters and buffers of two collections, and the content of weights by the keys of their
+// records.
 #include "compare/comparer.h"
 
 #include <algorithm>
@@ -11,27 +13,27 @@
 namespace fxtrace {
 namespace {
 
-// What a key tells (ZipArchive::content_key()): "3421780262-4096+16/1,4".
+// The parts of a key of content (ZipArchive::content_key()): "3421780262-4096+16/1,4".
 struct StoredContent {
   std::string_view checksum;
-  std::string_view layout;            // where the tensor is in the record, and how it lies there
-  std::optional<std::int64_t> bytes;  // of the record
+  std::string_view layout;            // the place of the tensor in the record, and its strides
+  std::optional<std::int64_t> bytes;  // bytes of the record
 
   explicit StoredContent(std::string_view key)
       : checksum(key.substr(0, key.find_first_of("+/"))), layout(key.substr(checksum.size())) {
     bytes = number_in<std::int64_t>(checksum.substr(std::min(checksum.find('-') + 1, checksum.size())));
   }
-  // Whether nothing else is in the record.
+  // Returns whether the tensor fills its record.
   bool has_all_of(std::int64_t size) const { return !layout.starts_with('+') && bytes == size; }
 };
 
-// Of tensors of one type, by their keys.  Other bytes of a record are other content only where the tensor has
-// all of them, and has them in the same order.
+// Returns whether two tensors of one type have the same content, by their keys; nothing if these do not tell.
+// Records with other bytes mean other content only if the tensor fills them, in the same order.
 std::optional<bool> has_same_content(std::string_view a, std::string_view b, std::int64_t bytes) {
   if (a.empty() || b.empty()) return std::nullopt;
   if (a == b) return true;
-  // Quantized by other numbers (TorchScriptArchive::content_key()): other content, unless these may be the
-  // same in another layout.
+  // Tensors with another quantization (TorchScriptArchive::content_key()) have other content, unless that is
+  // the same in another layout.
   const std::size_t end_a = std::min(a.find('*'), a.size()), end_b = std::min(b.find('*'), b.size());
   const std::string_view numbers_a = a.substr(end_a), numbers_b = b.substr(end_b);
   if (numbers_a != numbers_b) {
@@ -44,7 +46,7 @@ std::optional<bool> has_same_content(std::string_view a, std::string_view b, std
   return can_tell ? std::optional(before.checksum == after.checksum) : std::nullopt;
 }
 
-// Of what consists of tensors of these types: they differ where one does.
+// Returns the same for an object of several tensors: it differs if one of them does.
 std::optional<bool> has_same_content(std::string_view a, std::string_view b,
                                      const std::vector<StoredPart>& parts) {
   if (a.empty() || b.empty()) return std::nullopt;

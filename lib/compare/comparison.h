@@ -1,9 +1,8 @@
-// What differs between two collections: the data of `fxtrace diff`.
+// Comparison: the differences between two collections, the data of `fxtrace diff`.
 //
-// Modules belong together by their paths, and where a path is gone or another module is around it, by their
-// structure where only one can be meant.  Nodes belong together by what they do and what feeds them, not by
-// their names: see node_pairs.h. What does not belong to anything was added or removed; of what belongs
-// together each field is compared.
+// Modules are paired by their paths, and where a path is gone or wrapped, by their structure if it is
+// unambiguous (module_pairs.h).  Nodes are paired by what they do and what feeds them, not by their names
+// (node_pairs.h).  What has no partner was added or removed; pairs are compared field by field.
 #pragma once
 
 #include <array>
@@ -24,24 +23,24 @@ namespace fxtrace {
 enum class DifferenceKind : std::uint8_t {
   kModules,
   kParameters,
-  kWeights,  // content of parameters and buffers, as far as the archives tell without reading it
+  kWeights,  // content of parameters and buffers, if the archives tell without reading it
   kNodes,
-  kArguments,  // of nodes, and plain values of modules
+  kArguments,  // arguments of nodes, and plain values of modules
   kShapes,     // shapes, dtypes and devices of values
-  kOrder,      // in which modules, parameters and nodes are used
+  kOrder,      // the order in which modules, parameters and nodes are used
   kCosts,
   kGuards,
-  kNames,   // of nodes
-  kSources  // of nodes: file, line and text
+  kNames,   // names of nodes
+  kSources  // file, line and text of nodes
 };
 inline constexpr std::size_t kDifferenceKinds = 11;
 const char* to_string(DifferenceKind kind);  // "modules"
 
-// A set of them.
+// A set of kinds.
 class DifferenceKinds {
  public:
   static DifferenceKinds all() { return DifferenceKinds((1U << kDifferenceKinds) - 1); }
-  // All but names and sources.
+  // Returns all kinds but names and sources.
   static DifferenceKinds usual();
 
   DifferenceKinds() = default;
@@ -58,47 +57,47 @@ enum class Change : std::uint8_t { kAdded, kRemoved, kMoved, kChanged };
 inline constexpr std::size_t kChanges = 4;
 const char* to_string(Change change);  // "added"
 
-// Texts are as the collections have them, of any length.
+// A difference.  Texts are as in the collections, of any length.
 struct Difference {
   DifferenceKind kind = DifferenceKind::kModules;
   Change change = Change::kChanged;
-  // Name of a node or a parameter, path of a module, a guard's expression; of what was added in the second
-  // collection, of all else in the first.  Of costs empty.
+  // The name of a node or a parameter, the path of a module or the expression of a guard: in the second
+  // collection if it was added, else in the first.  Empty for costs.
   std::string subject = {};
-  std::string other = {};  // its name in the second collection, where that is another
-  // Which of it is another: "type", "shape", "alpha"; empty: all of it.  Of a module that moved into a
-  // wrapper, or out of one, "wrapper", and the type of that.
+  std::string other = {};  // its name in the second collection, if that differs
+  // The field that differs: "type", "shape", "alpha"; empty: all of it.  For a module that moved into a
+  // wrapper, or out of one: "wrapper", with its type.
   std::string field = {};
   std::optional<std::string> before = {}, after = {};
-  std::optional<SymInt> size_before = {}, size_after = {};  // of weights and costs: what these texts say
-  // Of a node what it does, as print_node() has it; where only a part of it is another, without its
-  // arguments: %add = call_function[aten.add.Tensor](...)
+  std::optional<SymInt> size_before = {}, size_after = {};  // for weights and costs: the values
+  // For a node its text, as print_node() has it; without its arguments if only a part of it differs: %add =
+  // call_function[aten.add.Tensor](...)
   std::string text = {};
-  // Of a node: path of the module whose graph it is in, and behind ":" names of bodies of control flow;
-  // empty in the root's graph.
+  // For a node: the path of the module whose graph it is in, and behind ":" the names of bodies of control
+  // flow; empty in the root's graph.
   Shared<std::string> graph = {};
-  std::vector<std::string> users = {};  // of a node that was added or removed: the first ones
+  std::vector<std::string> users = {};  // for a node that was added or removed: its first users
   std::optional<SourceLocation> source = {};
-  // Path of a module whose own difference tells of this: one that was added or removed, or is traced on one
+  // The path of a module whose own difference covers this one: it was added or removed, or is traced on one
   // side only.
   std::optional<std::string> within = {};
-  bool follows = false;  // of shapes: because that of an input or parameter is another
+  bool follows = false;  // for shapes: it follows from that of an input or a parameter
 };
 
-// Of one module: itself, its parameters, the nodes that its forward makes.
+// The differences of one module: of itself, its parameters and the nodes that its forward makes.
 struct ModuleDifferences {
-  std::string path;                  // in the first collection; of an added one in the second
-  std::optional<std::string> other;  // in the second, where that is another
-  std::string type;                  // in the second; of a removed one in the first
+  std::string path;                  // in the first collection; in the second if it was added
+  std::optional<std::string> other;  // in the second collection, if that differs
+  std::string type;                  // in the second collection; in the first if it was removed
   std::vector<Difference> differences;
-  // Paths of modules of which the same is to be said, the first is `path`: see fold_equal_modules().
+  // Paths of modules with the same differences, the first is `path`: see fold_equal_modules().
   std::vector<std::string> alike;
 
-  // What a module that was added or removed has, submodules included.
+  // The content of a module that was added or removed, submodules included.
   std::int64_t modules = 0, parameters = 0, nodes = 0;
 };
 
-// What one collection holds.
+// The content of one collection.
 struct ComparedModel {
   GraphCollection::Model model;
   std::int64_t modules = 0, nodes = 0;  // shared modules once; subgraphs included
@@ -108,21 +107,21 @@ struct ComparedModel {
   bool is_partial = false;  // some costs are not known
 };
 
-// Of parameters and buffers that both have, tied ones once.
+// Counts of parameters and buffers that both have, tied ones once.
 struct WeightCounts {
   std::int64_t compared = 0, differ = 0;
-  std::int64_t not_compared = 0;                   // the archives do not tell
-  std::int64_t bytes_before = 0, bytes_after = 0;  // of those that differ
+  std::int64_t not_compared = 0;                   // the archives do not tell their content
+  std::int64_t bytes_before = 0, bytes_after = 0;  // bytes of those that differ
 };
 
 struct ModelComparison {
   ComparedModel before, after;
   WeightCounts weights;
   DifferenceKinds told;
-  // By kind and change: how many there are, told or not.
+  // The number of differences by kind and change, told or not.
   std::array<std::array<std::int64_t, kChanges>, kDifferenceKinds> counts{};
-  std::int64_t following = 0;              // of those of shapes, how many follow from others
-  std::vector<ModuleDifferences> modules;  // those with differences, in the order of the models
+  std::int64_t following = 0;              // the number of differences of shapes that follow from others
+  std::vector<ModuleDifferences> modules;  // modules with differences, in the order of the models
 
   std::int64_t count(DifferenceKind kind) const;
   std::int64_t count(DifferenceKind kind, Change change) const {
@@ -133,20 +132,20 @@ struct ModelComparison {
 };
 
 struct CompareOptions {
-  DifferenceKinds kinds = DifferenceKinds::usual();  // that are told; all are counted
+  DifferenceKinds kinds = DifferenceKinds::usual();  // kinds that are told; all are counted
 };
 
-// What is not known on one side is no difference: a shape, a cost, a plain value of a traced archive, a call
-// in an exported program that leaves no operation.  Takes time and memory that grow with the collections'
-// sizes, but for a logarithm.
+// Compares two collections.  Things that one side does not know are not differences: a shape, a cost, a plain
+// value of a traced archive, a call in an exported program that leaves no operation.  Time and memory grow
+// with the sizes of the collections, but for a logarithm.
 ModelComparison compare(const GraphCollection& before, const GraphCollection& after,
                         const CompareOptions& options = {});
 
-// Leaves differences of a kind out of `modules`; they stay counted and told of.
+// Removes differences of a kind from `modules`; they stay counted and told.
 void leave_out(ModelComparison& comparison, DifferenceKind kind);
 
-// Modules that differ from each other in numbers of their paths alone, and of which the same is said, become
-// one: of h.0, h.1, ..., h.11 the first.
+// Joins modules with the same differences whose paths differ in numbers alone: h.0, h.1, ..., h.11 become the
+// first one.
 void fold_equal_modules(ModelComparison& comparison);
 
 }  // namespace fxtrace

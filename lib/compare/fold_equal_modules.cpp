@@ -1,3 +1,4 @@
+// Folds modules whose paths differ in numbers alone and whose differences have the same texts.
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,7 +11,7 @@
 namespace fxtrace {
 namespace {
 
-// The name of a node without what makes it unique: of add_1 "add".
+// Returns the name of a node without the suffix that makes it unique: "add" for add_1.
 std::string common_name(std::string_view name) {
   const std::size_t end = name.find_last_not_of("0123456789");
   const bool is_counted =
@@ -18,12 +19,12 @@ std::string common_name(std::string_view name) {
   return without_numbers(is_counted ? name.substr(0, end) : name);
 }
 
-// A text of a module as others like it have it: its own path is left out, and numbers in names.  A path that
-// is a number is left out as a target only.
+// Returns a text of a module without its own path and without numbers in names, so that it is equal for
+// similar modules.  A path that is a number is left out in targets only.
 std::string common_text(std::string_view text, std::string_view path) {
   const bool has_letter = path.find_first_not_of("0123456789.") != std::string_view::npos;
   const auto is_path = [&](std::size_t at) {
-    constexpr std::size_t kLongest = 500;  // that is looked for everywhere
+    constexpr std::size_t kLongest = 500;  // of a path that is looked for everywhere
     if (path.empty() || path.size() > kLongest || text.compare(at, path.size(), path) != 0) return false;
     return has_letter || (at > 0 && text[at - 1] == '[' && text.substr(at + path.size()).starts_with("]("));
   };
@@ -54,7 +55,7 @@ std::string common_text(const ModuleDifferences& module) {
                              std::to_string(module.nodes);
   text += counts + "\n";
   for (const Difference& difference : module.differences) {
-    if (difference.within) continue;  // is told by the counts of that
+    if (difference.within) continue;  // the counts of that module cover it
     const bool has_names =
         difference.kind == DifferenceKind::kNames || difference.kind == DifferenceKind::kOrder;
     const auto common = [&](const std::string& part) {

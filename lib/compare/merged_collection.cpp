@@ -12,10 +12,10 @@
 namespace fxtrace {
 namespace {
 
-// What is told of the nodes of one graph, by their names.
+// The differences of nodes of one graph, by their names.
 struct Told {
-  std::unordered_map<std::string_view, std::string_view> names;  // in the second, of those that have another
-  std::unordered_map<std::string_view, Change> before, after;    // by the collection that has the name
+  std::unordered_map<std::string_view, std::string_view> names;  // in the second, where they differ
+  std::unordered_map<std::string_view, Change> before, after;    // changes, by the name in that collection
 };
 
 class Merger {
@@ -43,7 +43,7 @@ class Merger {
       if (found != graphs.end()) add_nodes({&graph, found->second, graph.module});
     }
     // Places of records are final now.
-    std::unordered_set<std::string_view> around;  // modules in which others differ
+    std::unordered_set<std::string_view> around;  // modules that have others with differences in them
     for (const auto& [path, mark] : module_marks_) {
       QualifiedName(QualifiedName(path).parent()).for_each_prefix([&](std::string_view module) {
         around.insert(module);
@@ -54,14 +54,14 @@ class Merger {
       if (mark != module_marks_.end()) {
         result_.modules.emplace(module.path, mark->second);
       } else if (module.status == ModuleStatus::kLeaf && around.contains(module.path)) {
-        result_.modules.emplace(module.path, Change::kChanged);  // what is in it has no box
+        result_.modules.emplace(module.path, Change::kChanged);  // its children have no boxes
       }
     }
     return std::move(result_);
   }
 
  private:
-  // As the second collection has it; also below a module that moved.
+  // Returns the path in the second collection, also for modules below one that moved.
   std::string path_after(const std::string& path) const {
     constexpr int kMostLevels = 64;
     std::string_view above = path;
@@ -113,7 +113,7 @@ class Merger {
     }
   }
 
-  // A graph and its bodies of control flow.
+  // A pair of graphs, whose bodies of control flow follow.
   struct GraphPair {
     const ModuleGraph* before = nullptr;
     ModuleGraph* after = nullptr;
@@ -135,10 +135,10 @@ class Merger {
     std::unordered_map<std::string_view, NodeId> by_name;
     const std::vector<NodeId> order_after = after.graph.order();
     for (const NodeId id : order_after) by_name.emplace(after.graph.node(id).name, id);
-    // By node of the first: its place in the second, where it has one.
+    // The node of the second graph, by node of the first, if it has one.
     const std::vector<NodeId> order = before.graph.order();
     std::unordered_map<std::uint32_t, NodeId> places;
-    std::vector<NodeId> next(order.size());  // of what follows, the first that has one
+    std::vector<NodeId> next(order.size());  // the next node of the second graph that a following node has
     NodeId behind = after.graph.last();
     for (std::size_t i = order.size(); i-- > 0;) {
       next[i] = behind;
@@ -191,7 +191,7 @@ class Merger {
 
   void add_removed(const Node& node, NodeId position, Graph& graph,
                    std::unordered_map<std::uint32_t, NodeId>& places) const {
-    // Parameters and constants are no boxes.
+    // Parameters and constants have no boxes.
     if (node.op == Opcode::kGetAttr || node.op == Opcode::kOutput || !position.valid()) return;
     if (!marked_.has(DifferenceKind::kNodes)) return;
     Graph::NodeSpec spec = spec_like(node);

@@ -1,4 +1,4 @@
-// Two collections as one, for a picture of what differs.
+// Merged collection: two collections as one, for a picture of their differences.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace fxtrace {
 
-// The second collection, with nodes and modules that only the first has: these stand where they stood, and
-// nothing takes their values; its file is "a.pt → b.pt".  It is to be looked at, and computes nothing.
+// The second collection, with nodes and modules that only the first has: these are where they were, and
+// nothing takes their values.  Its file is "a.pt → b.pt".  It is made to be drawn, and cannot run.
 struct MergedCollection {
   GraphCollection collection;
-  std::unordered_map<const Node*, Change> nodes;         // of its graphs and their bodies
-  std::unordered_map<std::string_view, Change> modules;  // by path
+  std::unordered_map<const Node*, Change> nodes;         // marked nodes of its graphs and their bodies
+  std::unordered_map<std::string_view, Change> modules;  // marked modules, by path
 };
 
-// `comparison` is compare()'s of both, told with all kinds, and not folded; those of `marked` leave marks.
+// Merges two collections.  `comparison` is the result of compare() with all kinds, and not folded;
+// differences of the kinds `marked` become marks.
 MergedCollection merge(const GraphCollection& before, const GraphCollection& after,
                        const ModelComparison& comparison, DifferenceKinds marked);
 

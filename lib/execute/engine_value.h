@@ -1,4 +1,4 @@
-// The engine's values, and its error handling.
+// Values of the engine, and its error handling.
 #pragma once
 
 #include <exception>
@@ -17,8 +17,7 @@ struct FxtraceValue {
 
 namespace fxtrace::execute {
 
-// Wraps a value.  A future, which has completed by then, and a member of an enum are replaced by their
-// values, as in graphs.
+// Wraps a value.  A completed future and a member of an enum are replaced by their values, as in graphs.
 inline FxtraceValue* make(c10::IValue value) {
   while (value.isFuture() && value.toFuture()->hasValue()) value = value.toFuture()->value();
   if (value.isEnum()) value = value.toEnumHolder()->value();
@@ -27,7 +26,7 @@ inline FxtraceValue* make(c10::IValue value) {
 
 std::string& failure_text();
 
-// Returns f(), or `failed` when it throws; failure() then says why.
+// Returns f(), or `failed` if it throws; failure() then returns the reason.
 template <class Result, class F>
 Result guarded(Result failed, F&& f) {
   try {
@@ -44,7 +43,7 @@ FxtraceValue* value_of(F&& f) {
   return guarded<FxtraceValue*>(nullptr, [&] { return make(f()); });
 }
 
-// Each fills in a part of FxtraceEngine.
+// Each of these fills in a part of FxtraceEngine.
 void add_tensors(FxtraceEngine& engine);
 void add_calls(FxtraceEngine& engine);
 void add_scripts(FxtraceEngine& engine);
@@ -53,7 +52,7 @@ void add_python(FxtraceEngine& engine);
 
 at::ScalarType dtype_named(const std::string& name);  // throws c10::Error
 
-// Matches the arguments to the schema; throws c10::Error, which says what does not fit.
+// Returns the arguments in the order of the schema.  Throws c10::Error, which says what does not match.
 std::vector<c10::IValue> bound(const c10::FunctionSchema& schema, const FxtraceArguments& arguments);
 
 }  // namespace fxtrace::execute

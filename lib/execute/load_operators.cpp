@@ -1,3 +1,4 @@
+// Loads shared libraries of custom operators, and declares all operators and methods that are registered.
 #include "execute/plugin.h"
 
 #include <exception>
@@ -18,7 +19,7 @@ void declare_all(FxtraceDeclare declare, void* context) {
   };
   for (const auto& op : torch::jit::getAllOperators()) tell("", op->schema());
   for (const c10::FunctionSchema& schema : torch::customClassSchemasForBCCheck()) {
-    // Methods have their object first; what has none belongs to a class that is not told.
+    // The first argument of a method is its object; a schema without arguments does not tell its class.
     if (schema.arguments().empty()) continue;
     const auto type = schema.arguments().front().type()->cast<c10::ClassType>();
     if (type && type->name()) tell(type->name()->qualifiedName(), schema);

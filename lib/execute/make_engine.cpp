@@ -1,3 +1,4 @@
+// Makes the engine: its table of functions, the setup of LibTorch, and values that are not tensors.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -51,12 +52,12 @@ at::MemoryFormat memory_format_named(const std::string& name) {
   TORCH_CHECK(false, "torch has no memory format ", name);
 }
 
-// What operators warn of is nothing that a trace could change.
+// Drops warnings of operators: a trace cannot change what they warn of.
 class Silent : public c10::WarningHandler {
   void process(const c10::Warning& /*warning*/) override {}
 };
 
-// The files that LibTorch reads at first use are those that say what the processor can do.
+// Sets up LibTorch.  It runs some operators once, as these read files about the processor at first use.
 bool prepare() {
   return guarded(false, [] {
     static Silent silent;
@@ -64,9 +65,9 @@ bool prepare() {
     at::set_num_threads(1);
     at::set_num_interop_threads(1);
     c10::GradMode::set_enabled(false);
-    torch::jit::setPrintHandler([](const std::string& /*text*/) {});  // stdout has the answer alone
+    torch::jit::setPrintHandler([](const std::string& /*text*/) {});  // stdout is for the answer alone
     torch::jit::setGraphExecutorOptimize(false);
-    // An index beyond the sizes is memory that is not the tensor's.
+    // An index beyond the sizes would read memory outside of the tensor.
     at::globalContext().setCheckSparseTensorInvariants(true);
     at::manual_seed(0);
     const at::Tensor x = at::randn({1, 4, 8, 8});
@@ -87,7 +88,7 @@ bool keep_operators(bool (*is_kept)(const char* name)) {
     }
     const auto left = torch::jit::getAllOperators();
     const auto found = std::find_if(left.begin(), left.end(), is_refused);
-    TORCH_CHECK(found == left.end(), "LibTorch does not let go of ", (*found)->schema().name());
+    TORCH_CHECK(found == left.end(), "LibTorch cannot unregister ", (*found)->schema().name());
     return true;
   });
 }
@@ -96,13 +97,13 @@ at::Tensor copy_of(const at::Tensor& tensor) {
   try {
     return tensor.detach().clone();
   } catch (const c10::Error&) {
-    // Types of a few bits, which nothing computes with.
+    // Dtypes of a few bits, on which no operator computes.
     if (tensor.layout() != at::kStrided || tensor.element_size() != 1) throw;
     return tensor.detach().view(at::kByte).clone().view(tensor.scalar_type());
   }
 }
 
-// Objects are not copied: what they hold is no part of a graph.
+// Returns a deep copy.  Objects are not copied: their content is not a part of a graph.
 c10::IValue copy_of(const c10::IValue& value, int depth) {
   constexpr int kDeepest = 1000;
   TORCH_CHECK(depth < kDeepest, "a value is nested too deep");
@@ -128,7 +129,7 @@ c10::IValue copy_of(const c10::IValue& value, int depth) {
   return value;
 }
 
-// Any where they are of several.
+// Returns the type of the items; Any if they have several.
 c10::TypePtr common_type(FxtraceValue* const* items, size_t count) {
   c10::TypePtr type;
   for (size_t i = 0; i < count; ++i) {
@@ -182,7 +183,7 @@ c10::IValue item_of(const c10::IValue& value, size_t index, bool key) {
   TORCH_CHECK(index < size_of(value), "there is no item ", index);
   if (value.isList()) return value.toListRef()[index];
   if (value.isTuple()) return value.toTupleRef().elements()[index];
-  TORCH_CHECK(value.isGenericDict(), "this has no items");
+  TORCH_CHECK(value.isGenericDict(), "the value has no items");
   auto it = value.toGenericDict().begin();
   for (size_t i = 0; i < index; ++i) ++it;
   return key ? it->key() : it->value();
@@ -190,7 +191,7 @@ c10::IValue item_of(const c10::IValue& value, size_t index, bool key) {
 
 const char* text_of(FxtraceValue* value) {
   if (value->value.isString()) return value->value.toStringRef().c_str();
-  // An object has no text but its address.
+  // The text of an object would be its address.
   if (value->value.isObject()) {
     value->text = value->value.toObject()->name();
     return value->text.c_str();

@@ -1,3 +1,4 @@
+// Counts the memory that LibTorch's allocator gives to this thread.
 #include <algorithm>
 #include <memory>
 
@@ -9,7 +10,7 @@
 namespace fxtrace::execute {
 namespace {
 
-// Is told by LibTorch's allocator of what this thread takes and gives back.
+// Receives what this thread allocates and releases from the allocator of LibTorch.
 class Counter : public c10::MemoryReportingInfoBase {
  public:
   void reportMemoryUsage(void* /*memory*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,

@@ -1,5 +1,5 @@
-// The interface of the plugin, a shared library that is linked to LibTorch.  It is plain C, so that the
-// plugin can be built with any LibTorch.
+// Interface of the plugin, a shared library that is linked to LibTorch.  It is plain C, so that the plugin
+// can be built with any LibTorch.
 #pragma once
 
 #include <stddef.h>  // NOLINT(modernize-deprecated-headers): as in C
@@ -52,8 +52,8 @@ struct FxtraceStatistics {
 };
 
 struct FxtraceDifference {
-  int64_t elements;  // number that differ; all when shape or dtype differ
-  double greatest;   // greatest absolute difference; infinity when an element is not finite
+  int64_t elements;  // the number of elements that differ; all if shape or dtype differ
+  double greatest;   // the greatest absolute difference; infinity if an element is not finite
 };
 
 // Memory of CPU tensors in bytes, since counting began.
@@ -79,7 +79,7 @@ struct FxtraceEngine {
   // one thread, and execution of operators in the order of the code.
   bool (*prepare)();
   void (*seed)(uint64_t seed);  // seeds the random number generators
-  void (*set_grad)(bool on);    // whether gradients are recorded, which they are not after prepare()
+  void (*set_grad)(bool on);    // enables gradients, which prepare() disables
 
   // --- values ---
   void (*release)(FxtraceValue* value);
@@ -90,7 +90,7 @@ struct FxtraceEngine {
   FxtraceValue* (*complex)(double real, double imaginary);
   FxtraceValue* (*text)(const char* data, size_t size);
   FxtraceValue* (*device)(const char* name);
-  FxtraceValue* (*dtype)(const char* name);  // TorchScript's integer for it, as the next two
+  FxtraceValue* (*dtype)(const char* name);  // as the integer of TorchScript; so are the next two
   FxtraceValue* (*layout)(const char* name);
   FxtraceValue* (*memory_format)(const char* name);
   FxtraceValue* (*list)(FxtraceValue* const* items, size_t count);
@@ -117,21 +117,23 @@ struct FxtraceEngine {
   const char* (*dtype_of)(FxtraceValue* tensor);
 
   // --- comparing tensors ---
-  uint64_t (*digest)(FxtraceValue* tensor);  // of dtype, sizes and elements
+  uint64_t (*digest)(FxtraceValue* tensor);  // hash of dtype, sizes and elements
   bool (*statistics)(FxtraceValue* tensor, FxtraceStatistics* to);
   // Elements differ when |a - b| > absolute + relative * |b|, or, with both tolerances 0, when their bits do;
   // nan equals nan.
   bool (*compare)(FxtraceValue* a, FxtraceValue* b, double absolute, double relative, FxtraceDifference* to);
 
-  // --- running --- Calls "aten::add", "Tensor"; with a null `overload`, the first that accepts the
-  // arguments.  Several results are returned as a tuple.
+  // --- running ---
+  // Calls "aten::add", "Tensor"; with a null `overload`, the first that accepts the arguments.  Several
+  // results are returned as a tuple.
   FxtraceValue* (*call)(const char* name, const char* overload, const FxtraceArguments* arguments);
   // Calls `made` for every tensor that operators make, until watch() is called with null.
   void (*watch)(FxtraceMade made, void* context);
   void (*count_memory)(bool on);
   FxtraceMemory (*memory)();
 
-  // --- TorchScript --- `map`, which may be null, provides the memory of tensors.
+  // --- TorchScript ---
+  // `map`, which may be null, provides the memory of tensors.
   FxtraceValue* (*load)(FxtraceRead read, FxtraceMap map, void* context, uint64_t size);
   FxtraceValue* (*attribute)(FxtraceValue* object, const char* name);
   bool (*set_attribute)(FxtraceValue* object, const char* name, FxtraceValue* value);
@@ -141,23 +143,24 @@ struct FxtraceEngine {
   // Calls a function of the archive that `module` was loaded from: "pkg.ops.nms".
   FxtraceValue* (*call_function)(FxtraceValue* module, const char* name, const FxtraceArguments* arguments);
 
-  // --- functions that are not operators: vmap and autocast, which change how operators run, and a few more
-  // --- Calls a function that torch implements in Python only: "torch.amp.autocast_mode._enter_autocast".
+  // --- functions of Python ---
+  // Calls a function that torch implements in Python only, such as those of vmap and autocast, which change
+  // how operators run: "torch.amp.autocast_mode._enter_autocast".
   FxtraceValue* (*call_python)(const char* name, const FxtraceArguments* arguments);
   void (*leave_modes)();  // leaves all modes that were entered
 
-  // --- which operators there are ---
-  // Forgets those that `is_kept` ("aten::add") says no to: neither call() nor the code of an archive finds
-  // them.
+  // --- registered operators ---
+  // Unregisters operators for which is_kept("aten::add") is false: neither call() nor the code of an archive
+  // finds them.
   bool (*keep_operators)(bool (*is_kept)(const char* name));
 
   // --- objects of C++ classes ---
-  FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // as torch.export.save writes one
+  FxtraceValue* (*unpickle_object)(const char* data, size_t size);  // written by torch.export.save
   // Returns the tuple of constants of a TorchScript archive.
   FxtraceValue* (*constants)(FxtraceRead read, void* context, uint64_t size);
 };
 
-// Returns the engine, of which there is one.  `size` is the caller's sizeof(FxtraceEngine); null when it does
-// not match.
+// Returns the engine, a singleton.  `size` is the sizeof(FxtraceEngine) of the caller; null if it does not
+// match.
 const FxtraceEngine* fxtrace_engine(size_t size);
 }

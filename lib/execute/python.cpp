@@ -1,3 +1,4 @@
+// Functions that torch implements in Python only: vmap, autocast and tolist.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 
 #include "execute/engine_value.h"
 
-// What Python's own functions do to the way in which operators run: torch/_functorch/predispatch.py and
+// Does what Python functions do to the way in which operators run: torch/_functorch/predispatch.py and
 // torch/amp/autocast_mode.py.
 namespace fxtrace::execute {
 namespace {
@@ -28,12 +29,12 @@ struct Autocast {
 };
 
 std::vector<Autocast>& outer_autocasts() {
-  static std::vector<Autocast> before;  // of each region that was entered, the innermost last
+  static std::vector<Autocast> before;  // the state before each open region, the innermost last
   return before;
 }
 
 IValue enter_autocast(const std::vector<IValue>& values) {
-  TORCH_CHECK(!values.empty() && values[0].isString(), "autocast needs a type of device");
+  TORCH_CHECK(!values.empty() && values[0].isString(), "autocast needs a device type");
   const auto given = [&](size_t i) { return i < values.size() && !values[i].isNone(); };
   const at::DeviceType device = c10::Device(values[0].toStringRef()).type();
   const Autocast before{device, at::autocast::is_autocast_enabled(device),
@@ -67,7 +68,7 @@ IValue exit_autocast(const std::vector<IValue>& /*values*/) {
 RandomnessType randomness_named(const std::string& name) {
   if (name == "same") return RandomnessType::Same;
   if (name == "different") return RandomnessType::Different;
-  TORCH_CHECK(name == "error", "vmap knows no randomness ", name);
+  TORCH_CHECK(name == "error", "vmap has no randomness ", name);
   return RandomnessType::Error;
 }
 
@@ -88,7 +89,7 @@ IValue add_batch_dim(const std::vector<IValue>& values) {
   return at::functorch::addBatchDim(tensor, dim, values.at(2).toInt());
 }
 
-// A tensor that is the same for all samples is repeated.
+// Removes a batch dimension; a tensor that is the same for all samples is repeated.
 IValue remove_batch_dim(const std::vector<IValue>& values) {
   const at::Tensor& tensor = values.at(0).toTensor();
   const int64_t level = values.at(1).toInt();
@@ -146,7 +147,7 @@ void add_python(FxtraceEngine& engine) {
       for (const auto& [known, function] : kFunctions) {
         if (known == name) return function(values);
       }
-      TORCH_CHECK(false, "LibTorch has nothing that does what ", name, " does");
+      TORCH_CHECK(false, "LibTorch has no function that does what ", name, " does");
     });
   };
   engine.leave_modes = [] {

@@ -1,3 +1,5 @@
+// Calls operators by name: matches arguments to the schemas of the overloads, and converts them as
+// TorchScript does.
 #include <memory>
 #include <sstream>
 #include <string>
@@ -46,7 +48,8 @@ bool fit_list(IValue& value, const c10::ListType& type, bool convert) {
 }
 
 bool fit_tuple(IValue& value, const c10::TupleType& type, bool convert) {
-  if (convert && value.isGenericDict() && type.schema()) {  // a named tuple by its fields
+  if (convert && value.isGenericDict() &&
+      type.schema()) {  // a named tuple may be given as a dict of its fields
     std::vector<IValue> fields;
     for (const c10::Argument& field : type.schema()->arguments()) {
       const auto found = value.toGenericDict().find(field.name());
@@ -83,7 +86,8 @@ bool fit_dict(IValue& value, const c10::DictType& type, bool convert) {
   return true;
 }
 
-// Whether the value is of the type, or becomes so: `convert` as TorchScript's implicit conversions do.
+// Returns whether the value is of the type, or was converted to it: `convert` allows the implicit conversions
+// of TorchScript.
 bool fit(IValue& value, const TypePtr& type, bool convert) {
   switch (type->kind()) {
     case TypeKind::AnyType:
@@ -159,7 +163,7 @@ bool fit(IValue& value, const TypePtr& type, bool convert) {
 bool fit_argument(IValue& value, const c10::Argument& argument, bool convert) {
   TypePtr type = argument.type();
   if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
-  // int[2]: one number stands for both.
+  // A single number stands for both items of int[2].
   const auto list = type->cast<c10::ListType>();
   if (list && argument.N() && (value.isInt() || value.isDouble())) {
     c10::impl::GenericList repeated(list->getElementType());
@@ -174,7 +178,7 @@ bool fit_argument(IValue& value, const c10::Argument& argument, bool convert) {
   return fit(value, argument.type(), convert);
 }
 
-// The values by parameter; nothing, and `why`, where they are not what the schema takes.
+// Returns the values by parameter; nothing, and the reason in `why`, if they do not match the schema.
 std::optional<std::vector<IValue>> match(const c10::FunctionSchema& schema, const FxtraceArguments& arguments,
                                          bool convert, std::string& why) {
   const auto& parameters = schema.arguments();
@@ -211,7 +215,7 @@ std::optional<std::vector<IValue>> match(const c10::FunctionSchema& schema, cons
       continue;
     }
     if (!fit_argument(*given[i], parameter, convert)) {
-      why = parameter.name() + " is no " + parameter.type()->str() + ", but " + given[i]->type()->str();
+      why = parameter.name() + " expects " + parameter.type()->str() + ", got " + given[i]->type()->str();
       return std::nullopt;
     }
     stack.push_back(std::move(*given[i]));
@@ -238,7 +242,7 @@ IValue call(const std::string& name, const char* overload, const FxtraceArgument
     for (const auto& candidate : operators) {
       const c10::FunctionSchema& schema = candidate->schema();
       if (overload != nullptr && schema.overload_name() != overload) continue;
-      if (!candidate->hasOperation()) {  // made for a node of TorchScript, whose attributes say what it does
+      if (!candidate->hasOperation()) {  // an operator whose node has attributes that tell what it does
         why = "it belongs to TorchScript's own graphs";
         continue;
       }

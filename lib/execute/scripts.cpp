@@ -1,3 +1,5 @@
+// TorchScript archives in LibTorch: loads them, with records mapped into memory, and runs methods and
+// functions of their code.
 #include <algorithm>
 #include <memory>
 #include <regex>
@@ -37,7 +39,7 @@ class Reader : public caffe2::serialize::ReadAdapterInterface {
   uint64_t size_;
 };
 
-// Names of the classes that C++ has registered, which the code of an archive need not know.
+// Finds classes that C++ has registered, which the code of an archive may use without defining them.
 struct ClassResolver : torch::jit::Resolver {
   c10::TypePtr resolveType(const std::string& name, const torch::jit::SourceRange& /*place*/) override {
     return torch::getCustomClass(name);
@@ -54,7 +56,7 @@ c10::IValue constants_of(const std::shared_ptr<Reader>& file) {
                                            torch::jit::ObjLoaderFunc, c10::Device(c10::kCPU), archive);
 }
 
-// The value with lists and dicts of the types that the attribute's own code takes.
+// Returns the value with its lists and dicts in the types of the attribute.
 c10::IValue as_type(const c10::IValue& value, const c10::TypePtr& type) {
   if (const auto optional = type->cast<c10::OptionalType>())
     return value.isNone() ? value : as_type(value, optional->getElementType());
@@ -78,7 +80,7 @@ c10::IValue as_type(const c10::IValue& value, const c10::TypePtr& type) {
   return value;
 }
 
-// torch::jit::load() copies every tensor: this loads the same with the records mapped into memory.
+// Loads an archive with records mapped into memory; torch::jit::load() would copy every tensor.
 class MappedModel {
  public:
   MappedModel(const std::shared_ptr<Reader>& file, FxtraceMap map, void* context)
@@ -94,7 +96,7 @@ class MappedModel {
     const c10::IValue constants = read("constants");
     for (const c10::IValue& constant : constants.toTupleRef().elements()) constants_.push_back(constant);
     c10::IValue model = read("data");
-    TORCH_CHECK(model.isObject(), "the archive holds no module");
+    TORCH_CHECK(model.isObject(), "the archive does not hold a module");
     return model;
   }
 
@@ -136,13 +138,14 @@ class MappedModel {
   torch::jit::SourceImporter importer_;
 };
 
-// "__torch__.pkg.___torch_mangle_3.Net" -> "pkg.Net"
+// Returns the name of a class or function as Python has it: "__torch__.pkg.___torch_mangle_3.Net" ->
+// "pkg.Net".
 std::string demangled(const std::string& name) {
   static const std::regex mangle(R"((^__torch__\.)|(___torch_mangle_\d+\.))");
   return std::regex_replace(name, mangle, "");
 }
 
-// Regions of autocast become casts where a graph is made ready for optimization, and nowhere else.
+// Turns regions of autocast into casts, which LibTorch does only when it optimizes a graph.
 void make_casts(torch::jit::Function& function, const torch::jit::CompilationUnit* code) {
   if (code == nullptr || code->get_class("__torch__.torch.amp.autocast_mode.autocast") == nullptr) return;
   torch::jit::GraphFunction* const graph = torch::jit::tryToGraphFunction(function);
@@ -151,7 +154,7 @@ void make_casts(torch::jit::Function& function, const torch::jit::CompilationUni
   graph->get_executor();
 }
 
-// What is forked runs at once: there are no threads.  `code`: null for classes of C++.
+// Runs the function.  Forked calls run at once, as there are no threads.  `code` is null for classes of C++.
 c10::IValue run(torch::jit::Function& function, const torch::jit::CompilationUnit* code,
                 torch::jit::Stack stack) {
   make_casts(function, code);
@@ -161,7 +164,7 @@ c10::IValue run(torch::jit::Function& function, const torch::jit::CompilationUni
   return done->value();
 }
 
-// Of a method: the object comes first.
+// Returns the arguments of a method, the object first.
 std::vector<c10::IValue> bound_with_self(const c10::FunctionSchema& schema, const c10::IValue& object,
                                          const FxtraceArguments& arguments) {
   FxtraceValue self{object, {}};
@@ -174,7 +177,7 @@ std::vector<c10::IValue> bound_with_self(const c10::FunctionSchema& schema, cons
   return bound(schema, with_self);
 }
 
-// The module's hooks around its forward, as who calls it in Python runs them.
+// Calls forward with the hooks of the module, as a call in Python does.
 c10::IValue call_with_hooks(const c10::IValue& object, const FxtraceArguments& arguments) {
   const auto type = object.toObject()->type();
   torch::jit::Function& forward = type->getMethod("forward");
@@ -242,13 +245,13 @@ void add_scripts(FxtraceEngine& engine) {
   };
   engine.attribute = [](FxtraceValue* object, const char* name) {
     return value_of([&] {
-      TORCH_CHECK(object->value.isObject(), "it has no attribute ", name);
+      TORCH_CHECK(object->value.isObject(), "the value has no attribute ", name);
       return object->value.toObject()->getAttr(name);
     });
   };
   engine.set_attribute = [](FxtraceValue* object, const char* name, FxtraceValue* value) {
     return guarded(false, [&] {
-      TORCH_CHECK(object->value.isObject(), "it has no attribute ", name);
+      TORCH_CHECK(object->value.isObject(), "the value has no attribute ", name);
       const auto holder = object->value.toObject();
       holder->setAttr(name, as_type(value->value, holder->type()->getAttribute(name)));
       return true;

@@ -1,3 +1,4 @@
+// Functions of the engine on tensors: views of memory, random tensors, digests, statistics and comparison.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,16 +22,16 @@ at::Tensor view_of(const char* dtype_name, at::IntArrayRef sizes, at::IntArrayRe
   const int64_t room = static_cast<int64_t>(bytes) / item;
   bool is_empty = false;
   int64_t last = offset;
-  TORCH_CHECK(offset >= 0 && offset <= room, "it begins outside of its storage");
+  TORCH_CHECK(offset >= 0 && offset <= room, "the tensor begins outside of its storage");
   for (size_t i = 0; i < sizes.size(); ++i) {
-    TORCH_CHECK(sizes[i] >= 0 && strides[i] >= 0, "a size or stride is negative");
+    TORCH_CHECK(sizes[i] >= 0 && strides[i] >= 0, "a size or a stride of the tensor is negative");
     is_empty = is_empty || sizes[i] == 0;
     int64_t reach = 0;
     TORCH_CHECK(sizes[i] == 0 || (!__builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) &&
                                   !__builtin_add_overflow(last, reach, &last)),
-                "it is too large");
+                "the tensor is too large");
   }
-  TORCH_CHECK(is_empty || last < room, "it reaches beyond its storage");
+  TORCH_CHECK(is_empty || last < room, "the tensor reaches beyond its storage");
   return at::from_blob(static_cast<char*>(data) + offset * item, sizes, strides,
                        at::TensorOptions().dtype(dtype));
 }
@@ -44,11 +45,11 @@ at::Tensor random_of(at::ScalarType dtype, at::IntArrayRef sizes, int64_t low, i
   return at::randint(low, high + 1, sizes, generator, at::TensorOptions().dtype(at::kLong)).to(dtype);
 }
 
-// What a tensor stands in: its elements, or indices and values of a sparse one.  Each dense, on the CPU, one
-// element behind the other.
+// Returns the dense parts of a tensor, contiguous and on the CPU: its elements, or indices and values of a
+// sparse one.
 std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
   at::Tensor whole = tensor.detach();
-  // Within a vmap: all samples.
+  // Within vmap the parts have all samples.
   while (const auto* batched = at::functorch::maybeGetBatchedImpl(whole)) whole = batched->value();
   std::vector<at::Tensor> parts;
   if (whole.is_meta()) return parts;
@@ -79,13 +80,14 @@ std::vector<at::Tensor> parts_of(const at::Tensor& tensor) {
   }
   for (at::Tensor& part : parts) {
     if (part.is_quantized()) part = part.int_repr();
-    if (part.scalar_type() == at::kBool) part = part.view(at::kByte).ne(0);  // a file may have any byte there
+    if (part.scalar_type() == at::kBool)
+      part = part.view(at::kByte).ne(0);  // the bytes of a bool in a file may have any value
     part = part.resolve_conj().resolve_neg().cpu().contiguous();
   }
   return parts;
 }
 
-// All elements that it stands in, one behind the other, as numbers; of complex ones their absolute values.
+// Returns all elements of the parts as numbers in one dimension; absolute values of complex ones.
 at::Tensor numbers_of(const at::Tensor& tensor) {
   const std::vector<at::Tensor> parts = parts_of(tensor);
   if (parts.empty()) return at::empty({0}, at::kDouble);
@@ -134,7 +136,7 @@ bool same_form(const at::Tensor& a, const at::Tensor& b) {
          (a.is_nested() || a.sizes() == b.sizes());
 }
 
-// Of dense tensors of one form.
+// Compares dense tensors of one shape and dtype.
 FxtraceDifference difference_of_part(const at::Tensor& a, const at::Tensor& b, double absolute,
                                      double relative) {
   const double infinity = std::numeric_limits<double>::infinity();

@@ -82,7 +82,7 @@ void write_profile(JsonEmitter& json, const Profile& profile, const ModelSummary
   });
 }
 
-// "; 2 modules ran as themselves"
+// Returns "; 2 modules ran as themselves", or nothing.
 std::string own_text(const Verification& verification) {
   if (verification.own_modules.empty()) return {};
   const auto count = static_cast<std::int64_t>(verification.own_modules.size());
@@ -98,7 +98,7 @@ std::string failed_text(const Verification& verification) {
   return "  failed to trace, so nothing inside was compared: " + joined(paths, path_text) + rest;
 }
 
-// "the model refused 2 runs (batch=3) (batch=5): its message; --dim NAME=LO..HI draws others"
+// Returns "the model refused 2 runs (batch=3) (batch=5): its message; --dim NAME=LO..HI draws others".
 std::string refused_text(const std::vector<Refusal>& refusals) {
   constexpr std::size_t kMost = 10;
   std::string text =
@@ -110,7 +110,7 @@ std::string refused_text(const std::vector<Refusal>& refusals) {
   return text + ": " + what.substr(0, what.find('\n')) + "; --dim NAME=LO..HI draws others";
 }
 
-// "; 2 runs (batch=3) (batch=5)", and where their inputs are from.
+// Returns "; 2 runs (batch=3) (batch=5)", and the origin of their inputs.
 std::string runs_text(const Verification& verification,
                       const std::function<std::string(std::size_t)>& with_sizes) {
   std::string text = "; " + counted(verification.runs, "run", "runs");
@@ -137,7 +137,7 @@ void write_text(const Verification& verification, const Subject& subject, std::o
       line("cannot tell whether they are equal:");
       line("  " + verification.why);
     }
-    std::string text = (verdict == Verdict::kEqual ? "equal, " : "  what is compared is equal, ") +
+    std::string text = (verdict == Verdict::kEqual ? "equal, " : "  all compared values are equal, ") +
                        tolerance(subject.options) + ": " + counted(verification.nodes, "node", "nodes") +
                        ", " + counted(verification.tensors, "tensor", "tensors") + " as the graph says";
     if (verification.guards != 0) text += ", " + counted(verification.guards, "guard holds", "guards hold");

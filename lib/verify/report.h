@@ -1,4 +1,4 @@
-// Writes a verification as text and as JSON (schemas/verification.schema.json).
+// Reports of verifications: text and JSON (schemas/verification.schema.json).
 #pragma once
 
 #include <ostream>

@@ -22,7 +22,7 @@ std::string form_text(const std::string& dtype, const std::vector<std::int64_t>&
   return text + "]";
 }
 
-// Whether the graph writes into attributes or assigns them.
+// Returns whether the graph writes to attributes or assigns them.
 bool keeps_state(const ModuleGraph& graph) {
   if (!graph.graph.assignments().empty()) return true;
   return std::ranges::any_of(graph.graph.order(), [&](NodeId id) {
@@ -33,7 +33,7 @@ bool keeps_state(const ModuleGraph& graph) {
   });
 }
 
-// Calls f(node) for each call of a module, in the bodies of control flow too.
+// Calls f(node) for each call of a module, in bodies of control flow too.
 template <class F>
 void for_each_module_call(const ModuleGraph& graph, const F& f) {
   for (const NodeId id : graph.graph.order()) {
@@ -57,7 +57,7 @@ void note_own_modules(const GraphCollection& collection, Verification& done) {
 
 using Buffers = std::vector<std::pair<std::string, RunValue>>;
 
-// What one run gave, and where its changes went.
+// The result of one run, and the inputs and buffers after it.
 struct Outcome {
   RunValue result;
   std::vector<RunValue> inputs;
@@ -83,10 +83,10 @@ class Verifier {
   }
 
   Verification run() {
-    // What a call leaves behind, the next one reads.
+    // A second run reads the state that the first one leaves.
     const std::int64_t runs = std::max<std::int64_t>(options_.runs, other_ || keeps_state(graph_) ? 2 : 1);
     for (std::int64_t i = 0; i < runs; ++i) inputs_.push_back(make_inputs(i));
-    // Code that asks whether gradients are recorded was traced as in a process that records them.
+    // Code that asks for the gradient mode was traced with gradients enabled if there is this guard.
     engine_.api().set_grad(std::ranges::any_of(
         graph_.guards, [](const Guard& guard) { return guard.expr.text() == "torch.is_grad_enabled()"; }));
     const std::vector<Outcome> theirs = run_accepted();
@@ -102,7 +102,7 @@ class Verifier {
   }
 
  private:
-  // A run that nobody asked for takes what is given again: others may not fit the model.
+  // Makes the inputs of a run.  An extra run uses given inputs again: random ones may not fit the model.
   InputMaker::Inputs make_inputs(std::int64_t run) const {
     InputMaker::Inputs inputs = maker_.make(run);
     if (run == 0 || run < options_.runs) return inputs;
@@ -122,8 +122,8 @@ class Verifier {
 
   using Digests = std::unordered_set<std::uint64_t>;
 
-  // Integers that the model refuses as indices are drawn anew, from a range that it takes.  Runs whose sizes
-  // it refuses are left out, if another one is left.
+  // Runs the model.  Integers that it refuses as indices are drawn anew, from a range that it takes.  Runs
+  // whose sizes it refuses are left out, if another one is left.
   std::vector<Outcome> run_accepted() {
     bool has_fitted = false;
     while (true) {
@@ -138,7 +138,7 @@ class Verifier {
     }
   }
 
-  // The model ran anew: what came before has left nothing behind.
+  // Leaves out the run that the model refused.  All runs are repeated with a newly loaded model.
   bool leave_out(const RunError& error) {
     const InputMaker::Inputs& inputs = inputs_.at(run_);
     if (inputs.origin != InputOrigin::kRandom || inputs.sizes.empty()) return false;
@@ -150,7 +150,7 @@ class Verifier {
     return true;
   }
 
-  // By the graph.
+  // Returns whether the graph takes the inputs.
   bool is_taken(const InputMaker::Inputs& inputs) const {
     const std::unique_ptr<RunnableModel> model = load_();
     std::vector<RunValue> values;
@@ -169,7 +169,7 @@ class Verifier {
     const std::unique_ptr<RunnableModel> model = load_();
     IndexRanges ranges(engine_, graph_, maker_);
     for (std::size_t round = 0; round < 2;
-         ++round) {  // a later run may narrow what an earlier one has shifted
+         ++round) {  // a later run may narrow the range that an earlier one has shifted
       for (std::size_t run = 0; run < inputs_.size(); ++run) {
         if (inputs_[run].origin != InputOrigin::kRandom) continue;
         if (!ranges.fit(static_cast<std::int64_t>(run), *model, [&] { seed(run); })) return false;
@@ -181,7 +181,8 @@ class Verifier {
     return true;
   }
 
-  // `seen`: what all tensors were that operators made in the last run.
+  // Runs the model as its file defines it.  `seen` gets the digests of all tensors that operators make in the
+  // last run.
   std::vector<Outcome> run_file(Digests* seen, std::size_t runs = SIZE_MAX) {
     const std::unique_ptr<RunnableModel> model = other_ ? other_() : load_();
     if (other_ && theirs_before_.empty()) theirs_before_ = kept_buffers(*model);
@@ -203,14 +204,14 @@ class Verifier {
         throw;
       }
       engine_.api().watch(nullptr, nullptr);
-      outcome.result = engine_.copy(outcome.result);  // it may be a buffer, which the next run changes
+      outcome.result = engine_.copy(outcome.result);  // a buffer changes in the next run
       outcomes.push_back(std::move(outcome));
     }
     if (!outcomes.empty()) outcomes.back().buffers = kept_buffers(*model);
     return outcomes;
   }
 
-  // Copies: they outlive the model.
+  // Returns copies of the buffers, which outlive the model.
   Buffers kept_buffers(RunnableModel& model) const {
     Buffers buffers = model.buffers();
     for (auto& [name, value] : buffers) value = engine_.copy(value);
@@ -222,7 +223,7 @@ class Verifier {
   void check_guards() {
     for (std::size_t run = 0; run < inputs_.size() && !done_.fault; ++run) {
       auto named = named_inputs(graph_.graph, inputs_[run].values);
-      // An exported program's signature leaves out what has no parts.
+      // The signature of an exported program leaves out arguments without parts.
       if (is_torchscript_) {
         for (auto& argument : arguments_of_forward(engine_, graph_, inputs_[run].values))
           named.push_back(std::move(argument));
@@ -286,7 +287,8 @@ class Verifier {
     }
   }
 
-  // What both have under one name; of the rest nothing can be said, unless it stays as it is.
+  // Compares the buffers that both have.  A buffer that only one has may not change: then the verdict is
+  // kCannotTell.
   void compare_state(const Buffers& ours, const Buffers& ours_before, const Buffers& theirs) {
     const auto find = [](const Buffers& buffers, const std::string& name) -> const RunValue* {
       const auto found = std::ranges::find(buffers, name, &Buffers::value_type::first);
@@ -299,7 +301,7 @@ class Verifier {
         if (find(others, name) != nullptr || (first != nullptr && is_same(value, *first)) ||
             !done_.why.empty())
           continue;
-        done_.why = "the buffer " + name + ", which only the " + who + " has, changes";
+        done_.why = "the buffer " + name + " changes, but only the " + who + " has it";
       }
     };
     for (const auto& [name, value] : ours) {
@@ -328,7 +330,8 @@ class Verifier {
     return fault;
   }
 
-  // Sizes that only the run tells are bound where they come first.
+  // Compares a value with the metadata of its node.  Symbols that only the run knows are bound at their first
+  // occurrence.
   void check_meta(const ModuleGraph& graph, const Node& node, const RunValue& value) {
     if (&graph == &graph_) ++done_.nodes;
     if (meta_fault_ || !engine_.is_tensor(value)) return;
@@ -344,7 +347,7 @@ class Verifier {
     }
     if (fits) return;
     meta_fault_ = fault_at(Fault::Kind::kMeta, graph, node);
-    meta_fault_->what = "it is " + form_text(dtype, shape) + ", and the graph says " + value_text(meta);
+    meta_fault_->what = "it is " + form_text(dtype, shape) + ", but the graph says " + value_text(meta);
   }
 
   bool is_size(const Expression& said, std::int64_t actual, bool binds) {
@@ -362,19 +365,19 @@ class Verifier {
     const auto as_list = [](FxtraceKind kind) { return kind == kFxtraceTuple ? kFxtraceList : kind; };
     const FxtraceKind kind = as_list(engine_.kind(ours));
     if (kind != as_list(engine_.kind(theirs))) {
-      return differ(place, "it is of another kind than the model's: " + short_text(ours) + ", not " +
-                               short_text(theirs));
+      return differ(place,
+                    "its type differs from the model's: " + short_text(ours) + ", not " + short_text(theirs));
     }
     if (kind == kFxtraceTensor) return compare_tensors(ours, theirs, place);
     if (kind == kFxtraceList || kind == kFxtraceDict) {
       if (engine_.size(ours) != engine_.size(theirs))
-        return differ(place, "it has another number of items than the model's");
+        return differ(place, "its number of items differs from the model's");
       for (std::size_t i = 0; i < engine_.size(ours); ++i) {
         std::string inner = place + "[" + std::to_string(i) + "]";
         if (kind == kFxtraceDict) {
           const std::string key = engine_.text_of(engine_.key(ours, i));
           if (key != engine_.text_of(engine_.key(theirs, i)))
-            return differ(place, "it has other keys than the model's");
+            return differ(place, "its keys differ from the model's");
           inner = place + "[" + key + "]";
         }
         compare(engine_.item(ours, i), engine_.item(theirs, i), inner);
@@ -386,7 +389,7 @@ class Verifier {
       return;
     }
     if (engine_.text_of(ours) != engine_.text_of(theirs))
-      differ(place, "it is " + short_text(ours) + ", and the model's is " + short_text(theirs));
+      differ(place, "it is " + short_text(ours) + ", but the model's is " + short_text(theirs));
   }
 
   std::string short_text(const RunValue& value) const {
@@ -412,10 +415,10 @@ class Verifier {
         engine_.api().compare(ours.get(), theirs.get(), options_.absolute, options_.relative, &difference));
     if (difference.elements == 0 && our_form == their_form) return;
     if (our_form != their_form) {
-      differ(place, "it is " + our_form + ", and the model's is " + their_form);
+      differ(place, "it is " + our_form + ", but the model's is " + their_form);
       return;
     }
-    differ(place, std::to_string(difference.elements) + " of its elements are not those of the model's");
+    differ(place, std::to_string(difference.elements) + " of its elements differ from the model's");
     done_.fault->difference = difference;
     done_.fault->ours = statistics(ours);
     done_.fault->theirs = statistics(theirs);
@@ -441,13 +444,13 @@ class Verifier {
 
   // --- where it begins ---
 
-  // The first node whose value is none that the model has made, though all of its inputs are.
+  // Finds the first node whose value is not among those that the model makes, and puts it into the fault.
   void find_node() {
     Digests seen;
     run_file(&seen, run_ + 1);
     const std::unique_ptr<RunnableModel> model = load_();
-    std::vector<Fault> found;      // the first of each module
-    std::optional<Fault> leaving;  // the first that leaves its module
+    std::vector<Fault> found;      // the first fault of each module
+    std::optional<Fault> leaving;  // the first fault whose value leaves its module
     std::int64_t others = 0;
     for (std::size_t run = 0; run <= run_; ++run) {
       const std::vector<RunValue> inputs = copies(run);
@@ -467,7 +470,7 @@ class Verifier {
                 });
     }
     if (found.empty()) return;
-    // What a module works out in another way than the model is no difference where its results are the same.
+    // A module that computes its results in another way does not differ if its results are the same.
     const Fault* first = &found.front();
     if (leaving) first = &*std::ranges::find(found, leaving->module, &Fault::module);
     --others;
@@ -480,7 +483,7 @@ class Verifier {
     fault.more = others;
   }
 
-  // Whether others than the module's own nodes take the value.
+  // Returns whether nodes outside of the module use the value.
   static bool leaves_module(const ModuleGraph& graph, const Node& node) {
     if (node.op == Opcode::kCallModule) return true;
     return std::ranges::any_of(node.users, [&](NodeId id) {
@@ -489,7 +492,7 @@ class Verifier {
     });
   }
 
-  // What operators of LibTorch make, and no constant.
+  // Returns whether the node calls an operator of LibTorch or a module; constants are not checked.
   static bool is_checked(const Node& node) {
     if (node.op == Opcode::kCallModule) return true;
     if (node.op != Opcode::kCallFunction) return false;
@@ -509,14 +512,14 @@ class Verifier {
   const ModuleGraph& graph_;
   const bool is_torchscript_;
   const Load& load_;
-  const Load& other_;  // of the model that the graph is held to; empty: load_
+  const Load& other_;  // loads the model that the graph is compared with; empty: load_
   const VerifyOptions& options_;
   InputMaker maker_;
   std::vector<InputMaker::Inputs> inputs_;  // by run
   std::size_t run_ = 0;
   Sizes sizes_;
   std::optional<Fault> meta_fault_;
-  Buffers theirs_before_;  // those of the other model, before the first run
+  Buffers theirs_before_;  // buffers of the other model before the first run
   Verification done_;
 };
 
@@ -554,7 +557,7 @@ std::optional<Verification> not_verified(const GraphCollection& collection) {
   const bool has_failed = root != collection.modules.end() && root->failure;
   done.calls_whole_model = true;
   done.why = (has_failed ? "the root failed to trace: " + root->failure->message : "the root is a leaf") +
-             "; its graph is a call of it, and there is nothing to compare";
+             "; its graph only calls the model, so there is nothing to compare";
   return done;
 }
 

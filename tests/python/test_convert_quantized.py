@@ -231,7 +231,7 @@ def test_refusals(program, tmp_path):
     path, inputs = archive(tmp_path, "eager", "script")
     spec = ("--input", convert_cases.spec(inputs[0]))
     said = refusals(program, path, *spec, "--quantized", "refuse")
-    assert "a program has no objects of torch.classes.quantized.Conv2dPackedParamsBase" in said
+    assert "a program cannot have objects of torch.classes.quantized.Conv2dPackedParamsBase" in said
 
     class Gives(nn.Module):
         def forward(self, x: Tensor):
@@ -245,7 +245,7 @@ def test_refusals(program, tmp_path):
         def forward(self, x: Tensor):
             return torch.sort(torch.quantize_per_tensor(x, 0.1, 0, torch.quint8))[0].dequantize()
 
-    for model, why in ((Gives(), "no quantized tensor among its results"), (Wide(), "no integers for elements of qint32"), (Sorts(), "aten.sort")):
+    for model, why in ((Gives(), "a program cannot return a quantized tensor"), (Wide(), "a program cannot have quantized elements of qint32"), (Sorts(), "aten.sort")):
         torch.jit.save(torch.jit.script(model), path)
         assert why in refusals(program, path, "--input", "float32[2,3]")
 

@@ -398,7 +398,7 @@ def test_convert_has_every_option(program):
 
 def test_convert_quantized_and_kept_state():
     path, x = os.path.join(harness.SAMPLES, "quantized.pt"), torch.randn(1, 2, 4, 4)
-    with pytest.warns(fxtrace.FxtraceWarning, match="quantized tensors are their integers"):
+    with pytest.warns(fxtrace.FxtraceWarning, match="quantized tensors become tensors of integers"):
         program = fxtrace.convert(path, input=[x])
     assert torch.allclose(program.module()(x), torch.jit.load(path)(x), atol=0.02)
     with pytest.raises(fxtrace.CannotConvert):
@@ -434,7 +434,7 @@ def test_what_convert_refuses(tmp_path):
     there = tmp_path / "there.pt2"
     there.write_text("mine")
     path = os.path.join(harness.SAMPLES, "attributes.pt")
-    with pytest.raises(fxtrace.CannotConvert, match="leaves a value in the attribute") as failure:
+    with pytest.raises(fxtrace.CannotConvert, match="the run assigns this attribute") as failure:
         fxtrace.convert(path, there, input="float32[2,4]")
     assert there.read_text() == "mine" and "counter.count" in failure.value.refusals[0]
     with pytest.raises(fxtrace.UsageError, match="no input has a dimension width"):

@@ -86,7 +86,7 @@ EXPORTED = [
     (graph_case("huge", node("torch.ops.aten.new_zeros.default", {"self": value("x"), "size": SIZES}, "zeros")), MEMORY),
     (graph_case("reads", node("torch.ops.aten.from_file.default", {"filename": {"as_string": "/etc/passwd"}, "shared": {"as_bool": False}, "size": {"as_int": 4}}, "y")), "aten.from_file.default is refused"),
     (graph_case("unpack", node("torch.ops.prim.TupleUnpack.default", {"self": value("x")}, "y")), "cannot be run"),
-    (record_case("cut", {"data/weights/weight_0": b"\0" * 60}), "it reaches beyond its storage"),
+    (record_case("cut", {"data/weights/weight_0": b"\0" * 60}), "the tensor reaches beyond its storage"),
     (record_case("missing", {"data/weights/weight_0": None}), "weight_0"),
 ]
 

@@ -39,12 +39,13 @@ bool is_number(const Argument& argument) {
   return argument.is<bool>() || argument.is<std::int64_t>() || argument.is<double>();
 }
 
-// What torch.export does with a tensor that the code makes of numbers.
+// Returns whether the node is an operator that torch.export applies to a tensor that the code makes of
+// numbers.
 bool gives_tensor_of_code(const Node& node) {
   return node.target == "aten.lift_fresh_copy.default" || node.target == "aten.detach_.default";
 }
 
-// The names of parameters, by the first of those that are tied.
+// The names of parameters, by the first name of those that are tied.
 class TiedNames {
  public:
   explicit TiedNames(const GraphCollection& collection) {
@@ -52,7 +53,7 @@ class TiedNames {
       names_.emplace(record.alias_of.value_or(record.name), record.name);
   }
 
-  // Whether one of its names is that of a parameter of the module.
+  // Returns whether the parameter is, under one of its names, one of the module.
   bool is_in(const std::string& first_name, const std::string& module) const {
     const std::string prefix = module + ".";
     const auto found = names_.lower_bound(std::pair(first_name, prefix));
@@ -63,7 +64,7 @@ class TiedNames {
   std::set<std::pair<std::string, std::string>> names_;
 };
 
-// One graph, without those that stand in it.
+// The walk over one graph, without its subgraphs.
 class CommonForm {
  public:
   CommonForm(ModuleGraph& graph, Semantics& semantics, const TiedNames& names)
@@ -95,8 +96,8 @@ class CommonForm {
   }
 
  private:
-  // Of a constant that torch.jit.trace made of a number, and of what is computed from numbers; the device of
-  // a tensor.
+  // Returns the value of a node that is known: a constant that torch.jit.trace made of a number, a result
+  // computed from numbers, the device of a tensor.
   std::optional<Argument> number_of(const Node& node) {
     if (node.op == Opcode::kGetAttr) return constant_number(node);
     if (node.target == "torch.tensor" && node.args.size() == 1 && is_number(node.args[0]) && node.meta->dtype)
@@ -120,14 +121,15 @@ class CommonForm {
     return fold(facts_of("aten::" + std::string(parts.name)).on_values, node.args);
   }
 
-  // A number that torch.jit.trace gives its dtype by `to`, as it is in the tensor that torch.export has.
+  // Returns the number that `to` converts: torch.jit.trace converts numbers whose dtype torch.export has in a
+  // tensor.
   static std::optional<Argument> converted(const Node& node, const OperatorEntry& info) {
     const Argument* given = find_argument(node, info.schema, "dtype");
     const auto* dtype = given == nullptr ? nullptr : given->get_if<Argument::Dtype>();
     return dtype == nullptr ? std::nullopt : as_dtype(node.args[0], dtype->name);
   }
 
-  // A number as the element of a tensor.
+  // Returns a number as the element of a tensor of that dtype.
   static std::optional<Argument> as_dtype(const Argument& number, std::string_view dtype) {
     const auto* integer = number.get_if<std::int64_t>();
     const auto* real = number.get_if<double>();
@@ -147,7 +149,7 @@ class CommonForm {
     return data && data->size() == 1 ? std::optional(data->front()) : std::nullopt;
   }
 
-  // Of broadcast_tensors(x, y)[0] what has its sizes already.
+  // Returns the operand of broadcast_tensors(x, y)[0] if it has the sizes of the result already.
   std::optional<NodeId> unbroadcast(const Node& item, const Node& call) const {
     const auto index = item_index(item);
     const bool is_call = call.target == "aten.broadcast_tensors.default" && !call.args.empty();
@@ -159,7 +161,7 @@ class CommonForm {
     return is_same ? std::optional(*id) : std::nullopt;
   }
 
-  // torch.jit.trace keeps equal constants once.
+  // Returns the first constant that is equal to this one: torch.jit.trace keeps equal constants once.
   std::optional<NodeId> equal_constant(const Node& node) {
     const auto found = constants_.find(*node.target);
     if (found == constants_.end() || !found->second->data) return std::nullopt;
@@ -177,7 +179,7 @@ class CommonForm {
     if (node.op == Opcode::kGetAttr) return equal_constant(node);
     if (node.args.empty() || !node.args.front().is<NodeId>()) return std::nullopt;
     const NodeId first = *node.args.front().get_if<NodeId>();
-    // Which of the two other nodes read is not the same in traces of dropout.
+    // In traces of dropout, some nodes read its input and some its result.
     const bool is_identity =
         (traits_of_module(node.scope->module_type.value_or("")) & module_traits::kIdentity) != 0;
     if (node.op == Opcode::kCallModule && is_identity) return first;
@@ -199,7 +201,7 @@ class CommonForm {
     return input == nullptr ? std::nullopt : std::optional(*input);
   }
 
-  // What was written in place is read as the result of the last that wrote it.
+  // Makes the node read the last result of values that were written in place.
   void read_written(NodeId id) {
     replace_inputs(graph_, id, [&](NodeId input) -> std::optional<Argument> {
       const auto last = last_.find(root_of(input).index);
@@ -208,7 +210,7 @@ class CommonForm {
     });
   }
 
-  // The first name of what was written in place; of other nodes the node.
+  // Returns the value that was written in place first, if the node is a result of such writes; else the node.
   NodeId root_of(NodeId id) const {
     const auto found = roots_.find(id.index);
     return found == roots_.end() ? id : NodeId{found->second};
@@ -222,7 +224,7 @@ class CommonForm {
     last_[root] = node.id;
   }
 
-  // Whether it writes its first argument and gives it back.
+  // Returns whether the node writes its first argument in place and returns it.
   bool gives_written(const Node& node) {
     if (node.op == Opcode::kCallModule) {  // nn.ReLU(inplace=True)
       const Effects effects = semantics_.effects(graph_, node);
@@ -236,7 +238,8 @@ class CommonForm {
     return alias && alias->writes && info->schema.arguments.front().is_written;
   }
 
-  // x[0] += 1 gives x[0] what was computed in place there, in Python.
+  // Returns whether the node copies a tensor to itself: in Python, x[0] += 1 assigns to x[0] what was
+  // computed in place there.
   bool is_copy_of_itself(const Node& node) {
     if (node.target != "aten.copy_.default" || node.args.size() != 2) return false;
     const auto* written = node.args[0].get_if<NodeId>();
@@ -244,7 +247,7 @@ class CommonForm {
     return written != nullptr && value != nullptr && is_same_memory(*written, *value);
   }
 
-  // Whether both are views of one tensor in the same way.
+  // Returns whether both values are the same view of the same tensor.
   bool is_same_memory(NodeId a, NodeId b) {
     constexpr int kMostViews = 16;
     for (int i = 0; i < kMostViews; ++i) {
@@ -270,7 +273,7 @@ class CommonForm {
     return false;
   }
 
-  // The node, or one in its place that does the same as the others' file has it.
+  // Returns the node, or one in its place that does the same in the form of the other file.
   NodeId rewrite_in_common_form(NodeId id) {
     const Node& node = graph_.graph.node(id);
     if (node.op != Opcode::kCallFunction || node.model_function) return id;
@@ -281,7 +284,8 @@ class CommonForm {
     return made;
   }
 
-  // 1 - x is rsub(x, 1) in Python, and neg(x) + 1 in TorchScript's code; here it is sub(1, x).
+  // Writes a difference: 1 - x is rsub(x, 1) in Python, and neg(x) + 1 in TorchScript's code; here it is
+  // sub(1, x).
   bool put_difference(const Node& node, Graph::NodeSpec& spec) {
     const bool is_sum = node.target->starts_with("aten.add.");
     if ((!is_sum && !node.target->starts_with("aten.rsub.")) || node.args.size() < 2) return false;
@@ -302,7 +306,7 @@ class CommonForm {
     return true;
   }
 
-  // x[0] = 1 copies a tensor in TorchScript's code.
+  // Writes the copy of a number, which x[0] = 1 is in TorchScript's code, as fill_.
   static bool put_fill(const Node& node, Graph::NodeSpec& spec) {
     if (node.target != "aten.copy_.default" || node.args.size() != 2 || !is_number(node.args[1]))
       return false;
@@ -311,7 +315,7 @@ class CommonForm {
     return true;
   }
 
-  // A tensor that the code makes of numbers.
+  // Writes a tensor that the code makes of numbers as a constant.
   bool put_constant(const Node& node, Graph::NodeSpec& spec) {
     const auto* list = node.target == "torch.tensor" && node.args.size() == 1
                            ? node.args[0].get_if<Argument::List>()
@@ -339,7 +343,7 @@ class CommonForm {
     return true;
   }
 
-  // torch.jit.trace has a convolution of one sample as that of a batch of one.
+  // Takes the batch of one from around a convolution: torch.jit.trace has it for a single sample.
   bool take_batch_of_one(const Node& node) {
     const auto input_of = [&](const Node& of) {
       const auto* id = of.args.empty() ? nullptr : of.args.front().get_if<NodeId>();
@@ -362,7 +366,8 @@ class CommonForm {
     return true;
   }
 
-  // torch.jit.trace gives a module a tied parameter that was used before under another name.
+  // Drops a parameter of the module among its arguments: torch.jit.trace passes a tied parameter that was
+  // used before under another name.
   void drop_own_parameters(const Node& node) {
     std::vector<Argument> args = node.args;
     std::erase_if(args, [&](const Argument& argument) {
@@ -373,8 +378,8 @@ class CommonForm {
     if (args.size() != node.args.size()) graph_.graph.set_args(node.id, std::move(args), Kwargs(node.kwargs));
   }
 
-  // Of an integer that is known as an expression of dimensions, and of what is computed from such, as the
-  // numbers of torch.export and the tensors of torch.jit.trace.
+  // Returns the value of an integer that is an expression of dimensions, or that is computed from such: as
+  // numbers in torch.export, as tensors in torch.jit.trace.
   std::optional<Expression> size_of(const Node& node) {
     if (node.op != Opcode::kCallFunction || node.model_function) return std::nullopt;
     if (node.meta->value && node.meta->kind() != ValueKind::kFloat) return node.meta->value;
@@ -401,7 +406,7 @@ class CommonForm {
     return text.size() > kLongest ? std::nullopt : std::optional(Expression::parse(text));
   }
 
-  // The first node of an equal number stands for it, without what it is computed from.
+  // Makes the node a size without arguments, or replaces it by the first node of an equal size.
   void put_size(const Node& node, Expression size) {
     const auto [first, is_new] = sizes_.try_emplace(size.text(), node.id);
     if (!is_new) return replace_node(graph_, node.id, first->second);
@@ -413,7 +418,7 @@ class CommonForm {
     meta.value = std::move(size);
   }
 
-  // Of a list that an operator makes, where it is known.
+  // Returns the length of a list that an operator makes, if it is known.
   std::optional<std::int64_t> item_count(const Node& list) {
     const auto [entry, is_new] = item_counts_.try_emplace(list.id.index);
     if (!is_new) return entry->second;
@@ -433,7 +438,8 @@ class CommonForm {
     return entry->second;
   }
 
-  // Dimensions and items counted from the front, and all of a dimension as a slice has it.
+  // Counts dimensions and items from the front, and leaves out the start and the end of a slice of a whole
+  // dimension.
   void write_as_others(const Node& node) {
     if (node.op != Opcode::kCallFunction || node.model_function || node.args.empty()) return;
     const auto* input = node.args.front().get_if<NodeId>();
@@ -472,13 +478,14 @@ class CommonForm {
   const TiedNames& names_;
   std::unordered_map<std::uint32_t, std::optional<std::int64_t>> item_counts_;  // by node
   std::unordered_map<std::string_view, const Constant*> constants_;
-  std::deque<std::pair<std::string, Constant>> made_;  // constants
-  std::unordered_map<std::string, NodeId> sizes_;      // by their texts
-  std::unordered_set<std::uint32_t> results_;          // items of what modules give
+  std::deque<std::pair<std::string, Constant>> made_;  // constants that the walk makes
+  std::unordered_map<std::string, NodeId> sizes_;      // by their text
+  std::unordered_set<std::uint32_t> results_;          // items of results of modules
   // The first node that reads a constant, or one with the same text.
   std::unordered_map<const Constant*, NodeId> first_of_;
   std::unordered_map<std::string, NodeId> equal_;
-  // Of what is written in place: the first of it, by it and by each result; the last result, by the first.
+  // Values that are written in place: the first value, by it and by each result; the last result, by the
+  // first value.
   std::unordered_map<std::uint32_t, std::uint32_t> roots_;
   std::unordered_map<std::uint32_t, NodeId> last_;
   Replacements numbers_;
@@ -500,7 +507,7 @@ std::vector<ModuleGraph> common_form(const GraphCollection& collection) {
     fold_constants(graph, context);
     context.for_each_graph(graph,
                            [&](ModuleGraph& each) { CommonForm(each, context.semantics, names).run(); });
-    fold_constants(graph, context);  // of the numbers that tensors were
+    fold_constants(graph, context);  // of numbers that were tensors
     eliminate_dead_code(graph, context);
   }
   return graphs;

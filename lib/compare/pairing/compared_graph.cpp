@@ -17,8 +17,9 @@
 namespace fxtrace {
 namespace {
 
-// Whether the default that a schema writes as "1", "1.", "None", "[]" is given; of int[2] also "1" for
-// [1, 1].  None stands for what is left out also where a schema has no default.
+// Returns whether the value is the default of the argument, which a schema writes as "1", "1.", "None" or
+// "[]"; the "1" of int[2] is [1, 1], too.  None stands for a left out argument even if the schema has no
+// default.
 bool is_default(const Argument& value, const SchemaArgument& argument) {
   const std::string text = argument.default_value.value_or("None");
   if (value.is<Argument::None>()) return text == "None";
@@ -40,7 +41,7 @@ bool is_default(const Argument& value, const SchemaArgument& argument) {
   return print_argument(value) == text;
 }
 
-// "conv2d" or "conv_transpose2d" for two strides.
+// Returns "conv2d" or "conv_transpose2d" for two strides.
 std::string convolution_name(const Node& node) {
   const Argument* strides = find_argument(node, 3, "stride");
   const Argument* transposed = find_argument(node, 6, "transposed");
@@ -50,7 +51,7 @@ std::string convolution_name(const Node& node) {
   return (is_transposed ? "conv_transpose" : "conv") + std::to_string(list->items.size()) + "d";
 }
 
-// As which operator of ATen a call is compared; empty: itself.
+// Returns the operator of ATen that the call is compared as; empty: itself.
 std::string synonym(const Node& node, std::string_view name) {
   const OperatorFacts& facts = facts_of(name);
   if (facts.compared_as == "conv") return convolution_name(node);
@@ -76,8 +77,9 @@ const SchemaArgument* find_named(const std::vector<SchemaArgument>& arguments, s
   return found == arguments.end() ? nullptr : &*found;
 }
 
-// The arguments of `others` that belong to these: of the same name, or at the same place where neither side
-// has the name of the other; and of the same type.  Without a name where there is none.
+// Returns the arguments of `others` that correspond to these: of the same name, or at the same place if
+// neither side has the name of the other; and of the same type.  An argument without a counterpart has no
+// name.
 std::vector<SchemaArgument> counterparts(const std::vector<SchemaArgument>& arguments,
                                          const std::vector<SchemaArgument>& others) {
   std::vector<SchemaArgument> result(arguments.size());
@@ -90,7 +92,7 @@ std::vector<SchemaArgument> counterparts(const std::vector<SchemaArgument>& argu
   return result;
 }
 
-// The arguments of a call of `op` where it is compared as a call of one of `all`, the overloads of an
+// Returns the arguments of a call of `op` that is compared as a call of one of `all`, the overloads of an
 // operator.
 std::vector<SchemaArgument> arguments_as(const Operator& op, std::span<const Operator> all) {
   std::vector<SchemaArgument> own = op.schema().arguments;
@@ -102,19 +104,19 @@ std::vector<SchemaArgument> arguments_as(const Operator& op, std::span<const Ope
     const auto count = [](const std::vector<SchemaArgument>& arguments) {
       return std::ranges::count_if(arguments, [](const auto& argument) { return !argument.name.empty(); });
     };
-    // The last one with most of them: those for tensors follow the one without a name.
+    // The last overload with the most counterparts: those for tensors follow the one without a name.
     for (const Operator& overload : all) {
       auto found = counterparts(own, overload.schema().arguments);
       if (count(found) >= count(result)) result = std::move(found);
     }
-    // What a convolution has besides, its name tells, or it is of the machine.
+    // Further arguments of a convolution depend on the machine, or are told by its name.
     const bool is_convolution = facts_of(op.base_name()).compared_as == "conv";
     for (std::size_t i = 0; i < own.size() && !is_convolution; ++i) {
       if (result[i].name.empty()) result[i] = own[i];
     }
   }
-  // Of several names of what an operator takes, such as input and self, the first overload's for such a
-  // value.
+  // If the first argument has several names, such as input and self, it is that of the first overload with
+  // its type.
   for (const Operator& overload : all) {
     const std::vector<SchemaArgument> others = overload.schema().arguments;
     if (own.empty() || others.empty() || !is_same_type(own[0].type, others[0].type)) continue;
@@ -132,7 +134,7 @@ std::string operator_name(const Node& node) {
   if (node.op != Opcode::kCallFunction || node.model_function) return *node.target;
   const TargetParts parts = parse_target(*node.target);
   if (parts.overload.empty()) return *node.target;
-  // prim.abs is what TorchScript's code has for Python's function.
+  // TorchScript's code has prim.abs for Python's function.
   const bool is_aten = parts.space == "aten" ||
                        (parts.space == "prim" && !overloads("aten::" + std::string(parts.name)).empty());
   const std::string other = is_aten ? synonym(node, parts.name) : "";
@@ -206,7 +208,7 @@ void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* kn
                        std::size_t place) {
     if (place >= count) return arguments_.push_back({name, position, &value});
     const SchemaArgument& argument = known->arguments[place];
-    // Which kernels compute the same; the state of a machine, not of a model.
+    // The choice of kernels is the state of a machine, not of a model.
     const bool is_of_machine = argument.name == "cudnn_enable" || argument.name == "cudnn_enabled";
     if (argument.name.empty() || is_of_machine || is_default(value, argument)) return;
     const auto* device = value.get_if<Argument::Device>();
@@ -225,7 +227,7 @@ void ComparedGraph::add_arguments(const Node& node, const SchemaTable::Known* kn
   }
 }
 
-// The hash of a value, without the nodes in it; they are feeds.
+// Returns the hash of a value without the nodes in it, which become feeds.
 std::uint64_t ComparedGraph::add_value(const Argument& value, std::uint64_t slot) {
   const std::uint64_t kind = scramble(value.value.index() + 1);
   const auto all = [&](const std::vector<Argument>& items) {

@@ -1,4 +1,4 @@
-// A graph as it is compared: what each node does, and what feeds it.
+// Compared graph: a graph as it is compared, with hashes of what each node does, and its feeds and users.
 #pragma once
 
 #include <cstddef>
@@ -18,49 +18,48 @@
 
 namespace fxtrace {
 
-// What is known of operators' arguments, by target, each read once.
+// Schemas and arguments of operators, by target, each looked up once.
 class SchemaTable {
  public:
   struct Known {
     Schema schema;
-    // As which arguments those of the schema are compared, by place: those of the operator that
-    // operator_name() says, which have no name where a convolution does not have them.
+    // By place: the argument that an argument of the schema is compared as.  It is that of the operator that
+    // operator_name() gives, and without a name if a convolution does not have it.
     std::vector<SchemaArgument> arguments;
-    bool is_on_cpu = false;  // what it makes, where no device is given
+    bool is_on_cpu = false;  // the operator makes its result on the CPU if no device is given
   };
-  // Null where nothing is known.
+  // Returns null if nothing is known.
   const Known* find_known(const Node& node, bool has_overloads);
 
  private:
   std::unordered_map<std::string, std::optional<Known>> known_;
 };
 
-// How a collection names what both have: the path of a module, the name of a parameter, as the first
-// collection has it.
+// Common names: the path of a module and the name of a parameter, as the first collection has them.
 struct CommonNames {
   std::function<std::string_view(std::string_view path)> module;
   std::function<std::string(const std::string& name)> parameter;
-  bool has_overloads = true;  // false: of operators that differ in nothing else is one meant
+  bool has_overloads = true;  // false: operators that differ in their overload only are one
 };
 
-// The name of an operator without its overload, one for several that mean the same: "aten.abs" of
-// aten.absolute.default, "aten.conv2d" of aten._convolution.default with two strides.  Of other nodes the
-// target.
+// Returns the name of an operator without its overload, the same for synonyms: "aten.abs" for
+// aten.absolute.default, "aten.conv2d" for aten._convolution.default with two strides.  Returns the target
+// for other nodes.
 std::string operator_name(const Node& node);
 
-// Whether it is a number of dimensions, as common_form() has it: what its value says, however it is computed.
+// Returns whether the node is a size, as common_form() writes it: its value says all, however it is computed.
 inline bool is_size(const Node& node) {
   return node.op == Opcode::kCallFunction && node.args.empty() && node.meta->value;
 }
 
 class ComparedGraph {
  public:
-  // An argument by the name that the operator's schema gives it, or else by its place among the positional
-  // ones.  What is given as its default is left out, and what is of the machine; a dtype is one, however it
-  // is written.
+  // An argument by its name in the schema, or else by its position.  Arguments that are given as their
+  // default are left out, as are those that depend on the machine.  A dtype is a dtype, however it is
+  // written.
   struct NamedArgument {
     std::string_view name;
-    std::size_t position = 0;  // where there is no name
+    std::size_t position = 0;  // if there is no name
     const Argument* value = nullptr;
     bool is_same(const NamedArgument& other) const {
       return name == other.name && position == other.position;
@@ -68,11 +67,11 @@ class ComparedGraph {
     std::string text() const { return name.empty() ? std::to_string(position) : std::string(name); }
   };
   struct Feed {
-    std::uint64_t slot = 0;  // which argument, and where in it
+    std::uint64_t slot = 0;  // hash of the argument, and of the position in it
     Place node = kNoPlace;
   };
 
-  // All must outlive this.
+  // The arguments must outlive this.
   ComparedGraph(const ModuleGraph& graph, SchemaTable& schemas, const CommonNames& names);
 
   const ModuleGraph& graph() const { return graph_; }
@@ -85,11 +84,11 @@ class ComparedGraph {
     return part(arguments_, argument_ends_, node);
   }
   std::span<const Feed> feeds(Place node) const { return part(feeds_, feed_ends_, node); }
-  // Who takes the node's value, and where.
+  // Returns the users of the node, with the slots in which they take its value.
   std::span<const Feed> users(Place node) const { return part(users_, user_ends_, node); }
 
-  // Hashes: of what the node does, with its constant arguments; of its operation whatever the arguments,
-  // `add_` and `_add` as `add`; of the module and call that it stands in; of the module alone.
+  // Hashes: of what the node does, with its constant arguments; of its operation without arguments, `add_`
+  // and `_add` as `add`; of the module and the call that it is in; of the module alone.
   std::uint64_t label(Place node) const { return hashes_[node].label; }
   std::uint64_t operation(Place node) const { return hashes_[node].operation; }
   std::uint64_t scope(Place node) const { return hashes_[node].scope; }
@@ -120,7 +119,7 @@ class ComparedGraph {
   std::vector<Feed> feeds_, users_;
   std::vector<std::size_t> argument_ends_, feed_ends_, user_ends_;
   std::vector<Hashes> hashes_;
-  std::deque<Argument> made_;  // values that are written otherwise in the graph
+  std::deque<Argument> made_;  // values that the graph writes in another way
 };
 
 }  // namespace fxtrace

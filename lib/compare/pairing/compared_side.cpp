@@ -22,7 +22,7 @@ ComparedSide::ComparedSide(const GraphCollection& whole, const std::vector<Modul
   for (const ModuleGraph& root : graphs) {
     for_each_graph(root, [&](const ModuleGraph& graph) {
       for (const NodeId id : graph.graph.order()) {
-        // With those around it.
+        // The modules around it count, too.
         std::string_view path = graph.graph.node(id).scope->module_path;
         while (!path.empty() && working.insert(path).second) path = QualifiedName(path).parent();
       }

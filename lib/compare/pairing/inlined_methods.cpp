@@ -15,7 +15,7 @@
 namespace fxtrace {
 namespace {
 
-// By call: that of a forward around it.
+// Returns, by call, the call of the forward that makes it.
 std::vector<std::size_t> find_callers(const CallOrder& calls) {
   std::vector<std::size_t> callers;
   std::vector<std::size_t> open;

@@ -1,15 +1,15 @@
-// Methods other than forward, as torch.export records them.
+// Inlined methods: calls of methods other than forward, as torch.export records them.
 #pragma once
 
 #include "graph/graph_collection.h"
 
 namespace fxtrace {
 
-// Whether a graph calls any.
+// Returns whether a graph of the collection calls such a method.
 bool has_method_calls(const GraphCollection& collection);
 
-// Returns the collection with what such methods do as a part of the forward that calls them; modules of which
-// no other code runs are unvisited.
+// Returns the collection with the nodes of such methods as a part of the forward that calls them.  Modules of
+// which no other code runs are unvisited then.
 GraphCollection with_methods_inlined(GraphCollection collection);
 
 }  // namespace fxtrace

@@ -50,7 +50,7 @@ ModulePairs::ModulePairs(const GraphCollection& before, const GraphCollection& a
     : before_(before), after_(after) {
   join_paths();
   join_equal(true);
-  // What one pair takes along may leave another one alone.
+  // A pair takes along what is below it, which may leave a single candidate for another pair.
   constexpr int kMostRounds = 4;
   for (int round = 0; round < kMostRounds && join_equal(false); ++round) {
   }
@@ -83,7 +83,7 @@ void PairedModules::find_structures(const GraphCollection& collection) {
   }
 }
 
-// Outer ones first; what is in a module that belongs to one with another path has its path there.
+// Pairs modules by their paths, outer ones first: what is in a module with another path has its path there.
 void ModulePairs::join_paths() {
   for (const std::size_t i : before_.by_length) {
     const std::size_t parent = before_.parents[i];
@@ -133,7 +133,7 @@ std::size_t PairedModules::wrapper_of(std::size_t module) const {
 
 std::size_t PairedModules::find_wrapped(std::size_t around, const PairedModules& other,
                                         std::size_t module) const {
-  std::unordered_set<std::string_view> names;  // of what is in the module
+  std::unordered_set<std::string_view> names;  // names of the children of the module
   for (const std::size_t child : other.children[module]) names.insert(other.last_name(child));
   const auto is_it = [&](std::size_t inner) {
     if (qualified_type(modules[inner].type) != qualified_type(other[module].type)) return false;
@@ -161,7 +161,7 @@ void ModulePairs::join(std::size_t before, std::size_t after) {
   after_.partners_[after] = before;
 }
 
-// With all below that have the same names.
+// Pairs the modules, and all below that have the same names.
 void ModulePairs::join_with_children(std::size_t before, std::size_t after) {
   std::vector<std::pair<std::size_t, std::size_t>> pending{{before, after}};
   while (!pending.empty()) {
@@ -179,8 +179,8 @@ void ModulePairs::join_with_children(std::size_t before, std::size_t after) {
   }
 }
 
-// `is_outermost`: of what is gone or new only modules that stand in none that is.  Modules without parameters
-// look alike, so they belong together in one parent only.
+// Pairs modules of equal structure.  `is_outermost`: only modules without a partner that are in none without
+// a partner.  Modules without parameters look alike, so they pair in one parent only.
 bool ModulePairs::join_equal(bool is_outermost) {
   struct Candidates {
     std::vector<std::size_t> before, after;
@@ -205,7 +205,7 @@ bool ModulePairs::join_equal(bool is_outermost) {
     if (both.before.size() != both.after.size() || (!is_outermost && both.before.size() > 1)) continue;
     for (std::size_t k = 0; k < both.before.size(); ++k) pairs.emplace_back(both.before[k], both.after[k]);
   }
-  // Outer ones first: they take along what is below.
+  // Outer ones come first, as they take along what is below.
   std::ranges::sort(pairs, {},
                     [&](const auto& pair) { return std::pair(before_[pair.first].path.size(), pair.first); });
   for (const auto& [i, j] : pairs) {
@@ -214,8 +214,8 @@ bool ModulePairs::join_equal(bool is_outermost) {
   return !pairs.empty();
 }
 
-// One module that is gone, and one that is new, in one parent and of one structure but for sizes: it was
-// renamed, and changed.
+// Pairs a module that is gone with a new one, if they are the only ones of one structure without sizes in one
+// parent: the module was renamed, and changed.
 void ModulePairs::join_renamed() {
   struct Found {
     std::size_t before = ModuleTree::kNone, after = ModuleTree::kNone;

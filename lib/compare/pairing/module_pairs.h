@@ -1,4 +1,4 @@
-// Which modules of two collections belong together.
+// Module pairs: which modules of two collections correspond to each other.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,31 @@ struct ModuleTree {
 
   explicit ModuleTree(const GraphCollection& collection);
 
-  // Null or kNone where there is none.
+  // Returns the place of the module; kNone if there is none.
   std::size_t find_module(std::string_view path) const;
   const ModuleRecord& operator[](std::size_t module) const { return modules[module]; }
-  std::string_view last_name(std::size_t module) const;  // of its path
+  std::string_view last_name(std::size_t module) const;  // the last part of its path
 
   const std::vector<ModuleRecord>& modules;
-  std::unordered_map<std::string_view, std::size_t> by_path;  // of several with one path the first
-  std::vector<std::size_t> parents;                           // by module; kNone of those without
+  std::unordered_map<std::string_view, std::size_t> by_path;  // the first of several with one path
+  std::vector<std::size_t> parents;                           // by module; kNone for those without
   std::vector<std::vector<std::size_t>> children;
-  std::vector<std::size_t> by_length;  // all that by_path has, outer ones first
+  std::vector<std::size_t> by_length;  // all modules of by_path, outer ones first
 };
 
-// The modules of one of two collections, and which of the other's belong to them.
+// The modules of one of two collections, with their partners in the other.
 class PairedModules : public ModuleTree {
  public:
   explicit PairedModules(const GraphCollection& collection);
 
-  // Its place in the other; kNone where nothing belongs to it.
+  // Returns the place of its partner in the other collection; kNone if it has none.
   std::size_t partner(std::size_t module) const { return partners_[module]; }
   bool has_partner(std::size_t module) const { return partners_[module] != kNone; }
-  // Whether the module is on one side only, around one that belongs to something; what this is.
+  // Returns whether the module is a wrapper: it is on one side only, around a module with a partner, which
+  // wrapped() returns.
   bool is_wrapper(std::size_t module) const { return wrapped_[module] != kNone; }
   std::size_t wrapped(std::size_t module) const { return wrapped_[module]; }
-  // The outermost wrapper of a module; kNone of others.
+  // Returns the outermost wrapper of a module; kNone if it is not wrapped.
   std::size_t wrapper_of(std::size_t module) const;
 
  private:
@@ -54,38 +55,38 @@ class PairedModules : public ModuleTree {
   };
   void find_structures(const GraphCollection& collection);
   bool is_left(std::size_t module) const { return !has_partner(module) && !is_wrapper(module); }
-  // The one module close below `around` that is what `module` of the other tree was; kNone where there is
-  // none, or several.
+  // Returns the one module close below `around` that `module` of the other tree was; kNone if there is none,
+  // or several.
   std::size_t find_wrapped(std::size_t around, const PairedModules& other, std::size_t module) const;
-  // All from `wrapper` down to what is around the module.
+  // Marks all modules from `wrapper` down to the parent of the module as wrappers.
   void set_wrapped(std::size_t wrapper, std::size_t module);
 
   std::vector<std::size_t> partners_;
-  std::vector<std::size_t> wrapped_;  // by module, of a wrapper what is in it; kNone of others
+  std::vector<std::size_t> wrapped_;  // by module: what a wrapper is around; kNone for others
   std::vector<Structure> structures_;
 };
 
-// The type without __main__., which TorchScript does not write.
+// Returns the type without __main__., which TorchScript does not write.
 std::string_view qualified_type(std::string_view type);
 
 class ModulePairs {
  public:
-  // Those with the same path; of the others those of which one structure (types, parameters, modules below)
-  // stands as often on both sides, or once in one parent when sizes are left out; and what is below these.
-  // Where a path has another type on both sides, and only one module close below has the type that it had,
-  // this one belongs there: it was wrapped, and what has its path now is the wrapper, which belongs to
-  // nothing. The same the other way round.
+  // Pairs modules with the same path; of the others, those of a structure (types, parameters, modules below)
+  // that is equally often on both sides, or once in one parent if sizes are left out; and what is below them.
+  // If a path has another type on both sides, and one module close below has the type that it had, then that
+  // module was wrapped: it is the partner, and the module that has its path now is a wrapper without a
+  // partner.  The same holds the other way round.
   ModulePairs(const GraphCollection& before, const GraphCollection& after);
 
   const PairedModules& before() const { return before_; }
   const PairedModules& after() const { return after_; }
   const PairedModules& side(bool is_after) const { return is_after ? after_ : before_; }
 
-  // A path of the second collection as the first has it; itself where nothing belongs to it.  Of a wrapper
-  // that of what is in it.
+  // Returns the path that a module of the second collection has in the first; the same path if it has no
+  // partner, and for a wrapper the path of what it is around.
   std::string_view path_before(std::string_view path_after) const;
-  // Likewise the name of a parameter of the second collection, by its module; of a wrapper's one that the
-  // first does not have.
+  // Returns the same for the name of a parameter, by its module; for a parameter of a wrapper a name that the
+  // first collection does not have.
   std::string parameter_before(const std::string& name_after) const;
 
  private:
@@ -93,7 +94,7 @@ class ModulePairs {
   bool join_wrapped(std::size_t before, std::size_t after);
   void join(std::size_t before, std::size_t after);
   void join_with_children(std::size_t before, std::size_t after);
-  bool join_equal(bool is_outermost);  // whether there were any
+  bool join_equal(bool is_outermost);  // returns whether it has joined any
   void join_renamed();
 
   PairedModules before_, after_;

@@ -13,7 +13,7 @@ namespace {
 
 using Key = std::pair<std::uint64_t, Place>;
 
-// Calls f(range of one, range of the other) for what has the same key in both; sorts them.
+// Calls f(items of a, items of b) for each key that both have.  Sorts both.
 template <class F>
 void for_equal_keys(std::vector<Key>& a, std::vector<Key>& b, F&& f) {
   std::ranges::sort(a);
@@ -39,7 +39,7 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
     : before_(before), after_(after), in_after_(before.size(), kNoPlace), in_before_(after.size(), kNoPlace) {
   join_ports();
   Keys labels = keys([](const ComparedGraph& graph, Place node) { return graph.label(node); });
-  for (Place i = 0; i < before.size(); ++i) {  // ports, whatever they are called
+  for (Place i = 0; i < before.size(); ++i) {  // paired inputs count as equal, whatever their names
     if (in_after_[i] != kNoPlace) labels.after[in_after_[i]] = labels.before[i];
   }
   const Keys operations = keys([](const ComparedGraph& graph, Place node) { return graph.operation(node); });
@@ -62,7 +62,7 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   join_in_order(scopes, labels);
   spread(labels_here);
   join_equal(labels_here, Join::kNear);
-  // With other constants, or in another call of the module.
+  // Nodes with other constants, or in another call of the module.
   const Keys operations_here = with(scopes, operations);
   spread(operations_here);
   join_replaced();
@@ -72,7 +72,7 @@ NodePairs::NodePairs(const ComparedGraph& before, const ComparedGraph& after)
   spread(labels_in_module);
   join_in_order(modules, labels);
   join_equal(labels_in_module, Join::kNear);
-  // In another module.
+  // Nodes in another module.
   join_equal(behind_, Join::kOne);
   join_equal(all_ahead, Join::kOne);
   spread(labels);
@@ -96,7 +96,7 @@ NodePairs::Keys NodePairs::with(const Keys& where, const Keys& what) const {
   return keys;
 }
 
-// With all that they are made of.
+// Returns the labels mixed with all that the nodes are computed from.
 NodePairs::Keys NodePairs::behind(const Keys& labels) const {
   Keys keys = labels;
   const auto add = [](const ComparedGraph& graph, std::vector<std::uint64_t>& hashes) {
@@ -109,7 +109,7 @@ NodePairs::Keys NodePairs::behind(const Keys& labels) const {
   return keys;
 }
 
-// With all that becomes of them, in whatever order.
+// Returns the labels mixed with all that is computed from the nodes, in any order of users.
 NodePairs::Keys NodePairs::ahead(const Keys& labels) const {
   Keys keys = labels;
   const auto add = [](const ComparedGraph& graph, std::vector<std::uint64_t>& hashes) {
@@ -124,7 +124,7 @@ NodePairs::Keys NodePairs::ahead(const Keys& labels) const {
   return keys;
 }
 
-// With what stands next to them.
+// Returns the labels mixed with those of feeds and users.
 NodePairs::Keys NodePairs::near(const Keys& labels) const {
   Keys keys = labels;
   const auto add = [](const ComparedGraph& graph, const std::vector<std::uint64_t>& from,
@@ -146,8 +146,8 @@ void NodePairs::join(Place before, Place after) {
   in_before_[after] = before;
 }
 
-// What feeds the two, or what takes their values, is known on both sides and is something else; and nothing
-// next to them belongs together.
+// Returns whether the feeds of both nodes, or the users of both, are paired, and none of them with one of the
+// other's.
 bool NodePairs::is_elsewhere(Place before, Place after) const {
   bool is_near = false;
   const auto known = [](std::span<const ComparedGraph::Feed> around, const std::vector<Place>& others,
@@ -173,7 +173,7 @@ bool NodePairs::is_elsewhere(Place before, Place after) const {
   return !is_near && (feeds_differ || users_differ);
 }
 
-// Inputs of one name, or else in their order where as many are left; and the outputs.
+// Pairs inputs of one name, then the others in order if equally many are left; and the outputs.
 void NodePairs::join_ports() {
   std::unordered_map<std::string_view, Place> inputs;
   for (Place i = 0; i < after_.size(); ++i) {
@@ -198,7 +198,7 @@ void NodePairs::join_ports() {
   }
 }
 
-// What has one key and is left, where there are as many on both sides.
+// Pairs nodes with one key that are left, if both sides have equally many.
 void NodePairs::join_equal(const Keys& keys, Join which) {
   std::vector<Key> a;
   std::vector<Key> b;
@@ -217,14 +217,15 @@ void NodePairs::join_equal(const Keys& keys, Join which) {
   });
 }
 
-// In each place (a module, a call of it) what is left between pairs that are in one order, as in a text.
+// Pairs nodes of each place (a module, or a call of it) in order, between pairs that are in the same order on
+// both sides.
 void NodePairs::join_in_order(const Keys& places, const Keys& keys) {
   std::unordered_map<std::uint64_t, std::pair<std::vector<Place>, std::vector<Place>>> by_place;
   for (Place i = 0; i < before_.size(); ++i) by_place[places.before[i]].first.push_back(i);
   for (Place i = 0; i < after_.size(); ++i) by_place[places.after[i]].second.push_back(i);
   for (const auto& [place, nodes] : by_place) {
     const auto& [first, second] = nodes;
-    std::vector<Place> anchors;  // nodes of the first
+    std::vector<Place> anchors;  // pairs of the place: the node of the first graph
     std::vector<Place> numbers;
     for (const Place i : first) {
       const Place j = in_after_[i];
@@ -261,7 +262,7 @@ void NodePairs::join_in_order(const Keys& places, const Keys& keys) {
   }
 }
 
-// From all pairs along their edges, as far as labels are equal.
+// Follows the edges of all pairs as long as labels are equal.
 void NodePairs::spread(const Keys& labels) {
   pending_.clear();
   for (Place i = before_.size(); i-- > 0;) {
@@ -301,10 +302,10 @@ void NodePairs::spread_from(Place before, Place after, const Keys& labels) {
   spread_along(before_.users(before), after_.users(after));
 }
 
-// A node in the place of another one: each is the only one left in its module that takes such a value, or
-// gives it to such a user.
+// Pairs a node that takes the place of another one: each is the only one left in its call of a module that
+// takes the same value and feeds the same user.
 void NodePairs::join_replaced() {
-  // By what stands around: a feed and a user, by their places in the first graph.
+  // Keys of a feed and a user, by their places in the first graph.
   std::vector<Key> a;
   std::vector<Key> b;
   const auto collect = [&](const ComparedGraph& graph, const std::vector<Place>& others, bool is_before,

@@ -1,10 +1,41 @@
-// Which nodes of two graphs belong together.
+// Node pairs: which nodes of two graphs correspond to each other.
 //
-// Most do by all that is behind them (the values that they are made of) or by all that is ahead (what becomes
-// of them): one change in a graph leaves one of the two as it was for every other node.  From there along the
-// edges: what feeds nodes that belong together in the same place, and does the same, belongs together.  Then
-// by what is near, where that is there once; and what is left by its order between these, as in a text
-// (align()).
+// Names of nodes say little, since one change renumbers them.  Nodes are paired by hashes (Keys) of what they
+// do and of the graph around them; the surest hashes come first, and each step only looks at nodes that are
+// left.  The hashes of a node are:
+// - its label: its target and its constant arguments, without the nodes among them;
+// - behind: the label with all that the value is computed from;
+// - ahead: the label with all that is computed from the value;
+// - near: the label with the neighbours up to a radius of 1 to 3.
+//
+// One change in a graph leaves behind, or ahead, as it was for nearly every other node.  So the steps are:
+// inputs and the output; equal behind, then equal ahead, in the same call of a module; from pairs along the
+// edges to nodes with equal labels (spread()); equal near, if each side has one such node; order within a
+// call of a module, as in a text diff (align()).  Then again with weaker keys: another constant argument,
+// another call of the module, another module.  join_replaced() pairs nodes that do something else in the same
+// place.
+//
+// Invariants:
+// 1. in_after() and in_before() are inverse.  A pair is never undone, and a node is in one pair at most.
+// 2. Placeholders and outputs only pair with their like.
+// 3. join_equal() and spread() pair nodes that share a key in order, and only if both sides have equally many
+//    of them left.
+// 4. Pairs by near, by order and by the weaker keys are refused if the feeds, or the users, of both nodes are
+//    paired, but none of them with one of the other node's (is_elsewhere()).
+// 5. A pair does not mean that the nodes are equal: the comparison reports what differs.
+//
+// Example: a model in which gelu takes the place of relu.
+//
+//     before                                after
+//     %x = placeholder[x]                   %x = placeholder[x]
+//     %up = call_module[up](%x)             %up = call_module[up](%x)
+//     %relu = aten.relu.default(%up)        %gelu = aten.gelu.default(%up)
+//     %down = call_module[down](%relu)      %down = call_module[down](%gelu)
+//     output(%down)                         output(%down)
+//
+// %x and the output pair as ports.  %up has equal hashes behind, since relu comes after it; %down has another
+// one behind, but an equal one ahead.  %relu and %gelu share no key.  join_replaced() pairs them, because
+// each is the only node left that takes %up and feeds %down.
 #pragma once
 
 #include <vector>
@@ -17,16 +48,16 @@ class NodePairs {
  public:
   NodePairs(const ComparedGraph& before, const ComparedGraph& after);
 
-  // By node of one graph its place in the other; kNoPlace where nothing belongs to it.
+  // Return the place of the corresponding node in the other graph; kNoPlace if there is none.
   Place in_after(Place node) const { return in_after_[node]; }
   Place in_before(Place node) const { return in_before_[node]; }
-  // Whether both are made in the same way, all that is behind them included.
+  // Returns whether both nodes and all that they are computed from do the same.
   bool is_same_value(Place before, Place after) const {
     return behind_.before[before] == behind_.after[after];
   }
 
  private:
-  // A number for each node of both graphs.
+  // A hash for each node of both graphs.
   struct Keys {
     std::vector<std::uint64_t> before, after;
   };
@@ -51,7 +82,7 @@ class NodePairs {
   const ComparedGraph& before_;
   const ComparedGraph& after_;
   std::vector<Place> in_after_, in_before_;
-  std::vector<PlacePair> pending_;  // of spread()
+  std::vector<PlacePair> pending_;  // pairs whose edges spread() has still to follow
 };
 
 }  // namespace fxtrace

@@ -9,14 +9,13 @@ namespace {
 
 constexpr std::ptrdiff_t kMostEdits = 400;
 
-// By the greedy algorithm of Myers, over `a` and `b` without what they have in common at both ends; nothing
-// where it takes more than kMostEdits.
+// Aligns by the greedy algorithm of Myers; returns nothing if it takes more than kMostEdits edits.
 std::optional<std::vector<PlacePair>> align_exactly(const std::vector<std::uint64_t>& a,
                                                     const std::vector<std::uint64_t>& b) {
   const auto n = static_cast<std::ptrdiff_t>(a.size());
   const auto m = static_cast<std::ptrdiff_t>(b.size());
   const std::ptrdiff_t most = std::min(n + m, kMostEdits);
-  // How far on diagonal k, by k + most; before each step, from -edits to edits.
+  // The furthest x on diagonal k, by k + most + 1; before each step for -edits to edits.
   std::vector<std::ptrdiff_t> reached(static_cast<std::size_t>(2 * most + 3), 0);
   const auto at = [&](std::ptrdiff_t k) -> std::ptrdiff_t& {
     return reached[static_cast<std::size_t>(k + most + 1)];
@@ -35,7 +34,7 @@ std::optional<std::vector<PlacePair>> align_exactly(const std::vector<std::uint6
         ++x;
       at(k) = x;
       if (x < n || x - k < m) continue;
-      // Back along the way.
+      // Follow the path back.
       std::vector<PlacePair> pairs;
       std::ptrdiff_t y = m;
       x = n;
@@ -60,7 +59,7 @@ std::optional<std::vector<PlacePair>> align_exactly(const std::vector<std::uint6
   return std::nullopt;
 }
 
-// The n-th of each kind with the n-th of that kind, as far as they are in one order.
+// Pairs the n-th item of each kind with the n-th, and keeps those that are in the same order.
 std::vector<PlacePair> align_by_occurrence(const std::vector<std::uint64_t>& a,
                                            const std::vector<std::uint64_t>& b) {
   const auto sorted = [](const std::vector<std::uint64_t>& items) {
@@ -106,7 +105,7 @@ std::vector<PlacePair> align(const std::vector<std::uint64_t>& a, const std::vec
 }
 
 std::vector<bool> longest_increasing(const std::vector<Place>& numbers) {
-  std::vector<std::size_t> ends;  // by length: of the sequences so long the one that ends in the least number
+  std::vector<std::size_t> ends;  // by length: the end of the sequence with the least last number
   std::vector<std::size_t> before(numbers.size(), SIZE_MAX);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto place =

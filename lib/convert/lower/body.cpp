@@ -13,7 +13,7 @@
 namespace fxtrace {
 namespace {
 
-// Python's frame of the line, as in a traceback.
+// Returns the frame of a Python traceback for the source line.
 std::string trace_of(const SourceLocation& source) {
   std::string text = "  File \"" + source.file + "\", line " + std::to_string(source.line) + ", in " +
                      (source.function.empty() ? "forward" : source.function);
@@ -21,7 +21,7 @@ std::string trace_of(const SourceLocation& source) {
   return text;
 }
 
-// The strides of a contiguous tensor.
+// Returns the strides of a contiguous tensor.
 std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
   std::vector<Expression> strides(sizes.size());
   SymInt row = 1;
@@ -32,7 +32,7 @@ std::vector<Expression> strides_of(const std::vector<Expression>& sizes) {
   return strides;
 }
 
-// Whether the operation only computes, so that nobody misses it.
+// Returns whether the operation only computes sizes or takes items, so that it can go if it is not used.
 bool is_needless(const Operation& operation) {
   const Effect effect = effect_of(operation);
   return effect == Effect::kSymbolic && operation.target.aten_name() != "_assert_scalar" &&
@@ -52,7 +52,8 @@ ValueId Body::add_value(std::string_view name, Meta meta) {
   const ValueId id{static_cast<std::uint32_t>(graph_.values.size())};
   ProgramValue value;
   value.name = names_.create(name);
-  if (meta.kind() != ValueKind::kTensor && meta.shape) meta.type = "Tensor";  // Optional[Tensor]
+  if (meta.kind() != ValueKind::kTensor && meta.shape)
+    meta.type = "Tensor";  // its type may be Optional[Tensor]
   if (meta.shape) value.strides = strides_of(*meta.shape);
   value.meta = std::move(meta);
   graph_.values.push_back(std::move(value));
@@ -110,7 +111,7 @@ Meta Body::unknown_integer() {
   return meta;
 }
 
-// Floats have the names that torch.export has for them, since the trace has none.
+// Floats have the names that torch.export gives them, since the trace has no symbols for floats.
 Meta Body::unknown_float() {
   Meta meta;
   meta.type = "float";
@@ -246,7 +247,7 @@ const Operation* Body::maker(const Operand& operand) const {
   return found == makers_.end() ? nullptr : &graph_.operations[found->second];
 }
 
-// Calls of Python's functions that nobody needs: texts of errors that are not raised.
+// Returns unused calls of Python functions without side effects, such as texts of errors that are not raised.
 std::unordered_set<std::uint32_t> Body::find_needless() const {
   std::unordered_set<std::uint32_t> needless;
   constexpr FunctionTraits kEffects = function_traits::kWritesFirst | function_traits::kJoins |
@@ -265,7 +266,7 @@ std::unordered_set<std::uint32_t> Body::find_needless() const {
   return needless;
 }
 
-// A number that the trace knows, where only sizes and numbers decide it.
+// Returns the value of a node that is a known int or bool.
 std::optional<Operand> Body::known_number(const Node& node) const {
   const auto& value = node.meta->value;
   if (!value || node.op != Opcode::kCallFunction) return std::nullopt;
@@ -282,7 +283,7 @@ void Body::lower_all() {
     if (node.op == Opcode::kPlaceholder || node.op == Opcode::kOutput || needless.contains(id.index))
       continue;
     if (operands_.contains(id.index) || refused_.contains(id.index)) continue;
-    // What follows from a refused node is not told again.
+    // A node that uses a refused one is not refused again.
     bool follows = false;
     for_each_input(node, [&](NodeId input) { follows = follows || refused_.contains(input.index); });
     if (follows)
@@ -295,8 +296,9 @@ void Body::lower_all() {
 void Body::lower(const Node& node) {
   if (node.op != Opcode::kCallFunction) {
     return refuse(node, node.op == Opcode::kCallModule ? "the module was not traced into"
-                        : node.op == Opcode::kGetAttr  ? "control flow takes what is no tensor of its own"
-                                                       : "a program has no such node");
+                        : node.op == Opcode::kGetAttr
+                            ? "a body of control flow reads an attribute of the model"
+                            : "a program cannot contain such a node");
   }
   if (const auto number = known_number(node)) return set(node.id, *number);
   LoweredCall call{node, {}, {}};
@@ -305,12 +307,12 @@ void Body::lower(const Node& node) {
   if (!node.model_function && is_quantized_call(call, *this)) {
     if (auto result = rewrite_quantized(call, *this)) return set(node.id, std::move(*result));
     if (!refused_.contains(node.id.index))
-      refuse(node, "a program has no form of this call for quantized tensors");
+      refuse(node, "a program cannot express this call for quantized tensors");
     return;
   }
   if (const Rewrite rewrite = node.model_function ? nullptr : find_rewrite(*node.target)) {
     if (auto result = rewrite(call, *this)) return set(node.id, std::move(*result));
-    if (!refused_.contains(node.id.index)) refuse(node, "a program has no form of this call");
+    if (!refused_.contains(node.id.index)) refuse(node, "a program cannot express this call");
     return;
   }
   const TargetParts parts = target_parts(node);
@@ -322,13 +324,13 @@ void Body::lower(const Node& node) {
         return kind == ValueKind::kInt || kind == ValueKind::kFloat;
       });
   if (is_of_numbers)
-    return refuse(node, "a program has no such function of numbers that are not known",
-                  "--input with numbers, not names, for the sizes that it computes with");
-  refuse(node, "a program calls operators, not functions of Python",
+    return refuse(node, "a program cannot call this function on numbers that are not known",
+                  "--input with numbers instead of names for the sizes that it uses");
+  refuse(node, "a program can call operators only, not Python functions",
          parts.space.starts_with("torch._functorch") ? "--pass remove-batch-dims" : "");
 }
 
-// The name of the node that takes the item, or one made up.
+// Returns the name of the node that takes the item, or a generated one.
 std::string Body::name_of_item(const Node& node, std::size_t index) const {
   const Node* item = find_item(node, index);
   return item == nullptr ? node.name + "_" + std::to_string(index) : item->name;
@@ -366,8 +368,8 @@ Operand Body::add_result(const Node& node, const Meta& meta, std::string_view na
   return result;
 }
 
-// Adds the results of an operation that have those types.  Returns false, after saying why, where not all is
-// known of them.
+// Adds the results of an operation, which have those types.  Returns false after refusing the node if the
+// shape or the value of one is not known.
 bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& types, Operation& operation,
                        Operand& result) {
   const Node& node = call.node;
@@ -380,13 +382,13 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
       if (!own.shape || !own.dtype) {
         refuse(node, "the shape of its result is not known",
                operation.target.find_operator() == nullptr
-                   ? "of operators that torch does not have, only exported programs tell the shapes"
+                   ? "shapes of custom operators' results are known in exported programs only"
                    : "--input for all tensors among the inputs");
         return false;
       }
     } else if (!own.value) {
       if (own.kind() != ValueKind::kInt) {
-        refuse(node, "it gives a " + own.type.value_or("value") + " that depends on data");
+        refuse(node, "its result is a " + own.type.value_or("value") + " that depends on data");
         return false;
       }
       own = unknown_integer();
@@ -406,7 +408,7 @@ bool Body::add_results(const LoweredCall& call, const std::vector<SchemaType>& t
     if (all_known(item)) {
       list.items.push_back(add_result(node, item, name_of_item(node, i), {place}, operation));
     } else if (is_tuple && !find_item(node, i)) {
-      operation.outputs.push_back({ValueId{}, {place}});  // nobody asks what it is
+      operation.outputs.push_back({ValueId{}, {place}});  // an unused result
       list.items.emplace_back();
     } else {
       refuse(node, "the shapes of its results are not known");
@@ -465,7 +467,7 @@ ProgramSubgraph Body::lower_subgraph(const std::string& name, const ModuleGraph&
     const Node& output = source.graph.node(last);
     if (output.op == Opcode::kOutput && !output.args.empty())
       tree_of(body.operand_of(output.args.front()), outputs);
-    for (Operand& result : outputs) {  // a number has no form among results
+    for (Operand& result : outputs) {  // a subgraph cannot return a plain number
       if (result.is<std::int64_t>())
         result =
             body.emit(output, "operator.add", {result, std::int64_t{0}}, {}, body.meta_of(result), "number");
@@ -480,7 +482,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   const bool is_loop = *node.target == "higher_order.while_loop";
   if (!is_cond && !is_loop) return keep_with_subgraphs(call);
   Operation operation = operation_of(node, *node.target);
-  // Operands that are plain are written into the graphs, but not those that a loop changes.
+  // Plain operands are written into the subgraphs, except for those that a loop carries.
   std::vector<Operand> inputs;
   std::vector<bool> fixed;
   const auto passed = [&](const Operand& list, bool may_fix) {
@@ -492,10 +494,11 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
       bool has_values = false;
       if (is_plain) for_each_reference(item, [&](ValueId) { has_values = true; });
       if (has_values)
-        refuse(node, "control flow takes tensors in a list, or the weights of a quantized layer");
+        refuse(node,
+               "a program cannot pass lists of tensors or weights of a quantized layer to control flow");
       if (is_plain && !may_fix) {
         if (!item.is<std::int64_t>()) {
-          refuse(node, "a loop carries a value that a program has no form for");
+          refuse(node, "a loop carries a value that a program cannot express");
         } else {
           item = emit(node, "operator.add", {item, std::int64_t{0}}, {}, meta_of(item));
         }
@@ -506,12 +509,12 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     }
     return kept;
   };
-  std::size_t carried = 0;  // of the inputs: those of a loop that each turn gives anew
+  std::size_t carried = 0;  // the number of inputs that a loop carries, which come first
   std::vector<std::size_t> graphs;
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     if (call.args[i].is<Operand::GraphRef>()) graphs.push_back(i);
   }
-  if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program has no form of this call");
+  if (graphs.size() != 2 || call.args.size() != 4) return refuse(node, "a program cannot express this call");
   const std::size_t refusals = state_.refusals.size();
   operation.args = call.args;
   if (is_cond) {
@@ -524,7 +527,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   for (const std::size_t i : graphs) {
     const std::string& name = call.args[i].get_if<Operand::GraphRef>()->name;
     const ModuleGraph* source = source_.subgraphs.find_graph(name);
-    if (source == nullptr) return refuse(node, "it has no graph " + name);
+    if (source == nullptr) return refuse(node, "its subgraph is missing: " + name);
     const bool is_condition = is_loop && i == graphs.front();
     operation.subgraphs.push_back(lower_subgraph(name, *source, inputs, fixed, carried, is_condition));
     operation.subgraphs.back().graph.single_output = is_condition;
@@ -534,7 +537,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     return;
   }
   if (!node.meta->items || !all_known(*node.meta)) {
-    // What both branches give, or the loop carries: the graphs tell it.
+    // The subgraphs determine the results of both branches, or those that the loop carries.
     Meta meta = *node.meta;
     meta.items.emplace();
     const ProgramGraph& body = operation.subgraphs.back().graph;
@@ -546,11 +549,11 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
     for (std::size_t i = 0; i < meta.items->size(); ++i) {
       Meta item = (*meta.items)[i];
       if (item.kind() == ValueKind::kInt) item = unknown_integer();
-      for (const NodeId user : node.users) {  // what the trace knows is what others are told by
+      for (const NodeId user : node.users) {  // the metadata of the trace takes precedence
         const Node& taken = source_.graph.node(user);
         if (item_index(taken) == i && (taken.meta->shape || taken.meta->value)) item = *taken.meta;
       }
-      if (!item.shape && !item.value) return refuse(node, "what it gives is not known");
+      if (!item.shape && !item.value) return refuse(node, "its results are not known");
       results.items.push_back(
           add_result(node, item, name_of_item(node, i), {static_cast<std::int64_t>(i)}, operation));
     }
@@ -565,7 +568,7 @@ void Body::call_with_subgraphs(const LoweredCall& call) {
   append(std::move(operation));
 }
 
-// An operator as a program had it: its graphs take what it gives them.
+// Lowers a higher-order operator of an exported program: its subgraphs take the same inputs as before.
 void Body::keep_with_subgraphs(const LoweredCall& call) {
   const Node& node = call.node;
   Operation operation = operation_of(node, *node.target);

@@ -1,4 +1,8 @@
-// One graph of a program while it is made: the root's, or one of control flow.
+// Body: one graph of a program while it is lowered, the root's or a subgraph of control flow.
+//
+// A Body maps each node of the traced graph to an Operand (set(), operand_of()) and appends operations for
+// the calls that need one.  Names are unique within the graph.  A node that is refused has no operand; nodes
+// that use it are skipped.  Operations that emit() has added go in finish() if no result of theirs is used.
 #pragma once
 
 #include <cstddef>
@@ -20,44 +24,44 @@
 
 namespace fxtrace {
 
-// How a tensor of integers stands for numbers: (integer - zero point) * scale.
+// The quantization of a tensor of integers, which stands for (integer - zero point) * scale.
 struct Quantization {
   std::string dtype;                      // "quint8"
-  Operand scale, zero_point;              // numbers; or tensors, where the data or the axis decides
-  std::optional<std::int64_t> axis = {};  // along which they differ
+  Operand scale, zero_point;              // numbers; tensors if the data or the axis determines them
+  std::optional<std::int64_t> axis = {};  // the axis along which they differ
 };
 
-// What all graphs of a program share.
+// The state that all graphs of a program share.
 struct LoweringState {
   const GraphCollection& collection;
   WrittenProgram& program;
   ModuleStacks& stacks;
   std::vector<Refusal>& refusals;
-  // Makes a tensor of the code an input of the root's graph, and returns its value there.
+  // Makes a constant tensor an input of the root's graph, and returns its value there.
   std::function<ValueId(const Constant&)> lift;
-  // The only element of a tensor that the file has; nothing for others.
+  // Returns the element of a one-element tensor of the file; nothing for others.
   std::function<std::optional<Argument>(const Node&)> element_of;
-  bool quantized = true;                             // whether tensors may be quantized
-  std::map<std::string, std::string> declared = {};  // schemas without their name, by target
+  bool quantized = true;                             // false: calls on quantized tensors are refused
+  std::map<std::string, std::string> declared = {};  // declared schemas without their names, by target
   std::unordered_set<std::uint32_t> trained = {};    // values of the root's graph that need a gradient
-  std::size_t unknown = 0;                           // numbers that depend on data so far
+  std::size_t unknown = 0;                           // the number of unknown numbers so far
   std::unordered_set<std::string> sizes = {};        // symbols in the sizes of inputs
 };
 
-// A call with what stands for its arguments.
+// A call with its lowered arguments.
 struct LoweredCall {
   const Node& node;
   std::vector<Operand> args;
   NamedOperands kwargs;
 
-  // Returns the argument at that place or with that name; None where it was left out.
+  // Returns the argument at that position or with that name; None if it was left out.
   Operand argument(std::size_t place, std::string_view name = {}) const;
 };
 
-// Each node of the source is a value here, or several in a list, tuple or dict, or a plain value.
+// One graph while it is lowered (see above).
 class Body {
  public:
-  // All must outlive this.
+  // The arguments must outlive this.
   Body(LoweringState& state, const ModuleGraph& source, bool is_condition = false)
       : state_(state), source_(source), is_condition_(is_condition) {}
 
@@ -67,60 +71,61 @@ class Body {
   Operand operand_of(const Argument& argument) const;
   // Lowers all nodes but placeholders and the output.
   void lower_all();
-  // Says nothing of what follows from a node that was refused elsewhere.
+  // Marks a node that was refused elsewhere: nodes that use it are skipped.
   void leave_out(NodeId node) { refused_.insert(node.index); }
-  // Moves out the graph, with these outputs and without operations that nobody needs.
+  // Moves out the graph, with these outputs and without unused operations.
   ProgramGraph finish(std::vector<Operand> outputs);
 
   // --- for rewrites ---
-  // Of a tensor of the file, which need not be contiguous.
+  // Sets the strides of a tensor of the file, which need not be contiguous.
   void set_strides(ValueId id, const std::vector<std::int64_t>& strides) {
     if (strides.size() == value(id).strides.size())
       graph_.values[id.index].strides.assign(strides.begin(), strides.end());
   }
   const ProgramValue& value(ValueId id) const { return graph_.values[id.index]; }
-  // Returns what is known of an operand: of a plain value its type, and the value of a number.
+  // Returns the metadata of an operand: for a plain value its type, and the value of a number.
   Meta meta_of(const Operand& operand) const;
-  // Adds an operation with one result that goes when nobody needs it, and returns the result.
+  // Adds an operation with one result, and returns the result.  The operation goes if the result is not used.
   Operand emit(const Node& node, std::string target, std::vector<Operand> args, NamedOperands kwargs,
                Meta meta, std::string_view name = {});
-  // As emit(), with several results.
+  // As emit(), for several results.
   std::vector<Operand> emit_all(const Node& node, std::string target, std::vector<Operand> args,
                                 const std::vector<Meta>& metas);
-  // Of a result that emit() gave: its operation stays where nobody needs it.
+  // Keeps the operation of a result that emit() gave, even if the result is not used.
   void keep_maker(const Operand& result) { may_go_.erase(makers_.at(result.get_if<ValueId>()->index)); }
-  // Of a quantized tensor, which is a value of integers; null for others.
+  // Returns the quantization of a value of integers; null if it is not a quantized tensor.
   const Quantization* quantization(const Operand& operand) const;
   void set_quantization(const Operand& operand, Quantization quantization);
   bool may_be_quantized() const { return state_.quantized; }
-  // Adds the call as it is, on integers; results that are quantized are so as the given one.  Returns
-  // nothing after refusing it.
+  // Adds the call unchanged, on integers; quantized results have the quantization `given`.  Returns nothing
+  // if it was refused.
   std::optional<Operand> call_on_integers(const LoweredCall& call, const Quantization& given);
-  // Returns the only element of a tensor of the file that nobody but such questions reads.
+  // Returns the element of a one-element tensor of the file, if the node is used only to read it as a number.
   std::optional<Argument> stored_number(const Argument& tensor) const;
-  // Whether f() holds for all targets of the node's users.
+  // Returns whether holds(target) is true for all users of the node.
   bool are_users(const Node& node, const std::function<bool(const std::string&)>& holds) const;
-  // Gives an attribute, which the argument is, another value from here on.  Returns whether it is one.
+  // Sets the value of the attribute that the argument reads, from here on.  Returns false if the argument is
+  // not an attribute.
   bool change_attribute(const Argument& argument, const Operand& value);
-  // Returns the operation that makes the value; null for an input.
+  // Returns the operation that emit() added for the value; null for others.
   const Operation* maker(const Operand& operand) const;
-  // A number that depends on data, or that no expression says: u0, zuf0.
+  // Return a new symbol for a number that depends on data or has no expression: u0, zuf0.
   Meta unknown_integer();
   Meta unknown_float();
-  // Whether it is in the sizes of the program's inputs, so that it is not negative.
+  // Returns whether the symbol occurs in the sizes of the program's inputs, so that it is not negative.
   bool is_size_of_input(const std::string& symbol) const;
-  // Whether the value is a parameter that needs a gradient; nothing within control flow.
+  // Returns whether the value is a parameter that needs a gradient; nothing within control flow.
   std::optional<bool> is_trained(ValueId id) const;
-  // Returns the value in this graph of a tensor of the code; none within control flow.
+  // Returns the value of a constant tensor in this graph; nothing within control flow.
   std::optional<ValueId> lift(const Constant& constant);
-  // Whether nothing takes the node's value but a loop, to which this graph says whether to go on.
+  // Returns whether the node is used only as the condition of the loop whose condition this graph computes.
   bool is_condition(const Node& node) const;
   void refuse(const Node& node, std::string why, std::string help = {});
 
  private:
   std::unordered_set<std::uint32_t> find_needless() const;
   void lower(const Node& node);
-  void append(Operation operation);  // under a name that no other one has
+  void append(Operation operation);  // under a unique name
   std::optional<Operand> known_number(const Node& node) const;
   void call_operator(const LoweredCall& call);
   void call_with_subgraphs(const LoweredCall& call);
@@ -139,15 +144,15 @@ class Body {
 
   LoweringState& state_;
   const ModuleGraph& source_;
-  bool is_condition_;  // of a loop
+  bool is_condition_;  // whether the graph computes the condition of a loop
   ProgramGraph graph_;
   Namespace names_;
   std::unordered_map<std::uint32_t, Operand> operands_;  // by node
-  std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users say nothing
-  std::unordered_map<std::uint32_t, std::size_t> makers_;      // operations, by the value that emit() gave
-  std::unordered_set<std::size_t> may_go_;                     // operations that go when nobody needs them
+  std::unordered_set<std::uint32_t> refused_;            // nodes without an operand, whose users are skipped
+  std::unordered_map<std::uint32_t, std::size_t> makers_;  // operations, by the value that emit() gave
+  std::unordered_set<std::size_t> may_go_;  // indices of operations that go if they are not used
   std::unordered_map<std::uint32_t, Quantization> quantized_;  // by value
-  std::optional<Quantization> given_;                          // of results that are quantized
+  std::optional<Quantization> given_;  // the quantization of quantized results during call_on_integers()
 };
 
 }  // namespace fxtrace

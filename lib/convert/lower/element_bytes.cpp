@@ -10,7 +10,7 @@
 namespace fxtrace {
 namespace {
 
-// Of 16 bits, with so many for the fraction: rounded to the nearest, of two to the even one.
+// Returns the bits of a 16-bit float with so many bits of fraction, rounded to nearest, ties to even.
 std::uint64_t short_bits(double number, int fraction) {
   const int bias = (1 << (14 - fraction)) - 1;
   const std::uint64_t sign = std::signbit(number) ? 1U << 15 : 0;
@@ -21,7 +21,7 @@ std::uint64_t short_bits(double number, int fraction) {
   const int exponent = std::max(std::ilogb(number), 1 - bias);
   const auto steps =
       static_cast<std::uint64_t>(std::nearbyint(std::ldexp(std::abs(number), fraction - exponent)));
-  // The first bit of the steps is that of the exponent, as one more of it is where they are rounded up to 2.
+  // The leading bit of `steps` adds one to the exponent, and one more if the fraction is rounded up to 2.
   const std::uint64_t bits = (static_cast<std::uint64_t>(exponent + bias - 1) << fraction) + steps;
   return sign | std::min(bits, infinity);
 }
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> bits_of(const Argument& element, ScalarType type) {
       return std::bit_cast<std::uint64_t>(number);
     case ScalarType::kFloat32:
       return std::bit_cast<std::uint32_t>(static_cast<float>(number));
-    // torch makes a float of the number first.
+    // torch converts the number to float32 first.
     case ScalarType::kFloat16:
       return short_bits(static_cast<float>(number), 10);
     case ScalarType::kBfloat16:

@@ -1,4 +1,4 @@
-// The bytes of tensors whose elements are known as numbers.
+// Bytes of tensors whose elements are known as numbers.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace fxtrace {
 
-// Returns the elements as they lie in memory, the lowest byte of each first, rounded as torch rounds; nothing
-// for other types than booleans, integers and real numbers of at least 16 bits, and for what is no number.
+// Returns the elements as they lie in memory, little-endian, rounded as torch rounds.  Returns nothing for
+// other dtypes than bool, integers and real numbers of at least 16 bits, and for elements that are not
+// numbers.
 std::optional<std::string> element_bytes(const std::vector<Argument>& elements, std::string_view dtype);
 
 }  // namespace fxtrace

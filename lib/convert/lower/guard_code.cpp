@@ -1,5 +1,5 @@
-// The forms of guards are those of PyTorch's torch/fx/experimental/symbolic_shapes.py (BSD-3-Clause, see
-// NOTICE).
+// Implementation: each expression of a guard is rewritten over the places of inputs, L['x'][0].  Forms of
+// guards are those of PyTorch's torch/fx/experimental/symbolic_shapes.py (BSD-3-Clause, see NOTICE).
 #include "convert/lower/guard_code.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class GuardCode {
       return code.has_value();
     };
     for (const auto& [name, symbol] : lowered_.program.symbols) {
-      // Of a range that begins at 1 or 2 torch does not look at the begin.
+      // torch does not check the lower bound of a range that begins at 1 or 2.
       const auto source = sources.find(name);
       const std::int64_t low = symbol.range.low.value_or(0);
       if (source != sources.end() && (low == 1 || low == 2))
@@ -63,7 +63,7 @@ class GuardCode {
   }
 
  private:
-  // What programs say of their ranges is no guard of its own.
+  // Returns whether the guard is one of an exported program that the ranges of symbols imply.
   bool is_told_by_ranges(const Guard& guard, const InputSizes& sizes) const {
     if (guard.reason != GuardReason::kExported) return false;
     ShapeEnv known;
@@ -77,7 +77,8 @@ class GuardCode {
                                                        : holds(guard.expr);
   }
 
-  // Whether it says that an input has the value that the program has for it, which torch looks at.
+  // Returns whether the guard says that an input has the value that the program has fixed, which torch
+  // checks.
   bool is_fixed_input(const Expression& guard) const {
     if (guard.kind() != Expression::Kind::kComparison || (guard.name() != "==" && guard.name() != "is"))
       return false;
@@ -87,14 +88,14 @@ class GuardCode {
       if (program.signature.inputs[i].name == name && program.graph.inputs[i].constant)
         return guard.name() == "==";
     }
-    // One that was left at its default is no input of the program.
+    // An input that was left at its default is not an input of the program.
     if (!source_.signature) return false;
     const auto& entries = source_.signature->inputs;
     const bool is_input = std::ranges::find(entries, name, &GraphSignature::Entry::name) != entries.end();
     return is_input && std::ranges::find(program.arguments, name) == program.arguments.end();
   }
 
-  // x["a"][0]
+  // Returns the expression of a nested item: x["a"][0].
   static Expression item_at(Expression holder, std::span<const Argument> path) {
     for (const Argument& step : path) {
       const auto* key = step.get_if<std::string>();
@@ -106,7 +107,7 @@ class GuardCode {
     return holder;
   }
 
-  // The inputs as torch writes them, L['x'][0], by the names that guards have for them.
+  // Finds the inputs as torch writes them, L['x'][0], by the names that guards have for them.
   void find_places() {
     const WrittenProgram& program = lowered_.program;
     const auto& spec = program.in_spec;
@@ -118,7 +119,7 @@ class GuardCode {
     const auto add = [&](const std::string& name, const TreeSpec& argument) {
       for (const std::vector<Argument>& path : argument.paths()) {
         if (!std::ranges::all_of(path, is_plain_key)) continue;
-        // torch takes L['x'][0] for an input x_0, where there is one.
+        // torch takes L['x'][0] for the input x_0, if there is one.
         const auto* first = path.empty() ? nullptr : path[0].get_if<std::int64_t>();
         if (first != nullptr && std::ranges::find(program.arguments, name + "_" + std::to_string(*first)) !=
                                     program.arguments.end())
@@ -145,13 +146,14 @@ class GuardCode {
     }
   }
 
-  // x.size(0) % 8 == 0  ->  L['x'].size()[0] % 8 == 0.  Nothing where it asks anything that torch cannot
-  // answer from the inputs: a guard that is written can fail only for what it says.
+  // Returns the code of a guard: x.size(0) % 8 == 0 becomes L['x'].size()[0] % 8 == 0.  Returns nothing if
+  // the guard asks anything that torch cannot answer from the inputs: a guard that is written may fail only
+  // for what it says.
   std::optional<std::string> guard_code(const Expression& guard, const InputSizes& sizes,
                                         const std::map<std::string, DimensionSource>& sources) const {
     using Kind = Expression::Kind;
     bool is_known = true, asks = false;
-    std::map<std::string, std::string> texts;  // of places within sums and products, by a name in their stead
+    std::map<std::string, std::string> texts;  // of places within sums and products, by stand-in
     const std::function<Expression(const Expression&)> coded = [&](const Expression& whole) {
       return whole.replace([&](const Expression& part) -> std::optional<Expression> {
         const auto unknown = [&] {
@@ -239,8 +241,8 @@ class GuardCode {
 
   Lowered& lowered_;
   const ModuleGraph& source_;
-  std::unordered_map<std::string, Expression> places_;  // of inputs, by how guards write them
-  std::string stand_in_ = "place";                      // begins no name of them
+  std::unordered_map<std::string, Expression> places_;  // places of inputs, by their text in guards
+  std::string stand_in_ = "place";                      // prefix of stand-ins; no text of a place contains it
 };
 
 }  // namespace

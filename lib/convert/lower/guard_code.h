@@ -1,4 +1,5 @@
-// What a trace assumed of the inputs, as torch.export has it checked: Python over L['x'].size()[0].
+// Guards of a program: what the trace assumed of the inputs, as Python code that torch checks, such as
+// L['x'].size()[0] % 8 == 0.
 #pragma once
 
 #include "convert/lower/lowering.h"
@@ -6,9 +7,8 @@
 
 namespace fxtrace {
 
-// Fills lowered.program.guards with the guards of `source`, the graph that it was made of, which neither the
-// shapes of the inputs nor the ranges of the symbols tell, and notes them.  Those that torch cannot check are
-// noted as such.
+// Fills lowered.program.guards with the guards of the traced graph `source` that neither the shapes of the
+// inputs nor the ranges of symbols imply, and notes them.  A guard that torch cannot check is only noted.
 void lower_guards(Lowered& lowered, const ModuleGraph& source);
 
 }  // namespace fxtrace

@@ -33,13 +33,13 @@
 namespace fxtrace {
 namespace {
 
-// "layers.0" -> "layers_0", as torch.export makes names of paths.
+// Returns the path as torch.export writes it in names: "layers.0" -> "layers_0".
 std::string name_of_path(std::string path) {
   std::ranges::replace(path, '.', '_');
   return path;
 }
 
-// "my::op" -> "my.op.default"
+// Returns the target of an operator: "my::op" -> "my.op.default".
 std::string target_of(std::string name) {
   if (const std::size_t colons = name.find("::"); colons != std::string::npos) name.replace(colons, 2, ".");
   return name.find('.', name.find('.') + 1) == std::string::npos ? name + ".default" : name;
@@ -75,13 +75,13 @@ class Lowering {
       if (options_.freeze_state)
         note_frozen(assignment.target);
       else
-        refuse({}, assignment.target, "the run leaves a value in the attribute, which no program keeps",
-               "--state freeze for the value that the file has, or a buffer for what is kept");
+        refuse({}, assignment.target, "the run assigns this attribute, but a program cannot store attributes",
+               "--state freeze for the value in the file, or make it a buffer");
     }
     lower_inputs();
     const InputSizes sizes(source_.graph);
     for (const InputSize& size : sizes.sizes()) {
-      if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer, which may be negative
+      if (size.place.kind() != Expression::Kind::kCall) continue;  // an integer input, which may be negative
       for (std::string& name : size.size.symbols()) state_.sizes.insert(std::move(name));
     }
     lower_attributes();
@@ -113,24 +113,25 @@ class Lowering {
     }
   }
 
-  // Names are parts of lists in the file, and of code that torch makes of it.
+  // Names stand in lists within the file, and in code that torch generates from it.
   void refuse_names() {
     const auto look = [&](const std::string& name) {
       if (!is_plain_path(name) || name.find_first_of(",;") != std::string::npos)
-        refuse({}, name, "a program has no names with quotes, commas, semicolons or control characters");
+        refuse({}, name,
+               "names in a program cannot contain quotes, commas, semicolons or control characters");
     };
     for (const ModuleRecord& module : collection_.modules) {
       const std::string& path = module.path;
       look(path);
-      // torch.export takes what is behind an @ for the number of a call, and a bracket to lead to another.
+      // torch.export takes the text after an @ for the number of a call, and looks for pairs of brackets.
       const std::string_view name = QualifiedName(path).last();
       if (name.find('@') != std::string_view::npos)
-        refuse({}, path, "a program has no modules with @ in their names");
+        refuse({}, path, "names of modules in a program cannot contain @");
       const auto is_one_of = [](std::string_view set) {
         return [set](char c) { return set.find(c) != std::string_view::npos; };
       };
       if (std::ranges::count_if(name, is_one_of("([")) != std::ranges::count_if(name, is_one_of(")]")))
-        refuse({}, path, "a program has no modules with single brackets in their names");
+        refuse({}, path, "names of modules in a program cannot contain unpaired brackets");
     }
     for (const ParameterRecord& parameter : collection_.parameters) {
       const std::string name(QualifiedName(parameter.name).last());
@@ -159,7 +160,8 @@ class Lowering {
     return map_references<ValueId>(value, [](NodeId) { return Operand(); });
   }
 
-  // Makes inputs of a program of what an input of the model holds.  Nothing where that is not known.
+  // Makes inputs of the program from an input of the model, one for each leaf.  Returns nothing if its type
+  // or shape is not known.
   std::optional<Operand> flatten(const std::string& name, const Meta& meta) {
     if (meta.items) {
       std::vector<Operand> items;
@@ -199,7 +201,7 @@ class Lowering {
     body_.leave_out(node.id);
     const std::string type = meta.type.value_or("a value");
     if (meta.dtype && is_quantized(*meta.dtype)) {
-      refuse({}, "input " + name, "a program has no quantized tensors among its inputs");
+      refuse({}, "input " + name, "a program cannot take quantized tensors");
     } else if (type.find("Tensor") != std::string::npos) {
       refuse({}, "input " + name, "its shape is not known",
              "--input " + shell_word(name + "=float32[...]") + ", with its type and sizes");
@@ -208,7 +210,7 @@ class Lowering {
              "--concrete " + shell_word(name + "=VALUE") + ", or --input " + shell_word(name + "=n") +
                  " to keep it an input");
     } else {
-      refuse({}, "input " + name, "a program has no input of type " + type + " that varies",
+      refuse({}, "input " + name, "a program cannot take an input of type " + type + " that varies",
              "--concrete " + shell_word(name + "=VALUE"));
     }
   }
@@ -217,7 +219,7 @@ class Lowering {
     if (options_.in_spec && source_.signature) return lower_leaves(*options_.in_spec);
     std::vector<Operand> arguments;
     std::vector<std::string> names;
-    std::size_t needed = 0;  // arguments up to the last that is not left at its default
+    std::size_t needed = 0;  // the number of arguments up to the last one that does not keep its default
     const auto add = [&](const std::string& name, Operand value, bool is_default) {
       arguments.push_back(std::move(value));
       names.push_back(name);
@@ -228,7 +230,7 @@ class Lowering {
         body_.set(node.id, *value);
         return add(*node.target, std::move(*value), false);
       }
-      if (!node.args.empty() && node.users.empty()) {  // its default, which nobody reads
+      if (!node.args.empty() && node.users.empty()) {  // an unused argument with a default
         add(*node.target, constant_input(node.name, Argument::None{}), true);
         return;
       }
@@ -239,7 +241,7 @@ class Lowering {
       for (std::size_t i = 0; i < entries.size();) {
         const GraphSignature::Entry& entry = entries[i];
         std::size_t end = i + 1;
-        if (entry.path.size() > 1) {  // one input, which is told part by part
+        if (entry.path.size() > 1) {  // one input, given part by part
           while (end < entries.size() && entries[end].path.front() == entry.path.front()) ++end;
           const std::string name = *entry.path.front().get_if<std::string>();
           auto value =
@@ -249,7 +251,7 @@ class Lowering {
           else
             refuse({}, "input " + name, "its type does not tell how its parts are nested");
         } else if (entry.target) {
-          // A parameter, which is no argument.
+          // A parameter is not an argument.
         } else if (entry.node.valid()) {
           lower_placeholder(source_.graph.node(entry.node));
         } else if (entry.value) {
@@ -271,7 +273,7 @@ class Lowering {
         tree_of(Operand::Tuple{{Operand::Tuple{std::move(arguments)}, Operand::Dict{}}}, leaves);
   }
 
-  // "Tuple[Tensor, List[Tensor]]"
+  // Returns the type of the input, such as "Tuple[Tensor, List[Tensor]]"; empty if it is not known.
   std::string type_of_input(const std::string& name) const {
     for (const InputGuess& guess : model_.guess_inputs(options_.method)) {
       if (guess.name == name) return guess.type;
@@ -279,7 +281,7 @@ class Lowering {
     return {};
   }
 
-  // The types between the brackets: of "Tuple[int, List[int]]" both.
+  // Returns the types between the brackets: "int" and "List[int]" of "Tuple[int, List[int]]".
   static std::vector<std::string> parts_of(std::string_view type) {
     std::vector<std::string> parts;
     const std::size_t open = type.find('[');
@@ -298,8 +300,8 @@ class Lowering {
     return parts;
   }
 
-  // An input of that type, of which some parts remain and others are fixed.  Nothing where it is nested in
-  // another way than lists, tuples and dicts are.
+  // Makes an input of that type some of whose parts are fixed.  Returns nothing if it is nested in other
+  // containers than lists, tuples and dicts.
   std::optional<Operand> nested(std::span<const GraphSignature::Entry> entries, std::size_t depth,
                                 const std::string& type) {
     if (entries.size() == 1 && entries[0].path.size() == depth) {
@@ -339,7 +341,7 @@ class Lowering {
     return dict;
   }
 
-  // The inputs of a program, which are told leaf by leaf.
+  // Lowers inputs that the signature lists leaf by leaf.
   void lower_leaves(const TreeSpec& spec) {
     std::vector<Operand> leaves;
     for (const GraphSignature::Entry& entry : source_.signature->inputs) {
@@ -359,21 +361,21 @@ class Lowering {
     if (leaves.size() != spec.leaves)
       return refuse({}, "the inputs", "the program does not tell how they are nested");
     if (!is_plain(spec))
-      return refuse({}, "the inputs", "they are nested in a class of its own",
-                    "without passes, and as a whole");
+      return refuse({}, "the inputs", "they are nested in a class of the program's own",
+                    "convert the whole program, without passes");
     std::vector<std::string> names = options_.argument_names;
     for (const Argument& key : spec.children[1].keys) {
       const auto* name = key.get_if<std::string>();
       names.push_back(name == nullptr ? std::string() : *name);
     }
     for (const std::string& name : names) {
-      if (!is_identifier(name)) return refuse({}, "input " + name, "an input of Python has no such name");
+      if (!is_identifier(name)) return refuse({}, "input " + name, "the name is not an identifier of Python");
     }
     result_.program.in_spec = spec;
     result_.program.arguments = options_.argument_names;
   }
 
-  // An empty list or dict, which is no leaf.
+  // Returns whether the value is an empty container, which is not a leaf.
   static bool is_container(const Argument& value) {
     return value.is<Argument::List>() || value.is<Argument::Tuple>() || value.is<Argument::Dict>();
   }
@@ -386,7 +388,7 @@ class Lowering {
     return std::ranges::find(options_.concrete, name, &ConcreteArg::name) != options_.concrete.end();
   }
 
-  // Inputs behind the last that is given are left at their defaults.
+  // Removes the arguments from `needed` on: they keep their defaults.
   void drop_inputs(std::vector<Operand>& arguments, std::size_t needed) {
     std::vector<Operand> leaves;
     for (std::size_t i = needed; i < arguments.size(); ++i) tree_of(arguments[i], leaves);
@@ -402,7 +404,7 @@ class Lowering {
       parameters.emplace(parameter.name, &parameter);
     std::unordered_map<std::string, const Constant*> constants;
     for (const auto& [name, constant] : source_.constants) constants.emplace(name, &constant);
-    std::set<std::string> passing;  // buffers that are in no state_dict
+    std::set<std::string> passing;  // buffers that are not in the state_dict
     if (source_.signature) {
       for (const GraphSignature::Entry& entry : source_.signature->inputs) {
         if (entry.target && !entry.persistent.value_or(true)) passing.insert(*entry.target);
@@ -424,7 +426,7 @@ class Lowering {
         if (!constant->second->object_type.empty() && options_.quantized)
           lower_packed(node, "CONSTANTS.c" + std::to_string(constant->second->object_index), "");
         else if (!constant->second->object_type.empty())
-          body_.refuse(node, "a program has no objects of " + constant->second->object_type);
+          body_.refuse(node, "a program cannot have objects of " + constant->second->object_type);
         else
           lower_constant(node, *constant->second);
       } else if (const auto tensor = model_.find_tensor(*node.target)) {
@@ -435,14 +437,14 @@ class Lowering {
         body_.refuse(node, "the file has no tensor of that name");
       }
     }
-    // What the graph does not read stays in the state_dict.
+    // Parameters and buffers that no node reads stay in the state_dict.
     for (const ParameterRecord& parameter : collection_.parameters) {
       if (!used.contains(parameter.name) && problem_of(parameter).empty())
         add_parameter(parameter, !passing.contains(parameter.name));
     }
   }
 
-  // A plain value that a module has in the file; null where it has none of that name.
+  // Returns the plain value of an attribute in the file; null if the module has no such attribute.
   const Argument* find_attribute(const std::string& name) const {
     const QualifiedName whole(name);
     for (const ModuleRecord& module : collection_.modules) {
@@ -454,50 +456,51 @@ class Lowering {
     return nullptr;
   }
 
-  // The graph reads an attribute with a plain value only where the run changes it.
+  // Lowers a read of a plain attribute.  The graph has one only if the run changes the attribute.
   void lower_state(const Node& node, const Argument& value) {
     if (options_.freeze_state) {
       note_frozen(*node.target);
       return body_.set(node.id, map_references<ValueId>(value, [](NodeId) { return Operand(); }));
     }
     const auto is_this = [&](const Assignment& assignment) { return assignment.target == *node.target; };
-    if (std::ranges::any_of(source_.graph.assignments(), is_this)) return body_.leave_out(node.id);  // told
-    body_.refuse(node, "the run changes the value of the attribute, which no program keeps",
-                 "--state freeze for the value that the file has, or a buffer for what is kept");
+    if (std::ranges::any_of(source_.graph.assignments(), is_this))
+      return body_.leave_out(node.id);  // refused already
+    body_.refuse(node, "the run changes this attribute, but a program cannot store attributes",
+                 "--state freeze for the value in the file, or make it a buffer");
   }
 
   void note_frozen(const std::string& attribute) {
     if (frozen_.insert(attribute).second)
       result_.notes.push_back(
-          attribute + " is what it is in the file, in every call: what a run leaves in it is left out");
+          attribute + " has the value of the file in every call: changes that a run makes are left out");
   }
 
   static bool may_be_packed(const ParameterRecord& parameter) {
     return parameter.is_packed() || is_quantized_dtype(parameter.dtype);
   }
 
-  // The tensors of packed parameters are buffers of the module that has the layer, or constants where they
-  // belong to the code.
+  // Lowers packed parameters: their tensors become buffers of the module that has the layer, or constants if
+  // they belong to the code.
   void lower_packed(const Node& node, const std::string& name, const std::string& owner) {
     if (const auto known = packed_.find(name); known != packed_.end())
       return body_.set(node.id, known->second);
     const auto packed = model_.find_packed(name);
-    std::string problem = packed ? fxtrace::problem_of(*packed) : "the file does not tell what is in it";
+    std::string problem = packed ? fxtrace::problem_of(*packed) : "the file does not describe its contents";
     if (!problem.empty()) return body_.refuse(node, std::move(problem));
-    // linear._packed_params._packed_params are those of linear.
+    // The path linear._packed_params._packed_params belongs to linear.
     std::string module = owner;
     for (std::string_view part = QualifiedName(module).last();
          part == "_packed_params" || part == "_packed_weight"; part = QualifiedName(module).last())
       module = std::string(QualifiedName(module).parent());
     const auto add = [&](const std::string& part, Constant tensor) -> std::optional<ValueId> {
       if (tensor.record.empty() && !tensor.data && !is_empty(tensor.shape)) {
-        body_.refuse(node, "the file does not have its elements as plain tensors");
+        body_.refuse(node, "the file does not store its elements as plain tensors");
         return std::nullopt;
       }
       tensor.dtype = dtype_of_integers(tensor.dtype);
       if (tensor.dtype == "uint8" && tensor.shape.size() == 2 &&
           packed->tensors[0].tensor.dtype == "quint4x2" &&
-          tensor.shape == packed->tensors[0].tensor.shape) {  // two elements in a byte
+          tensor.shape == packed->tensors[0].tensor.shape) {  // two elements in each byte
         tensor.shape[1] /= 2;
         tensor.stride = contiguous_strides(tensor.shape);
         tensor.storage_offset /= 2;
@@ -533,7 +536,7 @@ class Lowering {
   void lower_constant(const Node& node, const Constant& constant) {
     if (!is_quantized_dtype(constant.dtype)) return body_.set(node.id, lift(constant, node.name));
     if (options_.quantized) return lower_packed(node, *node.target, "");
-    body_.refuse(node, "a program has no tensors of " + constant.dtype);
+    body_.refuse(node, "a program cannot have tensors of " + constant.dtype);
   }
 
   bool is_taken(const std::string& name) const {
@@ -542,7 +545,7 @@ class Lowering {
                collection_.parameters.end();
   }
 
-  // `owner` is the parameter that it is a part of.
+  // Adds a buffer that is a part of the packed parameter `owner`.
   ValueId add_buffer(const std::string& name, const std::string& owner, const Constant& tensor) {
     owners_.emplace(name, owner);
     GraphSignature::Entry entry;
@@ -574,12 +577,12 @@ class Lowering {
       const auto bytes = constant.data ? element_bytes(*constant.data, constant.dtype) : std::nullopt;
       tensor.content = bytes.value_or("");
       if (!bytes && !is_empty(constant.shape))
-        refuse({}, name, "the file does not have its elements as plain tensors of " + constant.dtype);
+        refuse({}, name, "the file does not store its elements as plain tensors of " + constant.dtype);
     }
     return tensor;
   }
 
-  // The only element of a tensor that the node gets.
+  // Returns the element of the one-element tensor that the node reads.
   std::optional<Argument> element_of(const Node& node) const {
     std::optional<Constant> tensor = model_.find_tensor(*node.target);
     for (const auto& [name, constant] : source_.constants) {
@@ -589,14 +592,14 @@ class Lowering {
     return tensor->data->front();
   }
 
-  // Why a program cannot have it; empty when it can.
+  // Returns why a program cannot have the parameter; empty if it can.
   static std::string problem_of(const ParameterRecord& parameter) {
     if (parameter.kind == ParameterKind::kCustomObject || !parameter.stored.empty())
-      return "a program has no objects of " +
+      return "a program cannot have objects of " +
              (parameter.type.empty() ? std::string("such classes") : parameter.type);
-    if (dtype_refused(parameter.dtype)) return "a program has no tensors of " + parameter.dtype;
+    if (dtype_refused(parameter.dtype)) return "a program cannot have tensors of " + parameter.dtype;
     if (parameter.record.empty() && !is_empty(parameter.shape))
-      return "the file does not have its elements as a plain tensor";
+      return "the file does not store its elements as a plain tensor";
     return {};
   }
 
@@ -662,7 +665,7 @@ class Lowering {
 
   void finish_inputs() {
     ProgramGraph& graph = result_.program.graph;
-    // In the order of registration, which torch.export has too.
+    // Parameters and buffers are in the order of registration, as in torch.export.
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < collection_.parameters.size(); ++i)
       places.emplace(collection_.parameters[i].name, i);
@@ -685,7 +688,7 @@ class Lowering {
 
   // --- the output ---
 
-  // The results of the method, each with its number where there are several.
+  // Calls f(result, number) for each result of the method; a single one has the number 0.
   template <class F>
   static void for_each_result(const Operand& value, F&& f) {
     std::size_t number = 0;
@@ -702,7 +705,7 @@ class Lowering {
     return items_of(value) != nullptr || value.is<Operand::Dict>();
   }
 
-  // Looks at all results, and leaves out those that are not wanted.
+  // Checks the results, and returns them without those that --drop-output names.
   Operand without_dropped(Operand value) {
     std::size_t count = 0;
     for_each_result(value, [&](const Operand& item, std::size_t number) {
@@ -715,7 +718,7 @@ class Lowering {
         throw usage_error("--drop-output " + std::to_string(number) + ": the method has " +
                           (has_several_results(value)
                                ? std::to_string(count) + " results, counted from 0"
-                               : std::string("one result, without which nothing is left")));
+                               : std::string("only one result, which cannot be dropped")));
     }
     if (options_.dropped_outputs.empty()) return value;
     if (options_.dropped_outputs.size() == count) throw usage_error("--drop-output leaves no result");
@@ -731,7 +734,8 @@ class Lowering {
       if (!options_.dropped_outputs.contains(number)) kept.push_back(item);
     });
     if (value.is<Operand::List>()) return Operand::List{std::move(kept)};
-    return Operand::Tuple{std::move(kept)};  // of a named tuple, too: it has no such fields
+    return Operand::Tuple{
+        std::move(kept)};  // a named tuple becomes a plain one, as its fields no longer match
   }
 
   void look_at_result(const Operand& item, std::size_t number, bool may_be_dropped) {
@@ -743,13 +747,13 @@ class Lowering {
              std::move(help));
     };
     for (const Operand& leaf : leaves) {
-      if (leaf.is<std::string>()) return say("a program has no text among its results", "");
+      if (leaf.is<std::string>()) return say("a program cannot return text", "");
       if (leaf.is<ValueId>() && body_.meta_of(leaf).kind() == ValueKind::kBool)
-        return say("a program has no bool among its results that sizes or data decide", "");
+        return say("a program cannot return a bool that depends on sizes or data", "");
       if (leaf.is<std::complex<double>>() || leaf.is<Operand::Dtype>() || leaf.is<Operand::Device>())
-        return say("a program has no such value among its results", "");
+        return say("a program cannot return a complex number, a dtype or a device", "");
       if (body_.quantization(leaf) != nullptr)
-        return say("a program has no quantized tensor among its results", "dequantize() it");
+        return say("a program cannot return a quantized tensor", "dequantize() it");
     }
   }
 
@@ -770,7 +774,7 @@ class Lowering {
       const Operand value = without_dropped(body_.operand_of(node.args.front()));
       if (has_named_tuple(value))
         result_.notes.emplace_back(
-            "named tuples among the results are plain tuples: torch.export knows no class of the archive's");
+            "named tuples among the results become plain tuples: torch.export does not know the archive's classes");
       result_.program.out_spec = tree_of(value, leaves);
     }
     result_.program.signature.outputs.resize(leaves.size());
@@ -791,13 +795,13 @@ class Lowering {
   void note_quantized() {
     if (!collection_.model.is_torchscript() || !calls_quantized(result_.program.graph)) return;
     result_.notes.emplace_back(
-        "quantized tensors are their integers, and results those of torch.jit.load within one step of their "
-        "scale; its operators are there after import torch.ao.quantization.fx._decomposed, which has to come "
-        "before torch.export.load");
+        "quantized tensors become tensors of integers, and results equal those of torch.jit.load within one step "
+        "of their scale; import torch.ao.quantization.fx._decomposed before torch.export.load, which needs its "
+        "operators");
   }
 
-  // torch.export decomposes an operator that takes numbers, not sizes, for the example's alone, and says
-  // nothing.
+  // Notes operators that take an open number where their schema has a plain int or float: torch.export
+  // decomposes these for the example value alone, without a warning.
   void note_fixed_arguments(const ProgramGraph& graph) {
     for (const Operation& operation : graph.operations) {
       for (const ProgramSubgraph& subgraph : operation.subgraphs) note_fixed_arguments(subgraph.graph);
@@ -813,8 +817,8 @@ class Lowering {
         if (varies && noted_.insert(operation.target.text() + argument.name).second)
           result_.notes.push_back(
               argument.name + " of " + operation.target.text() +
-              " follows from sizes or data: run_decompositions, and what compiles programs, "
-              "take that of the example inputs for all");
+              " depends on sizes or data: run_decompositions and compilers use its value for the "
+              "example inputs in every call");
       };
       for (std::size_t i = 0; i < operation.args.size() && i < schema.arguments.size(); ++i)
         look(schema.arguments[i], operation.args[i]);
@@ -834,10 +838,10 @@ class Lowering {
   LoweringState state_;
   Body body_;
   std::vector<Input> parameters_, buffers_, constants_, users_;
-  std::set<std::string> noted_;                          // arguments
-  std::set<std::string> frozen_;                         // attributes
-  std::unordered_map<std::string, Operand> packed_;      // by name of what is packed
-  std::unordered_map<std::string, std::string> owners_;  // of buffers that were packed
+  std::set<std::string> noted_;                          // arguments that were noted
+  std::set<std::string> frozen_;                         // attributes that were noted
+  std::unordered_map<std::string, Operand> packed_;      // by name of the packed parameters
+  std::unordered_map<std::string, std::string> owners_;  // of buffers: the packed parameter
 };
 
 }  // namespace

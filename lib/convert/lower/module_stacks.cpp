@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kRootKey = "L__self__";
 
-// A type cannot have the characters that set the parts of a stack apart.
+// Returns the type without the characters that separate the parts of a stack.
 std::string in_stack(std::string type) {
   std::erase_if(type, [](char c) { return c == ',' || c == ';' || c == '(' || c == '['; });
   return type.empty() ? "torch.nn.modules.module.Module" : type;
@@ -40,7 +40,7 @@ CallId ModuleStacks::find_call(const Scope& scope) {
       known_.emplace(std::pair(scope.module_path, *own), static_cast<CallId>(texts_.size()));
   if (!is_new) return known->second;
   std::string inner = entry(scope.module_path, *own);
-  // The call of the caller that runs is the last that has begun.
+  // The running call of the caller is the last one that has begun.
   for (std::size_t call = *own; !order_[call].caller.empty();) {
     const auto calls = calls_.find(order_[call].caller);
     if (calls == calls_.end()) break;

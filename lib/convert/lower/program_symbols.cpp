@@ -47,7 +47,7 @@ class SymbolNames {
     for_each_expression(program.graph, add(of_data));
     for_each_expression(program.graph, [&](const Expression& value) {
       if (!value.number() && !srepr(value, [](const std::string& name) { return name; }))
-        lowered_.refusals.push_back({.what = value.text(), .why = "a program has no form of the expression"});
+        lowered_.refusals.push_back({.what = value.text(), .why = "a program cannot express this size"});
     });
     std::set<std::string> taken;
     const ShapeEnv known = known_ranges();
@@ -70,7 +70,7 @@ class SymbolNames {
       for (const std::string& symbol : size.symbols()) in_sizes.insert(symbol);
     });
     for (const std::string& symbol : of_data) {
-      // A number that is in no size may be negative.
+      // The range holds for sizes only: another number may be negative.
       const bool is_told =
           in_sizes.contains(symbol) ||
           std::ranges::find(options_.dimensions, symbol, &DimensionRange::name) != options_.dimensions.end();
@@ -120,8 +120,8 @@ class SymbolNames {
            std::all_of(name.begin() + 1, name.end(), [](char c) { return c >= '0' && c <= '9'; });
   }
 
-  // torch computes the sizes of all values from the examples when it loads the program, and takes those of 0
-  // and 1 for constants when it decomposes: so the least power of two that gives none.
+  // Chooses hints.  torch computes the sizes of all values from them when it loads the program, and takes
+  // sizes of 0 and 1 for constants when it decomposes; so the hint is the least power of two that gives none.
   void choose_hints() {
     std::vector<const SymInt*> sizes;
     for_each_size(lowered_.program.graph, [&](const SymInt& size) {
@@ -137,7 +137,7 @@ class SymbolNames {
         hints[symbol] = hint;
       }
     };
-    // A size without a value is one that depends on data, or a division by zero.
+    // A size without a value depends on data, or divides by zero.
     const auto find_less = [&](std::int64_t least) {
       return std::ranges::find_if(sizes, [&](const SymInt* size) {
         const auto value = size->evaluate(hints);
@@ -177,7 +177,7 @@ class SymbolNames {
     return {text};
   }
 
-  // What options, the model and guards say of the dimensions.
+  // Returns the ranges of dimensions that options, the model and guards tell.
   ShapeEnv known_ranges() const {
     ShapeEnv known;
     for (const DimensionRange& given : options_.dimensions) known.narrow(given.name, {given.low, given.high});

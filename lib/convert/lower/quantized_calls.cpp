@@ -20,7 +20,7 @@ struct Bounds {
   std::int64_t low, high;
 };
 
-// Of the integers that have a form in programs.
+// Returns the bounds of the integers of a dtype that a program can have.
 std::optional<Bounds> bounds_of(std::string_view dtype) {
   if (dtype == "quint8") return Bounds{0, 255};
   if (dtype == "qint8") return Bounds{-128, 127};
@@ -52,7 +52,7 @@ Meta in_dtype(Meta meta, ScalarType dtype) {
   return meta;
 }
 
-// The numbers that a quantized tensor stands for; of a list those of each; others as they are.
+// Dequantizes a tensor, or each of a list; returns other operands as they are.
 Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand, std::string_view name = {}) {
   if (const auto* items = items_of(operand)) {
     Operand::List list;
@@ -67,10 +67,10 @@ Operand dequantized(const LoweredCall& call, Body& body, const Operand& operand,
                    in_dtype(body.meta_of(operand), ScalarType::kFloat32), name);
 }
 
-// The result of the call: these numbers, quantized.
+// Quantizes the numbers, as the result of the call.
 Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Quantization quantization) {
   if (!bounds_of(quantization.dtype)) {
-    body.refuse(call.node, "a program has no integers for elements of " + quantization.dtype);
+    body.refuse(call.node, "a program cannot have quantized elements of " + quantization.dtype);
     return {};
   }
   const std::string target = decomposed("quantize" + form_of(quantization));
@@ -82,7 +82,7 @@ Result quantized(const LoweredCall& call, Body& body, const Operand& numbers, Qu
   return result;
 }
 
-// What is known of the result of the call, as numbers.
+// Returns the metadata of the result of the call, as floats.
 std::optional<Meta> meta_of_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
   if (meta.shape) return in_dtype(meta, ScalarType::kFloat32);
@@ -96,7 +96,8 @@ std::optional<double> real_of(const Operand& operand) {
   return std::nullopt;
 }
 
-// Of the result: the numbers among the arguments, or those of `like`, where they are None.
+// Returns the quantization of the result: the scale and the zero point among the arguments, or those of
+// `like` if they are None.
 std::optional<Quantization> given_quantization(const LoweredCall& call, Body& body, const Operand& scale,
                                                const Operand& zero_point, const Quantization* like,
                                                std::string dtype) {
@@ -109,7 +110,7 @@ std::optional<Quantization> given_quantization(const LoweredCall& call, Body& bo
   return Quantization{std::move(dtype), *real, zero_point};
 }
 
-// The first quantized tensor among the arguments.
+// Returns the quantization of the first quantized tensor among the arguments.
 const Quantization* first_quantization(const LoweredCall& call, const Body& body) {
   const Quantization* found = nullptr;
   const auto look = [&](const Operand& operand) {
@@ -126,7 +127,7 @@ Operand argument_of(const Operands& args, std::size_t place) {
   return place < args.size() ? args[place] : Operand();
 }
 
-// What follows within the same call: linear_relu, conv2d_add_relu.
+// Applies the relu of a fused call: linear_relu, conv2d_add_relu.
 Operand with_relu(const LoweredCall& call, Body& body, Operand numbers) {
   const std::string& target = *call.node.target;
   Meta meta = body.meta_of(numbers);
@@ -163,16 +164,16 @@ Result quantize_by_channel(const LoweredCall& call, Body& body) {
   const Operand axis = call.argument(3, "axis"), dtype = call.argument(4, "dtype");
   if (!scales.is<ValueId>() || !zero_points.is<ValueId>() || !axis.is<std::int64_t>() ||
       !dtype.is<Operand::Dtype>()) {
-    body.refuse(call.node, "how it quantizes is not known");
+    body.refuse(call.node, "its scales, zero points, axis or dtype are not known");
     return {};
   }
   return quantized(call, body, call.argument(0, "self"),
                    {dtype.get_if<Operand::Dtype>()->name, scales, zero_points, *axis.get_if<std::int64_t>()});
 }
 
-// By the least and the greatest element, which only a run knows.
+// Chooses a quantization from the least and the greatest element, at run time.
 Quantization chosen(const LoweredCall& call, Body& body, const Operand& tensor, bool reduced) {
-  constexpr double kEpsilon = 1.1920928955078125e-07;  // of float32
+  constexpr double kEpsilon = 1.1920928955078125e-07;  // the epsilon of float32
   Meta scale, zero_point;
   scale.type = zero_point.type = "Tensor";
   scale.shape.emplace({Expression(1)});
@@ -190,13 +191,13 @@ Result quantize_by_data(const LoweredCall& call, Body& body) {
   const Operand tensor = call.argument(0, "self"), dtype = call.argument(1, "dtype");
   const Operand reduced = call.argument(2, "reduce_range");
   if (dtype != Operand(Operand::Dtype{"quint8"}) || !reduced.is<bool>()) {
-    body.refuse(call.node, "a program chooses scales for elements of quint8 alone");
+    body.refuse(call.node, "a program can choose scales at run time for quint8 only");
     return {};
   }
   return quantized(call, body, tensor, chosen(call, body, tensor, *reduced.get_if<bool>()));
 }
 
-// To integers and back, with a scale that the data decides.
+// Quantizes and dequantizes, with a scale chosen at run time.
 Operand rounded_by_data(const LoweredCall& call, Body& body, const Operand& tensor, bool reduced) {
   const Quantization quantization = chosen(call, body, tensor, reduced);
   const Operand integers =
@@ -239,7 +240,7 @@ Result number_of(const LoweredCall& call, Body& body) {
 
 // --- operators on quantized tensors ---
 
-// What moves elements or leaves them out has integers as it has numbers.
+// Lowers operators that move elements or drop them, which work on integers unchanged.
 Result moved(const LoweredCall& call, Body& body) {
   const Quantization* quantization = first_quantization(call, body);
   if (quantization == nullptr) return {};
@@ -247,7 +248,7 @@ Result moved(const LoweredCall& call, Body& body) {
     const std::string& target = *call.node.target;
     if (!target.starts_with("aten.clone.") && !target.starts_with("aten.contiguous.") &&
         !target.starts_with("aten.detach.")) {
-      body.refuse(call.node, "it moves elements that are quantized by channel");
+      body.refuse(call.node, "it moves elements of a tensor that is quantized per channel");
       return {};
     }
   }
@@ -259,7 +260,7 @@ Result dropped(const LoweredCall& call, Body& body) {
   return moved(call, body);
 }
 
-// The same operator on numbers, quantized as its first argument.
+// Lowers an operator on floats, whose result is quantized as the first argument.
 Result as_input(const LoweredCall& call, Body& body) {
   const Quantization* found = first_quantization(call, body);
   const auto meta = meta_of_numbers(call, body);
@@ -274,7 +275,7 @@ Result as_input(const LoweredCall& call, Body& body) {
   return quantized(call, body, numbers, quantization);
 }
 
-// Operators that give no quantized tensor: comparisons.
+// Lowers operators whose result is not quantized, such as comparisons.
 Result on_numbers(const LoweredCall& call, Body& body) {
   const Meta& meta = *call.node.meta;
   if (!meta.shape || !meta.dtype || is_quantized(*meta.dtype)) return {};
@@ -283,7 +284,7 @@ Result on_numbers(const LoweredCall& call, Body& body) {
   return body.emit(call.node, *call.node.target, std::move(args), call.kwargs, meta, call.node.name);
 }
 
-// A number as the integer that stands for it.
+// Returns the integer that stands for a number.
 std::int64_t integer_for(double number, const Quantization& quantization) {
   const Bounds bounds = bounds_of(quantization.dtype).value_or(Bounds{0, 255});
   const double scale = *real_of(quantization.scale);
@@ -293,7 +294,7 @@ std::int64_t integer_for(double number, const Quantization& quantization) {
       std::clamp(integer, static_cast<double>(bounds.low), static_cast<double>(bounds.high)));
 }
 
-// Limits for numbers are limits for integers, in place or not.
+// Clamps: limits of numbers become limits of integers, in place or not.
 Result limited(const LoweredCall& call, Body& body, std::optional<double> low, std::optional<double> high) {
   const Operand tensor = call.argument(0);
   const Quantization* found = body.quantization(tensor);
@@ -330,7 +331,7 @@ Result clamp(const LoweredCall& call, Body& body) {
   return limited(call, body, real_of(call.argument(1, "min")), real_of(call.argument(2, "max")));
 }
 
-// Operators whose result is within fixed limits, and quantized for these.
+// Lowers operators whose result has fixed bounds, and a fixed quantization for these.
 template <int Denominator, bool Centred>
 Result with_own_scale(const LoweredCall& call, Body& body) {
   const Quantization* found = body.quantization(call.argument(0));
@@ -345,13 +346,13 @@ Result with_own_scale(const LoweredCall& call, Body& body) {
   return quantized(call, body, numbers, {dtype, 1.0 / Denominator, zero_point});
 }
 
-// Where the scale of the result stands among the arguments, what the operator of numbers is, and which
-// arguments it takes.
+// An operator whose result has an explicit scale: its place among the arguments, the operator on floats and
+// the arguments that this takes.
 struct Explicit {
   std::string_view name;  // quantized.NAME
   std::size_t scale;
   const char* target;
-  std::array<int, 9> takes;  // places; kEnd ends them
+  std::array<int, 9> takes;  // places of arguments, up to kEnd
 };
 constexpr int kEnd = -1, kNone = -2, kFalse = -3, kTrue = -4, kZero = -5;
 constexpr Explicit kExplicit[] = {
@@ -417,14 +418,14 @@ Result same_in_evaluation(const LoweredCall& call, Body&) {  // quantized.dropou
   return call.argument(0);
 }
 
-// A number times a quantized tensor has another scale, and the same integers.
+// Multiplies by a number: the scale changes, and the integers stay.
 Result times_number(const LoweredCall& call, Body& body) {
   const bool is_first = body.quantization(call.argument(0)) != nullptr;
   const Operand tensor = call.argument(is_first ? 0 : 1);
   const auto number = real_of(call.argument(is_first ? 1 : 0));
   const Quantization* found = body.quantization(tensor);
   if (found == nullptr || !number || !real_of(found->scale) || *number <= 0) {
-    body.refuse(call.node, "a quantized tensor times a number that is not known, or not positive");
+    body.refuse(call.node, "the factor of a quantized tensor is not known, or not positive");
     return {};
   }
   Quantization quantization = *found;
@@ -439,7 +440,7 @@ Result times_number(const LoweredCall& call, Body& body) {
   return result;
 }
 
-// A number more moves the zero point, and where that would leave the integers' range, changes the scale
+// Adds a number: the zero point moves; where it would leave the range of the integers, the scale changes
 // (aten/src/ATen/native/quantized/cpu/qadd.cpp).
 Result plus_number(const LoweredCall& call, Body& body) {
   const bool is_first = body.quantization(call.argument(0)) != nullptr;
@@ -447,7 +448,7 @@ Result plus_number(const LoweredCall& call, Body& body) {
   const auto number = real_of(call.argument(is_first ? 1 : 0));
   const Quantization* found = body.quantization(tensor);
   if (found == nullptr || !number || !real_of(found->scale) || !found->zero_point.is<std::int64_t>()) {
-    body.refuse(call.node, "the number that is added is not known");
+    body.refuse(call.node, "the number that it adds is not known");
     return {};
   }
   const Quantization before = *found;
@@ -476,7 +477,7 @@ Result plus_number(const LoweredCall& call, Body& body) {
 
 // --- layers ---
 
-// The tuple that packed_operand() makes.
+// Returns the parts of a tuple that packed_operand() has made.
 const Operands* parts_of(const LoweredCall& call, Body& body, const Operand& packed, std::size_t count) {
   const auto* tuple = packed.get_if<Operand::Tuple>();
   if (tuple != nullptr && tuple->items.size() == count) return &tuple->items;
@@ -492,7 +493,7 @@ Operand linear_of(const LoweredCall& call, Body& body, const Operand& input, con
                    meta);
 }
 
-// linear(X, W, scale, zero point), and what follows in the same call.
+// Lowers linear(X, W, scale, zero point), with the activation of a fused call.
 Result quantized_linear(const LoweredCall& call, Body& body) {
   const Quantization* given = body.quantization(call.argument(0));
   const Operand packed = call.argument(1, "W_prepack");
@@ -511,7 +512,7 @@ Result quantized_linear(const LoweredCall& call, Body& body) {
   return quantized(call, body, with_relu(call, body, numbers), std::move(*quantization));
 }
 
-template <bool IsRounded>  // the input, too
+template <bool IsRounded>  // IsRounded: the input is quantized, too
 Result linear_dynamic(const LoweredCall& call, Body& body) {
   const Operand packed = call.argument(1, "W_prepack");
   const Operands* parts = parts_of(call, body, packed, kLinear);
@@ -533,7 +534,7 @@ Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input
   const std::size_t rank = rank_of(body, weight);
   const std::int64_t dim = 2;
   Meta wide = body.meta_of(input), result = meta;
-  // Packed, a convolution over one dimension is one over two, the first of which has size 1.
+  // A packed convolution over one dimension is one over two, the first of size 1.
   const bool is_one_of_two = rank == 4 && wide.shape->size() == 3;
   if (is_one_of_two) {
     wide = in_dtype(std::move(wide), ScalarType::kFloat32);
@@ -557,8 +558,8 @@ Operand convolution_of(const LoweredCall& call, Body& body, const Operand& input
   return output;
 }
 
-// conv2d(x, W, scale, zero point), or with stride, padding, dilation and groups between, which W has too;
-// conv2d_add(x, other, W, scale, zero point).
+// Lowers conv2d(x, W, scale, zero point), also with stride, padding, dilation and groups in between, which W
+// has, too; and conv2d_add(x, other, W, scale, zero point).
 Result quantized_convolution(const LoweredCall& call, Body& body) {
   const bool adds = own_name(*call.node.target).find("_add") != std::string_view::npos;
   const Quantization* given = body.quantization(call.argument(0));
@@ -589,7 +590,8 @@ Result pack_linear(const LoweredCall& call, Body&) {
   return Operand::Tuple{{call.argument(0), call.argument(1)}};
 }
 
-// (weight, bias, stride, padding, dilation, groups); transposed ones have output_padding before the dilation.
+// Packs the arguments (weight, bias, stride, padding, dilation, groups); transposed ones have output_padding
+// before dilation.
 Result pack_convolution(const LoweredCall& call, Body&) {
   const bool is_transposed = own_name(*call.node.target).find("transpose") != std::string_view::npos;
   Operands parts(call.args.begin(), call.args.begin() + std::min<std::ptrdiff_t>(std::ssize(call.args), 4));
@@ -602,7 +604,7 @@ Result pack_convolution(const LoweredCall& call, Body&) {
 
 // --- embeddings ---
 
-// The rows of a table, of which two elements are in a byte where it has four bits.
+// Returns an embedding table as floats.  A table of 4 bits has two elements in each byte.
 Operand table_of(const LoweredCall& call, Body& body, const Operand& weight) {
   const Quantization quantization = *body.quantization(weight);
   if (quantization.dtype != "quint4x2") return dequantized(call, body, weight);
@@ -639,7 +641,7 @@ Result embedding(const LoweredCall& call, Body& body) {
                    {table_of(call, body, parts->front()), call.argument(1)}, {}, *meta, call.node.name);
 }
 
-// Sums, whatever the mode says: torch has no other for these tables.
+// Lowers embedding_bag as sums, whatever the mode: torch has no other for quantized tables.
 Result embedding_bag(const LoweredCall& call, Body& body) {
   const Operand packed = call.argument(0, "weight"), indices = call.argument(1, "indices");
   const Operand offsets = call.argument(2, "offsets"), weights = call.argument(6, "per_sample_weights");
@@ -648,7 +650,7 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
   const auto meta = meta_of_numbers(call, body);
   if (parts == nullptr || !meta || call.argument(5) == Operand(true) ||
       !call.argument(7).is<Operand::None>()) {
-    if (parts != nullptr && meta) body.refuse(call.node, "a program has no tables that were pruned");
+    if (parts != nullptr && meta) body.refuse(call.node, "a program cannot have pruned tables");
     return {};
   }
   const Operand table = table_of(call, body, parts->front());
@@ -661,7 +663,7 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
     return results[0];
   }
   if (includes_last == Operand(true)) {
-    body.refuse(call.node, "the last of its rows is left out");
+    body.refuse(call.node, "include_last_offset is set for indices of two dimensions");
     return {};
   }
   // Each row of indices is a bag.
@@ -683,7 +685,7 @@ Result embedding_bag(const LoweredCall& call, Body& body) {
 
 // --- recurrent layers ---
 
-// Their inputs stay numbers: only the weights are quantized.
+// Only the weights of recurrent layers are quantized; their inputs stay floats.
 bool add_weights(const LoweredCall& call, Body& body, const Operand& packed, Operands& weights,
                  Operands& biases) {
   const Operands* parts = parts_of(call, body, packed, kLinear);
@@ -837,7 +839,7 @@ constexpr QuantizedRow kQuantizedRows[] = {
     {"quantized", "quantized_rnn_tanh_cell_dynamic.default", recurrent_cell<kTanhCell>},
 };
 
-// Questions of sizes, which quantized tensors answer as others do.
+// Operators on sizes, for which quantized tensors are like others.
 constexpr std::string_view kSame[] = {"aten.size.", "aten.len.",    "aten.numel.",
                                       "aten.dim.",  "aten.stride.", "aten.storage_offset."};
 
@@ -862,21 +864,21 @@ Meta meta_of_integers(Meta meta) {
 
 std::string problem_of(const PackedParameters& packed) {
   const std::string& type = packed.type;
-  if (packed.tensors.empty()) return "the file does not tell what is in it";
+  if (packed.tensors.empty()) return "the file does not describe its contents";
   const bool is_cell = type.ends_with("rnn.CellParamsBase");
   if (!type.empty() && !is_cell && type.find("classes.quantized.") == std::string::npos)
-    return "a program has no objects of " + type;
+    return "a program cannot have objects of " + type;
   for (const PackedPart& tensor : packed.tensors) {
     const bool is_halved = tensor.tensor.dtype == "quint4x2";
     if (!is_quantized_dtype(tensor.tensor.dtype)) continue;
     if (!bounds_of(tensor.tensor.dtype) && !(is_halved && type.ends_with("EmbeddingPackedParamsBase")))
-      return "a program has no integers for elements of " + tensor.tensor.dtype;
-    if (!tensor.quantization) return "the file does not tell how it is quantized";
+      return "a program cannot have quantized elements of " + tensor.tensor.dtype;
+    if (!tensor.quantization) return "the file does not describe its quantization";
     if (is_halved && (tensor.tensor.shape.size() != 2 || tensor.tensor.shape[1] % 2 != 0))
-      return "a table of four bits has rows that do not end with a byte";
+      return "rows of a table of 4 bits do not end at a byte";
   }
   if (type.find(".Conv") != std::string::npos && !packed.convolution)
-    return "the file does not tell its stride and padding";
+    return "the file does not describe its stride and padding";
   return {};
 }
 

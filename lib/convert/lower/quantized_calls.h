@@ -1,5 +1,5 @@
-// Calls on quantized tensors, as programs of torch.export have them: a quantized tensor is its integers, and
-// operators are those of numbers between quantized_decomposed.dequantize_* and .quantize_*.
+// Calls on quantized tensors.  In a program a quantized tensor is a tensor of integers, and an operator on it
+// is the operator on floats between quantized_decomposed.dequantize_* and .quantize_*.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,22 @@
 namespace fxtrace {
 
 bool is_quantized_dtype(std::string_view dtype);  // "quint8"
-// Returns what is known of the integers of such a tensor.
+// Returns the metadata of the integers of a quantized tensor.
 Meta meta_of_integers(Meta meta);
-// Returns the dtype that the elements have in memory: "int8" for "qint8".
+// Returns the dtype of the elements in memory: "int8" for "qint8".
 std::string dtype_of_integers(std::string_view dtype);
 
-// Packed parameters stand in a tuple: the weight and what else there is, as the rewrites take it.
+// Returns packed parameters as a tuple of the weight and the rest, in the order that the rewrites take.
 Operand packed_operand(const PackedParameters& packed, const std::vector<Operand>& tensors);
-// Returns why a program cannot have them; empty when it can.
+// Returns why a program cannot have the packed parameters; empty if it can.
 std::string problem_of(const PackedParameters& packed);
 
-// Returns whether the call takes or gives quantized tensors or packed parameters, and is not of containers or
-// sizes, of which quantized tensors have the same as others.
+// Returns whether the call takes or gives quantized tensors or packed parameters.  Calls on containers and on
+// sizes do not count: quantized tensors have them like others.
 bool is_quantized_call(const LoweredCall& call, const Body& body);
 
-// Returns what the call becomes.  Nothing where it cannot be said in a program (see Rewrite).
+// Returns the operand that stands for the result of the call; nothing if a program cannot express it (see
+// Rewrite).
 std::optional<Operand> rewrite_quantized(const LoweredCall& call, Body& body);
 
 }  // namespace fxtrace

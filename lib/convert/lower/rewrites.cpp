@@ -30,7 +30,7 @@ bool is_tensor(const Body& body, const Operand& operand) {
 
 // --- sizes ---
 
-// The size of a dimension: a number where it is known, else a question of the tensor.
+// Returns the size of a dimension: a number if it is known, else the result of an operation.
 Operand size_of(const LoweredCall& call, Body& body, const Operand& tensor, std::int64_t dim,
                 std::string_view name = {}) {
   const Meta meta = body.meta_of(tensor);
@@ -52,7 +52,7 @@ Result size_int(const LoweredCall& call, Body& body) {
   const Operand place = call.argument(1, "dim");
   const auto* dim = place.get_if<std::int64_t>();
   if (dim == nullptr || !has_dimension(body, tensor, *dim)) {
-    body.refuse(call.node, "which size it asks for is not known");
+    body.refuse(call.node, "the dimension of the size is not known");
     return {};
   }
   return size_of(call, body, tensor, *dim, call.node.name);
@@ -81,7 +81,7 @@ Result length(const LoweredCall& call, Body& body) {
   return {};
 }
 
-// Asks the tensor a question about its sizes, under the name that torch.export has for it.
+// Calls the operator of torch.export that reads a number from the tensor.
 template <const char* TorchTarget>
 Result sym_question(const LoweredCall& call, Body& body) {
   Meta meta = *call.node.meta;
@@ -100,7 +100,7 @@ Result attribute(const LoweredCall& call, Body& body) {
   const Meta meta = body.meta_of(tensor);
   const auto* name = given.get_if<std::string>();
   if (name == nullptr || meta.kind() != ValueKind::kTensor || !meta.dtype || !meta.shape) {
-    body.refuse(call.node, "it is an attribute of something that is not known");
+    body.refuse(call.node, "the tensor, or the name of its attribute, is not known");
     return {};
   }
   if (const Quantization* quantization = body.quantization(tensor)) {
@@ -114,7 +114,7 @@ Result attribute(const LoweredCall& call, Body& body) {
   if (*name == "ndim") return static_cast<std::int64_t>(meta.shape->size());
   if (*name == "is_cuda") return device.type == "cuda";
   if (*name == "shape") return all_sizes(call, body);
-  // Without gradients nothing but parameters has one.
+  // Without gradients only parameters require one.
   if (*name == "requires_grad" && tensor.is<ValueId>()) {
     if (const auto is_trained = body.is_trained(*tensor.get_if<ValueId>())) return *is_trained;
   }
@@ -125,7 +125,7 @@ Result attribute(const LoweredCall& call, Body& body) {
   if (*name == "T" || *name == "mT")
     return body.emit(call.node, *name == "T" ? "aten.numpy_T.default" : "aten.mT.default", {tensor}, {},
                      *call.node.meta, call.node.name);
-  body.refuse(call.node, "a program has no attribute " + *name + " of tensors");
+  body.refuse(call.node, "a program cannot read the attribute " + *name + " of a tensor");
   return {};
 }
 
@@ -139,14 +139,14 @@ const char* symbol_of(std::string_view target) {
   return found == symbols.end() ? nullptr : found->second;
 }
 
-// Whether a program has a form of it, and one that does not double with each step.
+// Returns whether a program can express the value, with a text that does not double at each step.
 bool can_be_written(const Expression& value) {
   constexpr std::size_t kMaxText = 2000;
   const auto text = srepr(value, [](const std::string& name) { return name; });
   return text && text->size() <= kMaxText;
 }
 
-// What numbers that are known give, in Python's arithmetic.
+// Computes the function on known numbers, in Python's arithmetic; returns nothing if one is not known.
 Result folded(const std::string& target, const std::vector<Operand>& args) {
   const std::string name = target.substr(target.find('.') + 1);
   if (name == "sym_ite" && args[0].is<bool>()) return args[*args[0].get_if<bool>() ? 1 : 2];
@@ -199,7 +199,7 @@ bool is_real(const Body& body, const Operand& operand) {
   return body.meta_of(operand).kind() == ValueKind::kFloat;
 }
 
-// The type and value of what one of the functions gives that programs have for numbers.
+// Returns the metadata of the result of a function of numbers.
 Meta meta_of_call(Body& body, const std::string& target, const std::vector<Operand>& args) {
   std::vector<Expression> values;
   for (const Operand& arg : args) {
@@ -246,7 +246,7 @@ Meta meta_of_call(Body& body, const std::string& target, const std::vector<Opera
   return gives_real ? body.unknown_float() : body.unknown_integer();
 }
 
-// One of those functions, of numbers.  `is_result`: what it gives is what the node gives.
+// Calls a function of numbers, or computes it if all are known.  `is_result`: the result is that of the node.
 Operand calculate(const LoweredCall& call, Body& body, const std::string& target, std::vector<Operand> args,
                   bool is_result = false) {
   if (auto known = folded(target, args)) return *known;
@@ -262,7 +262,7 @@ Operand as_real(const LoweredCall& call, Body& body, const Operand& number) {
   return is_real(body, number) ? number : calculate(call, body, kSymFloat, {number});
 }
 
-// 1 where the condition holds, else 0.
+// Returns 1 if the condition holds, else 0.
 Operand counted(const LoweredCall& call, Body& body, const Operand& condition) {
   return calculate(call, body, kSymIf, {condition, std::int64_t{1}, std::int64_t{0}});
 }
@@ -290,7 +290,7 @@ bool is_never_negative(const Body& body, const Expression& value) {
   }
 }
 
-// Programs have no function that rounds but towards zero; floats divided by one are rounded down.
+// Rounds down.  A program can only round towards zero, but the floor division of floats by one rounds down.
 Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
   const auto value = body.meta_of(number).value;
   if (value && is_never_negative(body, *value)) return calculate(call, body, kSymInt, {number}, is_result);
@@ -298,13 +298,13 @@ Operand rounded_down(const LoweredCall& call, Body& body, const Operand& number,
                    is_result);
 }
 
-// -floor(-x)
+// Rounds up: -floor(-x).
 Operand rounded_up(const LoweredCall& call, Body& body, const Operand& number, bool is_result = false) {
   const Operand minus = calculate(call, body, "operator.neg", {number});
   return calculate(call, body, "operator.neg", {rounded_down(call, body, minus)}, is_result);
 }
 
-// Whether all are known as numbers, or texts of errors and the like are among them.
+// Returns whether all operands are of a type of numbers, and not such as texts of errors.
 bool are_numbers(const Body& body, const std::vector<Operand>& args) {
   return std::ranges::all_of(args, [&](const Operand& arg) {
     const ValueKind kind = body.meta_of(arg).kind();
@@ -312,32 +312,32 @@ bool are_numbers(const Body& body, const std::vector<Operand>& args) {
   });
 }
 
-// Arithmetic and comparisons stay as they are.
+// Keeps arithmetic and comparisons as they are.
 Result arithmetic(const LoweredCall& call, Body& body) {
   const std::string& target = *call.node.target;
   if (!call.kwargs.empty() || call.args.empty() || !are_numbers(body, call.args)) {
-    body.refuse(call.node, "what it computes with is known as no number");
+    body.refuse(call.node, "an operand is not known to be a number");
     return {};
   }
   const bool has_reals =
       std::ranges::any_of(call.args, [&](const Operand& arg) { return is_real(body, arg); });
-  if (has_reals && target == "operator.floordiv") {  // LibTorch rounds the quotient
+  if (has_reals && target == "operator.floordiv") {  // as LibTorch, which rounds the quotient
     const Operand quotient = calculate(call, body, "operator.truediv", call.args);
     return calculate(call, body, kSymFloat, {rounded_down(call, body, quotient)}, true);
   }
   if (has_reals && target == "operator.mod") {
-    body.refuse(call.node, "a program has no remainder of floats that LibTorch's is");
+    body.refuse(call.node, "a program cannot express LibTorch's remainder of floats");
     return {};
   }
   const Operand result = calculate(call, body, target, call.args, true);
   if (const auto* id = result.get_if<ValueId>(); id != nullptr && !body.value(*id).meta.value) {
-    body.refuse(call.node, "what it gives is known as no expression of sizes");
+    body.refuse(call.node, "its result is not an expression of sizes");
     return {};
   }
   return result;
 }
 
-// list += list changes the list itself, of an attribute that has it.
+// Lowers list += list, which changes the list itself, for an attribute that holds it.
 Result extended(const LoweredCall& call, Body& body) {
   const Operand list = call.argument(0), more = call.argument(1);
   const auto* items = list.get_if<Operand::List>();
@@ -349,14 +349,14 @@ Result extended(const LoweredCall& call, Body& body) {
   return whole;
 }
 
-// A function that programs have under another name.
+// Renames a function.
 template <const char* TorchTarget>
 Result renamed(const LoweredCall& call, Body& body) {
   if (!are_numbers(body, call.args)) return {};
   return calculate(call, body, TorchTarget, call.args, true);
 }
 
-// The largest or least of two numbers, or of a list.
+// Lowers max() and min() of numbers, or of a list.
 template <const char* TorchTarget>
 Result extremum(const LoweredCall& call, Body& body) {
   const Operand first = call.argument(0);
@@ -406,14 +406,14 @@ Result quotient_and_rest(const LoweredCall& call, Body& body) {
                          calculate(call, body, "operator.mod", call.args)}};
 }
 
-// TorchScript's power of integers is a float, too.
+// Lowers a power: that of integers is a float in TorchScript, too.
 Result power(const LoweredCall& call, Body& body) {
   if (call.args.size() != 2 || !are_numbers(body, call.args)) return {};
   return calculate(call, body, "operator.pow",
                    {as_real(call, body, call.args[0]), as_real(call, body, call.args[1])}, true);
 }
 
-// What is rounded, when it is a / b of integers.
+// Returns a and b if the number is the quotient a / b of integers.
 std::optional<std::vector<Operand>> find_quotient(const Body& body, const Operand& number) {
   const Operation* quotient = body.maker(number);
   const bool is_quotient = quotient != nullptr && quotient->target == "operator.truediv" &&
@@ -444,12 +444,12 @@ Result ceil(const LoweredCall& call, Body& body) {
   return rounded_up(call, body, number, true);
 }
 
-// To the nearest integer, as a float; of two that are as near to the even one.
+// Rounds to the nearest integer, as a float, ties to even.
 Result rounded(const LoweredCall& call, Body& body) {
   const Operand number = call.argument(0);
   if (!are_numbers(body, {number})) return {};
   if (!is_real(body, number)) return as_real(call, body, number);
-  // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); nothing here is inexact.
+  // Halves are rounded up in (floor(2x)+1)//2 and down in -((1-ceil(2x))//2); both are exact.
   const std::int64_t one = 1, two = 2;
   const auto apply = [&](const char* target, Operand a, Operand b) {
     return calculate(call, body, target, {std::move(a), std::move(b)});
@@ -466,14 +466,14 @@ Result rounded(const LoweredCall& call, Body& body) {
   return calculate(call, body, kSymFloat, {even}, true);
 }
 
-// int(x), float(x), bool(x): of a tensor its element, of a number another one.
+// Lowers int(x), float(x) and bool(x) of a tensor with one element, or of a number.
 Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
   Operand tensor = call.argument(0);
   const Meta meta = body.meta_of(tensor);
   if (const Operation* made = body.maker(tensor);
       made != nullptr && made->target == "aten.scalar_tensor.default") {
     if (body.meta_of(made->args[0]).kind() == wanted)
-      return made->args[0];  // torch.jit.trace made it of a size
+      return made->args[0];  // torch.jit.trace made the tensor from a size
   }
   const bool is_bool = meta.dtype == ScalarType::kBool;
   const bool is_integer = meta.dtype && is_integral(*meta.dtype) && !is_bool;
@@ -496,7 +496,7 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
     return calculate(call, body, kSymFloat, {item}, true);
   }
   if (wanted == ValueKind::kBool && body.is_condition(call.node)) {
-    // A loop asks a tensor of no dimension, which must be none that it is given.
+    // The condition of a loop is a tensor without dimensions, and must not be one of its inputs.
     Meta truth;
     truth.type = "Tensor";
     truth.dtype = ScalarType::kBool;
@@ -515,11 +515,11 @@ Result item_of(const LoweredCall& call, Body& body, ValueKind wanted) {
                      plain_meta("bool", Expression::comparison("==", *body.unknown_integer().value, 1)),
                      call.node.name);
   }
-  body.refuse(call.node, "its element has no form in a program as a number of another type");
+  body.refuse(call.node, "a program cannot convert its element to a number of another type");
   return {};
 }
 
-// float(self.scale), where that quantizes: the number that the file has.
+// Lowers float(self.scale), if it is used to quantize: the number in the file.
 Result stored_scale(const LoweredCall& call, Body& body) {
   const bool quantizes = body.are_users(call.node, [](const std::string& target) {
     return target.starts_with("aten.quantize_per_tensor.") || target.starts_with("quantized.");
@@ -570,7 +570,7 @@ Result item(const LoweredCall& call, Body& body) {
 
 // --- tensors of numbers ---
 
-// A tensor of one number: what torch.jit.trace makes of sizes.
+// Lowers prim.NumToTensor, which torch.jit.trace applies to sizes.
 Result tensor_of_number(const LoweredCall& call, Body& body) {
   const Operand number = call.argument(0);
   const ValueKind kind = body.meta_of(number).kind();
@@ -591,13 +591,13 @@ void add_elements(const Operand& data, std::vector<Operand>& elements) {
   for (const Operand& item : *items) add_elements(item, elements);
 }
 
-// TorchScript makes a float32 of a float before it makes what is wanted.
+// Rounds a float to float32, as TorchScript does before it converts to the dtype of the tensor.
 Operand as_torchscript_has_it(const Operand& number) {
   const auto* real = number.get_if<double>();
   return real == nullptr ? number : Operand(static_cast<double>(static_cast<float>(*real)));
 }
 
-// A tensor of one element.
+// Makes a tensor of one element.
 Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& number, Meta meta,
                           std::string_view name = {}) {
   const Operand::Dtype dtype{dtype_name(*meta.dtype)};
@@ -614,12 +614,12 @@ Operand tensor_of_element(const LoweredCall& call, Body& body, const Operand& nu
   return body.emit(call.node, "aten._to_copy.default", {rounded}, {{"dtype", dtype}}, std::move(meta), name);
 }
 
-// torch.tensor(): a number is scalar_tensor, a list of plain numbers a constant of the model.
+// Lowers torch.tensor(): a number becomes scalar_tensor, a list of plain numbers a constant of the model.
 Result tensor_of_data(const LoweredCall& call, Body& body) {
   const Operand data = call.argument(0);
   Meta meta = *call.node.meta;
   if (!meta.dtype || !meta.shape) {
-    body.refuse(call.node, "the type of its elements is not known");
+    body.refuse(call.node, "its dtype or its shape is not known");
     return {};
   }
   if (items_of(data) == nullptr) {
@@ -638,7 +638,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
     is_plain = is_plain && (element.is<bool>() || element.is<std::int64_t>() || element.is<double>());
     if (is_plain) constant.data->push_back(constant_argument(as_torchscript_has_it(element)));
   }
-  if (!is_plain) {  // sizes among them
+  if (!is_plain) {  // the elements are not all plain
     Operand::List parts;
     Meta part = meta;
     part.shape.emplace();
@@ -656,7 +656,7 @@ Result tensor_of_data(const LoweredCall& call, Body& body) {
   }
   const auto lifted = body.lift(constant);
   if (!lifted) {
-    body.refuse(call.node, "a tensor is made of numbers within control flow",
+    body.refuse(call.node, "a tensor is made from numbers within control flow",
                 "make it a buffer of the model");
     return {};
   }
@@ -679,7 +679,7 @@ Result get_item(const LoweredCall& call, Body& body) {
       if (name == key) return item;
     }
   }
-  body.refuse(call.node, "which item it takes is not known");
+  body.refuse(call.node, "the index or the key of the item is not known");
   return {};
 }
 
@@ -693,7 +693,7 @@ Result is_in(const LoweredCall& call, Body& body) {
   }
   if (const auto* dict = whole.get_if<Operand::Dict>())
     return std::ranges::any_of(dict->items, [&](const auto& item) { return item.key == wanted; });
-  body.refuse(call.node, "whether it is among them is not known");
+  body.refuse(call.node, "the result of 'in' is not known");
   return {};
 }
 
@@ -702,7 +702,7 @@ Result is_identical(const LoweredCall& call, Body& body) {
   const Operand left = call.argument(0), right = call.argument(1);
   if (left.is<Operand::None>() || right.is<Operand::None>())
     return (left.is<Operand::None>() && right.is<Operand::None>()) == Same;
-  body.refuse(call.node, "whether both are one object is not known");
+  body.refuse(call.node, "the result of 'is' is not known");
   return {};
 }
 
@@ -710,10 +710,11 @@ Result same(const LoweredCall& call, Body&) { return call.argument(0); }
 
 // --- operators ---
 
-// The form without what only chooses a kernel, which torch can decompose.
+// Lowers aten._convolution to the overload without the arguments that choose a kernel, which torch can
+// decompose.
 Result convolution(const LoweredCall& call, Body& body) {
   std::vector<Operand> args = call.args;
-  constexpr std::size_t kArguments = 9;  // of aten.convolution
+  constexpr std::size_t kArguments = 9;  // the number of arguments of aten.convolution
   if (args.size() < kArguments) return {};
   args.resize(kArguments);
   return body.emit(call.node, "aten.convolution.default", std::move(args), {}, *call.node.meta,

@@ -1,4 +1,5 @@
-// Calls of Python functions and of operators that only TorchScript has, as torch.export has them.
+// Rewrites of calls that have another form in torch.export: Python functions, and operators that only
+// TorchScript has.
 #pragma once
 
 #include <optional>
@@ -8,11 +9,11 @@
 
 namespace fxtrace {
 
-// What a call becomes: what stands for its result.  Nothing where it cannot be said in a program; then the
-// reason was told (Body::refuse()).
+// A rewrite: returns the operand that stands for the result of the call.  Returns nothing if a program cannot
+// express the call; then it was refused, or lower() refuses it.
 using Rewrite = std::optional<Operand> (*)(const LoweredCall& call, Body& body);
 
-// Returns the row for a target such as "builtins.getattr"; null when the call stays as it is.
+// Returns the rewrite for a target such as "builtins.getattr"; null if the call stays as it is.
 Rewrite find_rewrite(std::string_view target);
 
 }  // namespace fxtrace

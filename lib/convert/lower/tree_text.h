@@ -1,4 +1,4 @@
-// Pytree specifications as text (torch.utils._pytree.treespec_dumps).
+// Tree specs: the nesting of inputs and results, and its text (torch.utils._pytree.treespec_dumps).
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace fxtrace {
 
 std::string tree_text(const TreeSpec& spec);
 
-// Returns the structure of nested values, and appends its leaves.  None and everything else that is no list,
-// tuple or dict are leaves.
+// Returns the structure of nested values, and appends their leaves.  Everything but lists, tuples and dicts
+// is a leaf, None included.
 TreeSpec tree_of(const Operand& value, std::vector<Operand>& leaves);
 
 }  // namespace fxtrace

@@ -26,7 +26,7 @@ struct Tensor {
   Sizes sizes, strides;
 };
 
-// A size that is not known is like one of this many elements, where strides are compared.
+// The number of elements that an open size stands for where strides are compared.
 constexpr std::int64_t kExample = 7;
 
 std::int64_t example_of(const SymInt& size) {
@@ -54,7 +54,8 @@ Order rows_of(std::size_t rank) {
 
 Sizes contiguous(const Sizes& sizes) { return dense_in(rows_of(sizes.size()), sizes); }
 
-// Channels, the second dimension, are the innermost; of images and volumes.
+// Returns the strides of channels_last for images and volumes: channels, the second dimension, are the
+// innermost.
 std::optional<Sizes> channels_last(const Sizes& sizes) {
   if (sizes.size() != 4 && sizes.size() != 5) return std::nullopt;
   Order order{1};
@@ -72,13 +73,13 @@ bool has_strides(const Tensor& tensor, const Sizes& strides) {
 
 bool is_contiguous(const Tensor& tensor) { return has_strides(tensor, contiguous(tensor.sizes)); }
 
-// As c10::TensorImpl tells the format that a tensor suggests.
+// Returns whether the tensor suggests channels_last, as c10::TensorImpl decides it.
 bool is_channels_last(const Tensor& tensor) {
   const auto strides = channels_last(tensor.sizes);
   return strides && !is_contiguous(tensor) && has_strides(tensor, *strides);
 }
 
-// Its elements fill one piece of memory, each place once.
+// Returns whether the elements fill one piece of memory without gaps or overlaps.
 bool is_dense(const Tensor& tensor) {
   Order order;
   for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
@@ -93,7 +94,8 @@ bool is_dense(const Tensor& tensor) {
   return true;
 }
 
-// As TensorIteratorBase::reorder_dimensions() (aten/src/ATen/TensorIterator.cpp).
+// Returns the strides of a pointwise result, as TensorIteratorBase::reorder_dimensions() does
+// (aten/src/ATen/TensorIterator.cpp).
 Sizes of_pointwise(const std::vector<Tensor>& inputs, const Sizes& sizes) {
   const std::size_t rank = sizes.size();
   const bool are_alike =
@@ -106,7 +108,7 @@ Sizes of_pointwise(const std::vector<Tensor>& inputs, const Sizes& sizes) {
     if (all([&](const Tensor& input) { return input.strides == first.strides && is_dense(input); }))
       return first.strides;
   }
-  std::vector<std::vector<std::int64_t>> strides;  // of the inputs, broadcast
+  std::vector<std::vector<std::int64_t>> strides;  // strides of the inputs, broadcast
   for (const Tensor& input : inputs) {
     auto& own = strides.emplace_back(rank, 0);
     if (input.sizes.size() > rank) return contiguous(sizes);
@@ -141,7 +143,8 @@ Sizes of_pointwise(const std::vector<Tensor>& inputs, const Sizes& sizes) {
   return dense_in(order, sizes);
 }
 
-// As at::detail::computeStride (aten/src/ATen/TensorUtils.cpp).  Nothing where it is no view.
+// Returns the strides of a view of these sizes, as at::detail::computeStride() does
+// (aten/src/ATen/TensorUtils.cpp); nothing if the tensor has no such view.
 std::optional<Sizes> of_view(const Tensor& tensor, const Sizes& to) {
   if (is_contiguous(tensor)) return contiguous(to);
   if (tensor.sizes.empty()) return contiguous(to);
@@ -217,7 +220,7 @@ class Rules {
     if (!dim || *dim < -end || *dim >= end) return std::nullopt;
     return static_cast<std::size_t>(*dim < 0 ? *dim + end : *dim);
   }
-  // Dimensions in a list, or one of its own.
+  // Returns the dimensions of an argument that is a list or a single one.
   std::optional<Order> dims(std::size_t place, std::string_view name, std::size_t rank) const {
     const Operand* given = argument(place, name);
     if (given == nullptr) return std::nullopt;
@@ -262,7 +265,7 @@ class Rules {
 };
 
 using OptionalStrides = std::optional<Sizes>;
-// `sizes` are those of the result, `base` is the first argument.
+// A rule: `sizes` are those of the result, `base` is the first argument.
 using Rule = OptionalStrides (*)(const Rules& rules, const Tensor& base, const Sizes& sizes);
 
 template <class T>
@@ -409,7 +412,7 @@ OptionalStrides as_strided(const Rules& rules, const Tensor&, const Sizes& sizes
   return strides;
 }
 
-// A copy in the memory format that the call names, else in that of the first.
+// Rule of a copy in the memory format that the call names, else in that of the first argument.
 OptionalStrides copied(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const std::string format = rules.memory_format();
   if (format == "contiguous_format") return contiguous(sizes);
@@ -417,12 +420,12 @@ OptionalStrides copied(const Rules& rules, const Tensor& base, const Sizes& size
   return is_dense(base) ? base.strides : of_pointwise({base}, sizes);
 }
 
-// contiguous(): the tensor itself where it is so.
+// Rule of contiguous(), which gives the tensor itself if it has the format.
 OptionalStrides in_format(const Rules& rules, const Tensor&, const Sizes& sizes) {
   return rules.memory_format().starts_with("channels_last") ? channels_last(sizes) : contiguous(sizes);
 }
 
-// to(): the tensor itself where nothing changes.
+// Rule of to(), which gives the tensor itself if nothing changes.
 OptionalStrides converted(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const std::string format = rules.memory_format();
   const Meta& before = rules.graph().values[rules.operation().args[0].get_if<ValueId>()->index].meta;
@@ -431,20 +434,21 @@ OptionalStrides converted(const Rules& rules, const Tensor& base, const Sizes& s
   return copied(rules, base, sizes);
 }
 
-// Outside of training the tensor itself.
+// Rule of dropout, which gives the tensor itself outside of training.
 OptionalStrides dropped_out(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const Operand* trains = rules.argument(2, "train");
   if (trains != nullptr && *trains == Operand(false)) return base.strides;
   return is_dense(base) ? base.strides : of_pointwise({base}, sizes);
 }
 
-// Heads are side by side in memory: [batch, heads, length, features] as [batch, length, heads, features].
+// Rule of attention: heads are side by side in memory, [batch, heads, length, features] as [batch, length,
+// heads, features].
 OptionalStrides attended(const Rules&, const Tensor&, const Sizes& sizes) {
   if (sizes.size() != 4) return {};
   return dense_in({3, 1, 2, 0}, sizes);
 }
 
-// With batch_first, the last argument, the sequence stands first in memory all the same.
+// Rule of recurrent layers: with batch_first, the last argument, the sequence is still outermost in memory.
 OptionalStrides recurrent_output(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const std::vector<Operand>& args = rules.operation().args;
   if (!rules.target().ends_with(".input") || args.back() != Operand(true)) return {};
@@ -452,7 +456,7 @@ OptionalStrides recurrent_output(const Rules& rules, const Tensor& base, const S
                                                      : OptionalStrides();
 }
 
-// Kernels for images lay their result out as the input, or the weight, suggests.
+// Rule of kernels for images: the result has the memory format that the input, or the weight, suggests.
 OptionalStrides as_images(const Rules& rules, const Tensor& base, const Sizes& sizes) {
   const bool has_weight = rules.target().starts_with("aten.conv");
   const Operand* second = has_weight ? rules.argument(1, "weight") : nullptr;
@@ -461,7 +465,7 @@ OptionalStrides as_images(const Rules& rules, const Tensor& base, const Sizes& s
   return {};
 }
 
-// cat() keeps the format that all suggest.
+// Rule of cat(), which keeps the format that all tensors suggest.
 OptionalStrides joined(const Rules& rules, const Tensor&, const Sizes& sizes) {
   const std::vector<Tensor> tensors = rules.tensors();
   const bool are_so = !tensors.empty() && std::ranges::all_of(tensors, is_channels_last);
@@ -477,7 +481,7 @@ struct StridesRow {
   Rule rule = nullptr;
 };
 
-// By the operator's name without its overload.
+// Rules, by the name of the operator without its overload.
 constexpr StridesRow kStridesRows[] = {
     {"aten", "alias detach view_as_complex lift_fresh chunk split split_with_sizes tensor_split",
      same_strides},
@@ -530,7 +534,7 @@ OptionalStrides laid_out(const ProgramGraph& graph, const Operation& operation,
   return {};
 }
 
-// Graphs of control flow begin with what it gives them.
+// Gives the inputs of a subgraph of control flow the strides of the operands.
 void pass_on(const ProgramGraph& graph, const Operation& operation, ProgramGraph& inner) {
   std::vector<ValueId> given;
   for (const Operand& operand : operation.args) {

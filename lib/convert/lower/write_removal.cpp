@@ -27,7 +27,7 @@ class WriteRemoval {
       if (graph.inputs[i].value.valid())
         inputs.emplace(graph.inputs[i].value.index, &program_.signature.inputs[i]);
     }
-    std::unordered_set<std::uint32_t> read;  // by what stands behind
+    std::unordered_set<std::uint32_t> read;  // values that a later operation or the output reads
     for (const Operand& output : graph.outputs)
       for_each_reference(output, [&](ValueId id) { read.insert(id.index); });
     std::vector<Operand> changed;
@@ -55,7 +55,8 @@ class WriteRemoval {
   }
 
  private:
-  // aten.copy_(input, value), where that is the input's value from then on.
+  // Returns the signature entry of the mutation if the operation is aten.copy_(input, value) and the value is
+  // that of the input from then on.
   std::optional<GraphSignature::Entry> mutation_of(
       const Operation& operation,
       const std::unordered_map<std::uint32_t, const GraphSignature::Entry*>& inputs,
@@ -90,7 +91,7 @@ class WriteRemoval {
     const auto schema = program_.schema_of(operation.target);
     if (schema && std::ranges::any_of(schema->arguments, &SchemaArgument::is_written))
       refusals_.push_back({.what = operation.target.text(),
-                           .why = "it writes to an argument, and no pass could remove that",
+                           .why = "it writes to an argument, and no pass could remove the write",
                            .help = "--dialect training"});
     for (const ProgramSubgraph& subgraph : operation.subgraphs) {
       for (const Operation& inner : subgraph.graph.operations) refuse_writes(inner);

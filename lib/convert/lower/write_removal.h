@@ -1,4 +1,4 @@
-// The dialect without writes in place.
+// The functional dialect: writes that are left in a graph become results of the program.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace fxtrace {
 
-// Makes results of what a graph still writes after the pass that removes writes: a copy to an input that
-// nobody reads any more.  Other writes are added to `refusals`.
+// Turns each copy to an input that is not read any more, which the functionalizing pass has left, into a
+// mutation among the outputs.  Other writes are added to `refusals`.
 void remove_writes(WrittenProgram& program, std::vector<Refusal>& refusals);
 
 }  // namespace fxtrace

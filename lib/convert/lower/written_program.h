@@ -1,5 +1,5 @@
-// A program as torch.export.load takes it (torch/_export/serde/schema.py), as plain data: what is written
-// into a .pt2.
+// A program as torch.export.load takes it (torch/_export/serde/schema.py), as plain data: the content of a
+// .pt2.
 #pragma once
 
 #include <cstddef>
@@ -20,46 +20,46 @@
 
 namespace fxtrace {
 
-// The strides of a tensor that lies row by row.
+// Returns the strides of a contiguous tensor.
 std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& shape);
 
-// A tensor of the model, and its bytes.
+// A tensor of the model, with the place of its bytes.
 struct WrittenTensor {
   std::string name;  // qualified
   bool is_parameter = false, requires_grad = false;
   std::string dtype, device;
   std::vector<std::int64_t> shape, stride;
   std::int64_t storage_offset = 0;
-  std::string record;   // of the model's file; tensors with equal ones share a storage.  Empty: `content`
-  std::string content;  // the bytes of its storage
+  std::string record;   // of the model's file; tensors with the same one share a storage; empty: `content`
+  std::string content;  // the bytes of its storage, if there is no record
 
-  std::int64_t count() const;  // elements
-  std::int64_t span() const;   // elements in memory from the first to the last
-  // Where it lies; of tied weights the same.  Only where there is a record.
+  std::int64_t count() const;  // the number of elements
+  std::int64_t span() const;   // the number of elements in memory from the first to the last
+  // Returns the place of its bytes, which tied weights share.  Only for tensors with a record.
   auto place() const { return std::tie(record, dtype, storage_offset, shape, stride); }
 };
 
-// A symbol of sizes, by the name that the trace has for it.
+// A symbol of sizes; the key is its name in the trace.
 struct WrittenSymbol {
-  std::string name;  // in the program: "s0", or "u0" where it depends on data
+  std::string name;  // its name in the program: "s0", or "u0" if it depends on data
   Range range;
-  std::optional<std::int64_t> hint;  // an example
+  std::optional<std::int64_t> hint;  // an example value
 };
 
 struct WrittenProgram {
   ProgramGraph graph;
-  std::vector<std::string> stacks;     // nn_module_stack, by CallId
-  std::deque<std::string> traces;      // owns Operation::stack_trace
-  GraphSignature signature;            // the inputs are graph.inputs, the outputs graph.outputs
-  TreeSpec in_spec, out_spec;          // in_spec: a tuple of the positional and the keyword arguments
-  std::vector<std::string> arguments;  // names of the positional ones
+  std::vector<std::string> stacks;  // nn_module_stack, by CallId
+  std::deque<std::string> traces;   // owns Operation::stack_trace
+  GraphSignature signature;         // parallel to graph.inputs and graph.outputs
+  TreeSpec in_spec, out_spec;       // in_spec: a tuple of the positional arguments and the keyword arguments
+  std::vector<std::string> arguments;  // names of the positional arguments
   std::map<std::string, WrittenSymbol> symbols;
   std::vector<std::string> guards;  // Python over L['x'].size()[0]
   std::vector<WrittenTensor> weights, constants;
-  std::map<std::string, Schema> schemas;  // of operators that fxtrace does not know, by target
+  std::map<std::string, Schema> schemas;  // schemas of operators that fxtrace does not know, by target
   bool is_functional = false;             // no operation writes to its arguments
 
-  std::optional<Schema> schema_of(const Target& target) const;  // nothing where it is not known
+  std::optional<Schema> schema_of(const Target& target) const;  // nothing if the schema is not known
 };
 
 }  // namespace fxtrace

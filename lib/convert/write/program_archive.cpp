@@ -14,7 +14,7 @@
 namespace fxtrace {
 namespace {
 
-constexpr const char* kFolder = "model/";  // of all records; any name will do
+constexpr const char* kFolder = "model/";  // the folder of all records; any name will do
 
 template <class F>
 std::string text_of(F&& write) {
@@ -23,10 +23,11 @@ std::string text_of(F&& write) {
   return std::move(out).str();
 }
 
-// Bytes that are in no file yet.
+// Makes a record of bytes that are not in a file.
 RecordBytes made(std::string content) { return {{}, content.size(), {}, std::move(content)}; }
 
-// Tensors without bytes, for which torch makes zeros, one for each element.  Tied ones share a record.
+// Returns the tensors without their bytes, for which torch makes zeros.  Each has a record of its own; tied
+// ones share it.
 std::vector<WrittenTensor> without_bytes(const std::vector<WrittenTensor>& tensors) {
   std::vector<WrittenTensor> result = tensors;
   std::map<decltype(tensors.front().place()), std::string> tied;
@@ -45,8 +46,8 @@ class Archive {
   Archive(ZipWriter& zip, const Program& model, const ModelFile& file)
       : zip_(zip), model_(model), file_(file) {}
 
-  // Writes the places of the tensors, then their storages, each once, empty where `bytes` is false.  A record
-  // is read as one dtype.
+  // Writes the JSON of the tensors, then their storages, each once, and empty unless `bytes`.  A record is
+  // read as one dtype.
   void add_tensors(const std::vector<WrittenTensor>& tensors, bool bytes, const std::string& folder,
                    const std::string& name, const std::string& config) {
     std::vector<std::pair<std::string, const WrittenTensor*>> storages;
@@ -80,7 +81,7 @@ class Archive {
   const Program& model_;
   const ModelFile& file_;
   std::map<std::tuple<std::string, std::string, std::string>, std::string> known_;
-  std::size_t written_ = 0;  // storages
+  std::size_t written_ = 0;  // the number of storages
 };
 
 }  // namespace
@@ -109,7 +110,7 @@ void write_program_archive(const std::vector<ProgramRecords>& programs, const Pr
                         "weight_", name + "_weights_config.json");
     archive.add_tensors(program.constants, true, "data/constants/", "tensor_",
                         name + "_constants_config.json");
-    // torch reads the record of every program; one without bytes says that there are none.
+    // torch reads this record of every program; an empty one says that there are no example inputs.
     archive.add(root + "data/sample_inputs/" + name + ".pt", program.example_inputs.value_or(made("")));
   }
   zip.add(root + ".data/version", "6\n");

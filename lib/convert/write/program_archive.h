@@ -1,4 +1,4 @@
-// Writes programs as torch.export.save does: a .pt2.
+// Writes programs as archives of torch.export.save: a .pt2.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,20 @@
 
 namespace fxtrace {
 
-// What an archive has of one program.
+// The records of one program in an archive.
 struct ProgramRecords {
   std::string name = "model";
   std::string json;
   std::vector<WrittenTensor> weights, constants;
-  std::optional<RecordBytes> example_inputs;  // of torch.save; without, the program cannot be compiled
+  std::optional<RecordBytes> example_inputs;  // of torch.save; needed to compile the program
 };
 
-// Returns the records of a program, with zeros as example inputs if they are wanted.
+// Returns the records of a program, with zeros as example inputs if `example_inputs`.
 ProgramRecords records_of(const WrittenProgram& program, bool example_inputs);
 
-// Copies the bytes of tensors from the model's file, record by record, without reading them where the file
-// says their checksum; those of all programs once.  Without `weights`, all parameters and buffers are zero.
-// Throws Error(kInput) when they cannot be read.
+// Writes the archive.  Copies the bytes of tensors from the model's file, record by record, each once for all
+// programs; does not read them if the file has their checksum.  Without `weights`, all parameters and buffers
+// are zero.  Throws Error(kInput) if the bytes cannot be read.
 void write_program_archive(const std::vector<ProgramRecords>& programs, const Program& model,
                            const ModelFile& file, bool weights, std::ostream& out);
 

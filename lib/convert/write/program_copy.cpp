@@ -14,7 +14,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
   const auto refuse = [&](const std::string& what, std::string why) {
     refusals.push_back({.what = what, .why = std::move(why)});
   };
-  ProgramRecords records;  // of the name that torch.export.load looks for
+  ProgramRecords records;  // has the name that torch.export.load looks for
   records.json = program.archive().json(program.name());
   const std::string examples = program.archive().example_inputs_record(program.name());
   if (example_inputs && program.archive().has(examples))
@@ -44,7 +44,7 @@ ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
   for (const auto* each : in_order) {
     const auto& [name, tensor] = *each;
     if (tensor.is_pickled) {
-      refuse(name, "it is a tensor of a class of its own, which is pickled");
+      refuse(name, "it is a tensor of a subclass, which is pickled");
       continue;
     }
     const auto found = lifted.find(name);

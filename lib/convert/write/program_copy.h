@@ -1,4 +1,4 @@
-// An exported program as it is, for an archive in the newest layout and without pickled weights.
+// Copies an exported program unchanged into an archive of the newest layout, without pickled weights.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace fxtrace {
 
-// Returns the records of the program: its JSON byte by byte, and where the tensors are.  What cannot be
-// carried over is added to `refusals`; then they are not to be written.
+// Returns the records of the program: its JSON byte by byte, and the places of its tensors.  Parts that
+// cannot be copied are added to `refusals`; then the records must not be written.
 ProgramRecords copy_program(const ExportedProgram& program, bool example_inputs,
                             std::vector<Refusal>& refusals);
 

@@ -24,8 +24,8 @@ namespace {
 constexpr std::int64_t kStrided = 7;                   // Layout
 constexpr std::int64_t kPositional = 1, kKeyword = 2;  // ArgumentKind
 
-// As torch.export writes a program, with the names of schema.py.  What has no form there was refused before
-// (lowering.h).
+// Writes a program as torch.export does, with the field names of schema.py.  Lowering has refused everything
+// that has no form there (lowering.h).
 class ProgramWriter {
  public:
   ProgramWriter(const WrittenProgram& program, JsonEmitter& json) : program_(program), json_(json) {
@@ -50,7 +50,7 @@ class ProgramWriter {
       json_.key("metadata").object([] {});
       json_.key("treespec_namedtuple_fields").object([] {});
     });
-    // The newest meaning of each operator that torch 2.9 to 2.15 agree on (_get_max_operator_version()).
+    // The newest version of operators on which torch 2.9 to 2.15 agree (_get_max_operator_version()).
     json_.key("opset_version").object([&] { json_.field("aten", 10); });
     json_.key("range_constraints").object([&] {
       for (const auto& [name, symbol] : program_.symbols) {
@@ -176,7 +176,7 @@ class ProgramWriter {
     json_.real(value);
   }
 
-  // The name by which schema.py has a value of this kind: "as_tensor".
+  // Returns the name of the field of schema.py for a value of this kind: "as_tensor".
   static const char* form_of(ValueKind kind, bool is_list) {
     switch (kind) {
       case ValueKind::kInt:
@@ -195,7 +195,7 @@ class ProgramWriter {
         [&] { json_.field(value.meta.kind() == ValueKind::kTensor ? "name" : "as_name", value.name); });
   }
 
-  // `type` is null where no schema tells it.
+  // `type` is null if no schema is known.
   void argument(const Operand& argument, const SchemaType* type, const ProgramGraph& graph,
                 const Operation* operation) {
     const std::string_view wanted = type == nullptr ? std::string_view() : type->required().name;
@@ -244,7 +244,7 @@ class ProgramWriter {
                   operation != nullptr && operation->target.parts().kind == TargetKind::kHigherOrder;
               list(given.items, type == nullptr ? nullptr : &type->required(), graph, is_operands);
             } else {
-              json_.field("as_none", true);  // no operator takes anything else
+              json_.field("as_none", true);  // no operator takes any other kind
             }
           },
           argument.value);
@@ -282,7 +282,7 @@ class ProgramWriter {
     }
     if (has_values) {
       const auto first = std::ranges::find_if(items, [](const Operand& item) { return item.is<ValueId>(); });
-      // Operands of control flow are one list of tensors and integers, which goes as one of tensors.
+      // Operands of control flow are one list of tensors and integers, which is written as a list of tensors.
       const bool has_tensors =
           is_any([&](const Operand& item) { return kind_of(item) == ValueKind::kTensor; });
       const ValueKind kind = has_tensors || is_operands ? ValueKind::kTensor : kind_of(*first);
@@ -376,7 +376,7 @@ class ProgramWriter {
     json_.field("name", operation.name);
   }
 
-  // The outputs with their positions: those that begin with the same one are in a list there.
+  // Writes the outputs; those whose paths begin with the same position form a list.
   void outputs(const Operation& operation, const ProgramGraph& graph) {
     json_.open('[');
     const auto& all = operation.outputs;
@@ -511,7 +511,7 @@ class ProgramWriter {
     json_.object([&] {
       json_.field("fqn", "");
       json_.key("signature").object([&] {
-        // As torch.export writes the root's: names would have to follow the graph through every pass.
+        // Empty, as in torch.export for the root: names would have to follow the graph through every pass.
         json_.key("inputs").list(std::array<int, 0>{}, [](int) {});
         json_.key("outputs").list(std::array<int, 0>{}, [](int) {});
         json_.field("in_spec", tree_text(program_.in_spec));
@@ -524,7 +524,7 @@ class ProgramWriter {
   const WrittenProgram& program_;
   JsonEmitter& json_;
   std::map<std::string, std::int64_t> hints_;
-  std::unordered_set<std::uint32_t> trained_;  // values of the program's graph that need a gradient
+  std::unordered_set<std::uint32_t> trained_;  // values of the root's graph that need a gradient
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ constexpr std::array<StorageClass, 12> kStorageClasses{{{"float32", "FloatStorag
                                                         {"complex64", "ComplexFloatStorage", 8},
                                                         {"complex128", "ComplexDoubleStorage", 16}}};
 
-// Writes Python's pickles, of protocol 2 (pickletools.py).
+// Writes a pickle of protocol 2 (Python's pickletools.py).
 class Pickle {
  public:
   Pickle() { text_ = "\x80\x02"; }
@@ -59,16 +59,16 @@ class Pickle {
     std::memcpy(&bits, &value, sizeof bits);
     for (int shift = 56; shift >= 0; shift -= 8) text_ += static_cast<char>(bits >> shift & 0xFF);
   }
-  // Of opcodes that make the same, torch.load takes these.
+  // Some opcodes are equivalent; torch.load accepts these.
   void mark() { text_ += '('; }
-  void tuple() { text_ += 't'; }  // of what is behind the mark
+  void tuple() { text_ += 't'; }  // of the items after the mark
   void begin_list() { text_ += "]("; }
   void end_list() { text_ += 'e'; }
   void begin_dict() { text_ += "}("; }  // keys and values in turn
   void end_dict() { text_ += 'u'; }
   void empty_tuple() { text_ += ')'; }
-  void call() { text_ += 'R'; }        // of a function and a tuple
-  void persistent() { text_ += 'Q'; }  // what the reader has under this id
+  void call() { text_ += 'R'; }        // calls a function with a tuple of arguments
+  void persistent() { text_ += 'Q'; }  // the object that the reader has for this id
   std::string finish() { return std::move(text_.append(".")); }
 
  private:
@@ -182,7 +182,7 @@ class ExampleInputs {
   std::map<std::string, std::int64_t> hints_;
   Pickle pickle_;
   std::vector<std::string> storages_;
-  std::size_t next_ = 0;  // of the program's inputs
+  std::size_t next_ = 0;  // the next input of the program
 };
 
 }  // namespace

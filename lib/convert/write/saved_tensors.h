@@ -1,4 +1,4 @@
-// Example inputs as torch.save writes them.
+// Writes example inputs as an archive of torch.save.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace fxtrace {
 
-// Returns the archive of torch.save with a tuple of the positional and the keyword arguments: tensors of
-// zeros, of one element that is repeated, in the sizes that the symbols' hints give, and plain values.
+// Returns an archive with a tuple of the positional and the keyword arguments.  Tensors are zeros, one
+// element that is repeated (stride 0), in the sizes that the hints of symbols give; plain values are
+// themselves.
 std::string saved_example_inputs(const WrittenProgram& program);
 
 }  // namespace fxtrace

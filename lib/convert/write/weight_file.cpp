@@ -62,7 +62,7 @@ bool is_row_by_row(const WrittenTensor& tensor) {
   return true;
 }
 
-// Calls f(offset) for each element in the order of rows; offsets count elements from the first.
+// Calls f(offset) for each element in row order; offsets count elements from the first.
 template <class F>
 void for_each_element(const WrittenTensor& tensor, F&& f) {
   std::vector<std::int64_t> position(tensor.shape.size());
@@ -85,7 +85,7 @@ void write_elements(const WrittenTensor& tensor, const RecordBytes& bytes, const
   multiply_saturated(size, item_size(tensor));
   const auto first = static_cast<std::uint64_t>(begin), length = static_cast<std::uint64_t>(size);
   if (bytes.size == 0 && length > 0)
-    throw input_error("there are no bytes of the tensor " + tensor.name + ": it was written without weights");
+    throw input_error("the tensor " + tensor.name + " has no bytes: it was written without weights");
   if (first > bytes.size || length > bytes.size - first)
     throw input_error("the tensor " + tensor.name + " is larger than its record " + tensor.record);
   std::string memory;
@@ -114,7 +114,7 @@ WeightFile::WeightFile(const std::vector<ProgramRecords>& programs) {
   for (const ProgramRecords& program : programs) {
     for (const WrittenTensor& tensor : program.weights) {
       if (const auto [known, is_new] = names.emplace(tensor.name, &tensor); !is_new) {
-        if (known->second->place() != tensor.place()) refuse(tensor, "it is another in each of the methods");
+        if (known->second->place() != tensor.place()) refuse(tensor, "it differs between the methods");
         continue;
       }
       if (!tensor.record.empty()) {
@@ -128,7 +128,7 @@ WeightFile::WeightFile(const std::vector<ProgramRecords>& programs) {
       tensors_.push_back(&tensor);
     }
   }
-  // So each begins where its elements may.
+  // In this order each tensor is aligned to its elements.
   std::ranges::stable_sort(tensors_, std::ranges::greater(),
                            [](const WrittenTensor* tensor) { return item_size(*tensor); });
 }
@@ -138,14 +138,14 @@ void WeightFile::refuse(const WrittenTensor& tensor, std::string why) {
 }
 
 void WeightFile::look_at(const WrittenTensor& tensor) {
-  if (find_type(tensor) == nullptr) return refuse(tensor, "safetensors has no " + tensor.dtype);
-  if (tensor.name == "__metadata__") return refuse(tensor, "safetensors has another meaning for the name");
+  if (find_type(tensor) == nullptr) return refuse(tensor, "safetensors cannot store " + tensor.dtype);
+  if (tensor.name == "__metadata__") return refuse(tensor, "safetensors reserves the name");
   const bool is_tensor = tensor.stride.size() == tensor.shape.size() &&
                          std::ranges::all_of(tensor.shape, [](std::int64_t size) { return size >= 0; }) &&
                          std::ranges::all_of(tensor.stride, [](std::int64_t step) { return step >= 0; });
-  if (!is_tensor) return refuse(tensor, "no tensor has its sizes and strides");
+  if (!is_tensor) return refuse(tensor, "its sizes or strides are not valid");
   if (!is_row_by_row(tensor) && tensor.count() > tensor.span())
-    refuse(tensor, "several of its elements are one in memory");
+    refuse(tensor, "several of its elements share memory");
 }
 
 void WeightFile::write(const Program& model, const ModelFile& file, std::ostream& out) const {
@@ -170,7 +170,7 @@ void WeightFile::write(const Program& model, const ModelFile& file, std::ostream
   });
   json.flush();
   std::string header = text.str();
-  constexpr std::size_t kLength = 8;  // bytes of the header's length, which is a multiple of it
+  constexpr std::size_t kLength = 8;  // bytes of the length; the header is padded to a multiple
   header.resize((header.size() + kLength - 1) / kLength * kLength, ' ');
   for (std::size_t i = 0; i < kLength; ++i) out.put(static_cast<char>(header.size() >> (8 * i) & 0xFF));
   out << header;

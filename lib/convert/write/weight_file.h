@@ -1,4 +1,4 @@
-// Writes the weights of programs as a file of safetensors, which needs no torch to be read
+// Writes the weights of programs as a safetensors file, which can be read without torch
 // (https://github.com/huggingface/safetensors, "Format").
 #pragma once
 
@@ -21,19 +21,19 @@ class WeightFile {
   // `programs` must outlive this.
   explicit WeightFile(const std::vector<ProgramRecords>& programs);
 
-  // What the format cannot say; nothing else may be written.
+  // Returns the tensors that the format cannot express; if there are any, the file must not be written.
   const std::vector<Refusal>& refusals() const { return refusals_; }
-  // Writes each tensor row by row; those that lie so in the model's file are copied in pieces, others are
-  // held one at a time.  Of tied ones the first is there; the metadata names it for each other, as
-  // safetensors.torch.save_model has it.  Throws Error(kInput) when bytes cannot be read.
+  // Writes each tensor row by row: contiguous ones are copied in pieces, others are held in memory one at a
+  // time.  Of tied tensors the first is written, and the metadata maps the names of the others to it, as
+  // safetensors.torch.save_model does.  Throws Error(kInput) if bytes cannot be read.
   void write(const Program& model, const ModelFile& file, std::ostream& out) const;
 
  private:
   void refuse(const WrittenTensor& tensor, std::string why);
   void look_at(const WrittenTensor& tensor);
 
-  std::vector<const WrittenTensor*> tensors_;                                // the largest elements first
-  std::vector<std::pair<const WrittenTensor*, const WrittenTensor*>> tied_;  // and the one that is there
+  std::vector<const WrittenTensor*> tensors_;  // tensors with the largest elements first
+  std::vector<std::pair<const WrittenTensor*, const WrittenTensor*>> tied_;  // with the written one
   std::vector<Refusal> refusals_;
 };
 

@@ -18,7 +18,7 @@ std::complex<double> number_of(const Argument& value) {
   if (const auto* real = value.get_if<double>()) return *real;
   if (const auto* integer = value.get_if<std::int64_t>()) return static_cast<double>(*integer);
   if (const auto* complex = value.get_if<std::complex<double>>()) return *complex;
-  throw RunError("an element of a constant is no number");
+  throw RunError("an element of a constant is not a number");
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ RunValue ConstantReader::tensor_of(const std::vector<Argument>& data, const Cons
   if (data.empty())
     return engine_.call("aten::empty", "memory_format", {{engine_.list(sizes)}, {{"dtype", dtype}}});
   if (!is_integral(constant.dtype)) {
-    // aten::tensor makes float32 of floats first.
+    // aten::tensor() would round floats to float32 first.
     auto& numbers = numbers_.emplace_back();
     for (const Argument& item : data) numbers.push_back(number_of(item));
     const auto count = static_cast<std::int64_t>(numbers.size());

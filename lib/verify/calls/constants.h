@@ -16,17 +16,17 @@
 
 namespace fxtrace::verify {
 
-// Implements FxtraceRead; the context is a ModelFile.
+// Implements FxtraceRead; `context` is a ModelFile.
 std::size_t read_file(void* context, std::uint64_t offset, void* to, std::size_t size);
 
-// Reads constants from the model's file, and owns their memory: values are valid as long as this.
+// Reads constants from the model's file, and owns their memory: values are valid as long as the reader.
 class ConstantReader {
  public:
   ConstantReader(const Engine& engine, ModelFile file, std::string root)
       : engine_(engine), file_(std::move(file)), root_(std::move(root)) {}
 
-  // Returns the graph's constant of that name; nothing when there is none.  Throws RunError when the file
-  // lacks its content.
+  // Returns the graph's constant of that name; nothing if there is none.  Throws RunError if the file lacks
+  // its content.
   std::optional<RunValue> find_constant(const std::string& name, const ModuleGraph& graph);
 
  private:
@@ -37,11 +37,11 @@ class ConstantReader {
   const Engine& engine_;
   ModelFile file_;
   std::string root_;
-  std::optional<ZipArchive> zip_;  // opened when a record is needed
+  std::optional<ZipArchive> zip_;  // opened when a record is needed first
   using ByName = std::unordered_map<std::string, const Constant*>;
   std::unordered_map<const ModuleGraph*, ByName> known_;  // constants already read, by graph
   std::unordered_map<const Constant*, RunValue> read_;
-  std::list<std::vector<std::complex<double>>> numbers_;  // of constants with known elements
+  std::list<std::vector<std::complex<double>>> numbers_;  // elements of constants that the graph knows
   std::unordered_map<std::string, std::string> records_;  // contents of records
   RunValue all_;  // the archive's tuple of constants, read when an object in it is needed
 };

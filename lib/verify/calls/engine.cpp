@@ -14,7 +14,8 @@ std::vector<FxtraceValue*> handles(const std::vector<RunValue>& values) {
   return result;
 }
 
-// TorchScript's interpreter tells the whole stack, and the reason last: "RuntimeError: ...".
+// Returns the reason of an error of TorchScript's interpreter, which is the last line of a stack:
+// "RuntimeError: ...".
 std::string in_one_line(const std::string& text) {
   std::string first;
   std::string last;
@@ -29,14 +30,14 @@ std::string in_one_line(const std::string& text) {
     if (is_reason) last = line;
   }
   std::string line = last.empty() ? first : last;
-  // Which is another address each time.
+  // The address of the compilation unit differs each time.
   constexpr std::string_view kUnit = " (of Python compilation unit at: ";
   if (const std::size_t unit = line.find(kUnit); unit != std::string::npos)
     line.erase(unit, line.find(')', unit) - unit + 1);
   return line;
 }
 
-// Calls f(FxtraceArguments).
+// Calls f(arguments) with the arguments as the plugin takes them.
 template <class F>
 FxtraceValue* with_arguments(const RunArguments& arguments, F&& f) {
   const std::vector<FxtraceValue*> positional = handles(arguments.positional);
@@ -61,7 +62,7 @@ RunValue Engine::checked(FxtraceValue* value) const {
 void Engine::check(bool done) const {
   if (done) return;
   const std::string why = api_.failure();
-  // What LibTorch says where malloc() fails is no matter of the model's.
+  // A failed allocation is not an error of the model.
   if (why.find("DefaultCPUAllocator: ") != std::string::npos || why == std::bad_alloc().what())
     throw std::bad_alloc();
   throw RunError(in_one_line(why));
@@ -82,7 +83,8 @@ RunValue Engine::dict(const std::vector<RunValue>& keys, const std::vector<RunVa
 RunValue Engine::tensor(const std::string& dtype, const std::vector<std::int64_t>& sizes,
                         const std::vector<std::int64_t>& strides, std::int64_t offset, void* data,
                         std::size_t bytes) const {
-  if (sizes.size() != strides.size()) throw RunError("a tensor of the file has not as many strides as sizes");
+  if (sizes.size() != strides.size())
+    throw RunError("a tensor of the file has different numbers of sizes and strides");
   return checked(api_.tensor(dtype.c_str(), sizes.data(), strides.data(), sizes.size(), offset, data, bytes));
 }
 
@@ -108,7 +110,7 @@ bool Engine::truth(const RunValue& value) const {
   const RunValue answer = is_tensor(value) ? call("aten::Bool", std::nullopt, {{value}, {}}) : value;
   if (kind(answer) == kFxtraceBool) return api_.as_bool(answer.get());
   if (const auto number = integer_of(answer)) return *number != 0;
-  throw RunError("a condition is neither a boolean nor a tensor");
+  throw RunError("a condition is neither a bool nor a tensor");
 }
 
 std::vector<std::int64_t> Engine::shape(const RunValue& tensor) const {

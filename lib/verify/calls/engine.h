@@ -17,8 +17,8 @@
 
 namespace fxtrace::verify {
 
-// Thrown for operations that LibTorch refuses, or that cannot be expressed.  Messages are cut, as names in a
-// file may have any length.
+// Thrown for operations that LibTorch refuses, or that cannot be expressed.  Long messages are cut, as names
+// in a file may have any length.
 class RunError : public std::runtime_error {
  public:
   explicit RunError(const std::string& what)
@@ -51,7 +51,7 @@ struct RunArguments {
   std::vector<std::pair<std::string, RunValue>> named;
 };
 
-// The engine.  All functions throw RunError, with LibTorch's message, and std::bad_alloc.
+// The engine.  All functions throw RunError with the message of LibTorch, and std::bad_alloc.
 class Engine {
  public:
   explicit Engine(const FxtraceEngine& api) : api_(api) {}
@@ -72,7 +72,9 @@ class Engine {
   RunValue copy(const RunValue& value) const { return checked(api_.deep_copy(value.get())); }
   // Converts an argument of a graph that holds no reference, graph or function.
   RunValue constant(const Argument& value) const {
-    return evaluate(value, [](NodeId) -> RunValue { throw RunError("it uses a value that is not there"); });
+    return evaluate(value, [](NodeId) -> RunValue {
+      throw RunError("a value of the graph is used where none is possible");
+    });
   }
   // Converts an argument, with value_of(Reference) for references.
   template <class Reference, class F>
@@ -95,7 +97,8 @@ class Engine {
   std::vector<std::int64_t> shape(const RunValue& tensor) const;
   std::string dtype(const RunValue& tensor) const { return api_.dtype_of(tensor.get()); }
 
-  // Calls an operator such as "aten::add"; without an overload, the first that accepts the arguments.
+  // Calls an operator such as "aten::add"; without an overload, the first overload that accepts the
+  // arguments.
   RunValue call(const std::string& name, const std::optional<std::string>& overload,
                 const RunArguments& arguments) const;
   RunValue attribute(const RunValue& object, const std::string& name) const {
@@ -177,7 +180,7 @@ RunValue Engine::evaluate(const BasicArgument<Reference>& argument, F&& value_of
         } else if constexpr (std::is_same_v<T, argument::MemoryFormat>) {
           return checked(api_.memory_format(value.name.c_str()));
         } else {
-          throw RunError("this argument is no plain value");
+          throw RunError("the argument is not a plain value");
         }
       },
       argument.value);

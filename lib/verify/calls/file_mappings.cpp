@@ -13,7 +13,7 @@ FileMappings::~FileMappings() {
 }
 
 void* FileMappings::map(std::uint64_t offset, std::uint64_t size) {
-  // Behind the end of the file there is nothing to map.
+  // Memory beyond the end of the file cannot be mapped.
   if (size == 0 || offset > file_.size() || size > file_.size() - offset) return nullptr;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t start = offset / page * page;
@@ -23,7 +23,7 @@ void* FileMappings::map(std::uint64_t offset, std::uint64_t size) {
   void* const mapping = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE, file_.descriptor(),
                                static_cast<off_t>(start));
   if (mapping == MAP_FAILED) {
-    if (errno == ENOMEM) throw std::bad_alloc();  // --max-memory counts what can be written
+    if (errno == ENOMEM) throw std::bad_alloc();  // --max-memory counts writable memory
     return nullptr;
   }
   mappings_.push_back({mapping, mapped});

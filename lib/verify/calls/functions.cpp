@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::unordered_map<std::string_view, std::string_view>;
 
-// What no operator's row says of itself, because torch.sym_max is Python's alone.
+// Operators of Python functions that no row of an operator names, such as torch.sym_max.
 const Names& further_operators() {
   static const Names names = {{"builtins.round", "aten::round"},  {"torch._sym_sqrt", "aten::sqrt"},
                               {"torch.sym_float", "aten::Float"}, {"torch.sym_int", "aten::Int"},
@@ -29,7 +29,7 @@ const Names& further_operators() {
   return names;
 }
 
-// Of a tensor; others are under prim, as those of a device.
+// Operators of attributes of tensors; further ones have operators in prim, as those of devices.
 const Names& attributes() {
   static const Names names = {{"shape", "aten::size"}, {"ndim", "aten::dim"},   {"T", "aten::numpy_T"},
                               {"mT", "aten::mT"},      {"H", "aten::matrix_H"}, {"mH", "aten::mH"},
@@ -37,7 +37,8 @@ const Names& attributes() {
   return names;
 }
 
-// What is in no namespace of LibTorch's own is of a library that --op-library names.
+// Returns whether the operator may be called: one that only computes, or one of a library that --op-library
+// names, which is in a namespace of its own.
 bool may_call(std::string_view space, std::string_view name) {
   return is_callable_operator(space, name) || !is_torch_operator_space(space);
 }
@@ -62,7 +63,7 @@ RunValue item_of(const Engine& engine, const RunArguments& arguments) {
   if (engine.kind(holder) == kFxtraceTuple) {
     const auto index = engine.integer_of(arguments.positional.at(1));
     const auto size = static_cast<std::int64_t>(engine.size(holder));
-    if (!index || *index >= size || *index < -size) throw RunError("a tuple has no such item");
+    if (!index || *index >= size || *index < -size) throw RunError("the item of the tuple does not exist");
     return engine.item(holder, static_cast<std::size_t>(*index < 0 ? *index + size : *index));
   }
   if (engine.is_tensor(holder))
@@ -75,7 +76,7 @@ RunValue slice_of(const Engine& engine, const RunValue& holder, const std::vecto
     const RunValue step = engine.integer_of(parts[2]) ? parts[2] : engine.integer(1);
     return engine.call("aten::slice", std::nullopt, {{holder, parts[0], parts[1], step}, {}});
   }
-  // The items as Python counts them.
+  // Slices of tuples are computed here, as in Python.
   const std::vector<RunValue> items = engine.items(holder);
   const auto size = static_cast<std::int64_t>(items.size());
   const auto place = [&](const RunValue& part, std::int64_t otherwise) {
@@ -84,7 +85,7 @@ RunValue slice_of(const Engine& engine, const RunValue& holder, const std::vecto
     return std::clamp<std::int64_t>(*given < 0 ? *given + size : *given, 0, size);
   };
   const std::int64_t step = engine.integer_of(parts[2]).value_or(1);
-  if (step <= 0) throw RunError("a tuple is taken apart backwards");
+  if (step <= 0) throw RunError("the step of a slice of a tuple is not positive");
   std::vector<RunValue> taken;
   for (std::int64_t i = place(parts[0], 0); i < place(parts[1], size); i += step)
     taken.push_back(items[static_cast<std::size_t>(i)]);
@@ -112,7 +113,7 @@ RunValue run_python(const Engine& engine, const std::string& target, const RunAr
     if (target.starts_with(space))
       return engine.call("aten::" + target.substr(space.size()), std::nullopt, arguments);
   }
-  throw CannotRun("LibTorch has nothing that does what " + target + " does");
+  throw CannotRun("LibTorch has no function that does what " + target + " does");
 }
 
 // --- operators that run subgraphs ---
@@ -132,19 +133,19 @@ class HigherOrder {
     }
     if (name == "wrap_with_autocast") return in_autocast();
     if (name == "invoke_subgraph") return invoke_subgraph();
-    if (name == "print") return engine_.none();  // for people, and no result
+    if (name == "print") return engine_.none();  // printing has no result
     throw CannotRun("higher_order." + std::string(name) + " cannot be run outside of Python");
   }
 
  private:
   const RunValue& value(std::size_t place) const {
     const auto* found = place < call_.args.size() ? std::get_if<RunValue>(&call_.args[place]) : nullptr;
-    if (found == nullptr) throw RunError(call_.target + " does not have its arguments");
+    if (found == nullptr) throw RunError(call_.target + " lacks an argument");
     return *found;
   }
   const Body& body(std::size_t place) const {
     const auto* found = place < call_.args.size() ? std::get_if<Body>(&call_.args[place]) : nullptr;
-    if (found == nullptr) throw RunError(call_.target + " does not have its graphs");
+    if (found == nullptr) throw RunError(call_.target + " lacks a subgraph");
     return *found;
   }
   std::vector<RunValue> items(std::size_t place) const {
@@ -177,7 +178,7 @@ class HigherOrder {
     return result;
   }
 
-  // Behind the graph stands what it is called.
+  // The argument after the subgraph is its name.
   RunValue invoke_subgraph() const {
     std::vector<RunValue> inputs;
     for (std::size_t i = 2; i < call_.args.size(); ++i) inputs.push_back(value(i));
@@ -203,10 +204,10 @@ class HigherOrder {
   }
   std::int64_t row_count(const std::vector<RunValue>& tensors) const {
     if (tensors.empty() || !engine_.is_tensor(tensors[0]) || engine_.size(tensors[0]) == 0)
-      throw RunError(call_.target + " has nothing to go over");
+      throw RunError(call_.target + " needs a tensor with dimensions to iterate over");
     return engine_.shape(tensors[0])[0];
   }
-  // The results of all rows, one under the other.
+  // Stacks the results of all rows.
   RunValue stacked(const std::vector<std::vector<RunValue>>& made, std::size_t place) const {
     std::vector<RunValue> column;
     for (const auto& row : made) column.push_back(row.at(place));
@@ -227,7 +228,7 @@ class HigherOrder {
       result.erase(middle, result.end());
       carried = std::move(result);
     }
-    if (made.empty()) throw RunError(call_.target + " goes over nothing");
+    if (made.empty()) throw RunError(call_.target + " iterates over a tensor without rows");
     for (std::size_t i = 0; i < made[0].size(); ++i) carried.push_back(stacked(made, i));
     return engine_.tuple(carried);
   }
@@ -237,7 +238,7 @@ class HigherOrder {
     std::vector<std::vector<RunValue>> made;
     const std::int64_t count = row_count(over);
     for (std::int64_t i = 0; i < count; ++i) made.push_back(parts(body(0)(joined(rows(over, i), items(2)))));
-    if (made.empty()) throw RunError(call_.target + " goes over nothing");
+    if (made.empty()) throw RunError(call_.target + " iterates over a tensor without rows");
     std::vector<RunValue> results;
     for (std::size_t i = 0; i < made[0].size(); ++i) results.push_back(stacked(made, i));
     return engine_.tuple(results);
@@ -256,7 +257,7 @@ void keep_callable_operators(const Engine& engine) {
     const std::string_view space = text.substr(0, colons);
     const std::string_view rest =
         colons == std::string_view::npos ? std::string_view() : text.substr(colons + 2);
-    // What TorchScript's own code is made of, and what measures a part of it.
+    // Operators of TorchScript's own code, and those that measure a part of it.
     if (space == "prim") return !rest.starts_with("rpc_");
     if (space == "profiler") return rest == "_record_function_enter_new" || rest == "_record_function_exit";
     return may_call(space, rest);
@@ -270,12 +271,12 @@ RunValue run_function(const Engine& engine, const FunctionCall& call) {
   arguments.named = call.kwargs;
   for (const CallOperand& operand : call.args) {
     const auto* value = std::get_if<RunValue>(&operand);
-    if (value == nullptr) throw RunError(call.target + " takes no graph");
+    if (value == nullptr) throw RunError(call.target + " cannot take a subgraph");
     arguments.positional.push_back(*value);
   }
   if (call.slice) return slice_of(engine, arguments.positional.at(0), *call.slice);
   if (parts.kind == TargetKind::kPython) return run_python(engine, call.target, arguments);
-  // Such a tensor is a dict here.
+  // A tensor subclass is a dict of its parts here.
   if (takes_stored_part(call.target)) return engine.call("aten::__getitem__", "Dict_str", arguments);
   if (!may_call(parts.space, parts.name))
     throw CannotRun(call.target + " is refused: it is not known to only compute");

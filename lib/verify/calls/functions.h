@@ -11,7 +11,7 @@
 
 namespace fxtrace::verify {
 
-// A subgraph among the arguments, called with the values of its inputs.
+// A subgraph among the arguments, which is called with the values of its inputs.
 using Body = std::function<RunValue(const std::vector<RunValue>&)>;
 using CallOperand = std::variant<RunValue, Body>;
 
@@ -23,16 +23,17 @@ struct FunctionCall {
       slice;  // for operator.getitem: the parts of a slice, its second argument
 };
 
-// Returns whether the target is a function that torch implements in Python only: those of vmap and autocast,
-// which change how operators run, and tolist.
+// Returns whether torch implements the target in Python only: functions of vmap and autocast, which change
+// how operators run, and tolist.
 bool is_torch_function(const std::string& target);
 
-// Leaves LibTorch those of its operators that only compute (operators/names/callable_operators.h), and all
-// that libraries have registered.  For the code of archives too, so before one is loaded.
+// Unregisters all operators of LibTorch but those that only compute (operators/names/callable_operators.h),
+// and those that libraries have registered.  This also restricts the code of archives, so it has to be called
+// before one is loaded.
 void keep_callable_operators(const Engine& engine);
 
-// Throws RunError when LibTorch fails, and CannotRun for a function that LibTorch does not have or that does
-// more than compute.
+// Runs the call.  Throws RunError if LibTorch fails, and CannotRun for a function that LibTorch does not have
+// or that does more than compute.
 RunValue run_function(const Engine& engine, const FunctionCall& call);
 
 }  // namespace fxtrace::verify

@@ -24,7 +24,7 @@ class GraphRun {
       try {
         RunValue value;
         if (node.op == Opcode::kPlaceholder) {
-          if (next == inputs.size()) throw RunError("it is given fewer values than it has placeholders");
+          if (next == inputs.size()) throw RunError("the graph has more placeholders than inputs");
           value = inputs[next++];
         } else {
           value = run_node(node);
@@ -56,7 +56,7 @@ class GraphRun {
     for_each_input(node, [&](NodeId input) {
       const auto used = values_.find(input.index);
       if (used == values_.end()) return;
-      // A node may use another one several times, and is one user.
+      // A node that uses a value several times is one user.
       if (!last_seen_.emplace(input.index, node.id.index).second) {
         if (last_seen_[input.index] == node.id.index) return;
         last_seen_[input.index] = node.id.index;
@@ -77,7 +77,7 @@ class GraphRun {
         return call_module(node);
       case Opcode::kCallMethod: {
         RunArguments arguments = arguments_of(node);
-        if (arguments.positional.empty()) throw RunError("a method is called on nothing");
+        if (arguments.positional.empty()) throw RunError("a method call has no object");
         const RunValue self = arguments.positional.front();
         arguments.positional.erase(arguments.positional.begin());
         return engine_.call_method(self, *node.target, arguments);
@@ -96,7 +96,7 @@ class GraphRun {
   RunValue call_function(const Node& node) {
     if (node.is_recorded && !node.program->nodes.empty()) return call_module(node);
     if (node.is_recorded) {
-      throw CannotRun("the archive has no code of " + *node.target + ", only what it did: --no-wrap " +
+      throw CannotRun("the archive has only a recording of " + *node.target + ", not its code: --no-wrap " +
                       shell_word(*node.target) + " traces into it");
     }
     const TargetParts target = target_parts(node);
@@ -123,7 +123,7 @@ class GraphRun {
 
   Body body_of(const std::string& name) {
     const ModuleGraph* body = graph_.subgraphs.find_graph(name);
-    if (body == nullptr) throw RunError("there is no graph " + name);
+    if (body == nullptr) throw RunError("the graph has no subgraph " + name);
     return [this, body](const std::vector<RunValue>& inputs) {
       return GraphRun(engine_, *body, parts_, watcher_).run(inputs);
     };
@@ -141,7 +141,7 @@ class GraphRun {
   }
   RunValue value_of(NodeId node) {
     const auto found = values_.find(node.index);
-    if (found == values_.end()) throw RunError("it uses a value that is not there");
+    if (found == values_.end()) throw RunError("an input of the node has no value");
     return found->second.value;
   }
 
@@ -150,7 +150,7 @@ class GraphRun {
   ModelParts& parts_;
   const Watcher& watcher_;
   std::unordered_map<std::uint32_t, Kept> values_;
-  std::unordered_map<std::uint32_t, std::uint32_t> last_seen_;  // by value: its last user so far
+  std::unordered_map<std::uint32_t, std::uint32_t> last_seen_;  // by value: the last user that was counted
 };
 
 }  // namespace

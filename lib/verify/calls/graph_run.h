@@ -1,4 +1,30 @@
-// Runs a traced graph node by node.
+// Runs a traced graph node by node in LibTorch.
+//
+// Operators and Python functions of nodes run through run_function(); the graph's attributes, leaf modules
+// and functions of the model's own code come from ModelParts, which the loaded model implements.  A Watcher
+// sees every value, which is how verification checks metadata and finds the first node that differs.
+//
+// Invariants:
+// 1. Nodes run in the order of the graph, each once.  Placeholders take the inputs in order.
+// 2. A value is kept until its last user has run; a node that uses it several times is one user.  A value
+//    that an assignment needs is kept to the end.  A value without users is not kept, but the watcher sees
+//    it.
+// 3. Assignments to attributes are carried out when all nodes have run, so get_attr nodes read the state
+//    before the run.  In-place operators on the value of a get_attr node write at once.
+// 4. The body of control flow is a run of its own, with its own values: it sees only its inputs.  It shares
+//    the model's parts and the watcher.
+// 5. A RunError of a node becomes a NodeError with the innermost graph and node.  CannotRun passes unchanged.
+// 6. Modes that the graph enters (vmap, autocast) are left when run_graph() returns or throws.
+//
+// Example:
+//
+//     %x = placeholder[x]                  the first input; 2 users
+//     %w = get_attr[w]                     parts.attribute("w"); 1 user
+//     %h = aten.matmul.default(%x, %w)     run_function(); %w is released
+//     %y = aten.add.Tensor(%h, %x)         %h and %x are released
+//     output(%y)                           the result
+//
+// If matmul fails, NodeError names it and says what LibTorch said.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +42,10 @@ struct ModuleCall {
   const Node& node;
   const ModuleGraph& graph;
   RunArguments arguments;
-  std::vector<RunValue> inputs;  // the node's input values, in the order of for_each_input()
+  std::vector<RunValue> inputs;  // values of the node's inputs, in the order of for_each_input()
 };
 
-// Provides the graph's modules, parameters and functions.
+// The modules, parameters and functions that a graph refers to.
 class ModelParts {
  public:
   virtual ~ModelParts() = default;
@@ -28,12 +54,12 @@ class ModelParts {
   // Carries out an assignment of the graph.
   virtual void assign(const std::string& target, const RunValue& value) = 0;
   virtual RunValue call_module(const ModuleCall& call) = 0;
-  // Calls a function of the model's own code.  Nothing when the model has none of that name.
+  // Calls a function of the model's own code.  Returns nothing if the model has no function of that name.
   virtual std::optional<RunValue> call_model_function(const std::string& target,
                                                       const RunArguments& arguments) = 0;
 };
 
-// A RunError at a node.
+// A RunError, with the node that failed.
 struct NodeError : RunError {
   NodeError(const ModuleGraph& in, const Node& at, const std::string& what)
       : RunError(what), graph(&in), node(at.id) {}
@@ -52,8 +78,8 @@ void for_each_placeholder(const Graph& graph, F&& f) {
 std::vector<std::pair<std::string, RunValue>> named_inputs(const Graph& graph,
                                                            const std::vector<RunValue>& inputs);
 
-// Called for each value that is made, placeholders included.  `graph` is a subgraph when control flow runs
-// one.
+// A function that is called for each value, placeholders included.  `graph` is a subgraph if control flow
+// runs one.
 using Watcher = std::function<void(const ModuleGraph& graph, const Node& node, const RunValue& value)>;
 
 // Returns the graph's output for `inputs`, the values of its placeholders in order.  Values are released

@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, RunValue>> arguments_of_forward(const Engine&
   for (NodeId id = graph.graph.first(); id.valid() && next < inputs.size(); id = graph.graph.next(id)) {
     if (graph.graph.node(id).op == Opcode::kPlaceholder) given.emplace(id.index, inputs[next++]);
   }
-  std::vector<std::pair<std::string, std::vector<NestedItem>>> parts;  // by argument
+  std::vector<std::pair<std::string, std::vector<NestedItem>>> parts;  // parts, by argument
   for (const GraphSignature::Entry& entry : graph.signature->inputs) {
     const std::string* name = entry.path.empty() ? nullptr : entry.path[0].get_if<std::string>();
     const auto value = given.find(entry.node.index);

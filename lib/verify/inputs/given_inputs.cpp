@@ -29,14 +29,14 @@ constexpr DtypeName kDtypes[] = {
     {"u8", "uint64"},  {"b1", "bool"},    {"c8", "complex64"}, {"c16", "complex128"}};
 
 std::string torch_dtype(const std::string& order, const std::string& numpy) {
-  if (order == ">") throw RunError("its numbers are big-endian, which torch does not have");
+  if (order == ">") throw RunError("its numbers are big-endian, which torch does not support");
   for (const DtypeName& dtype : kDtypes) {
     if (numpy == dtype.numpy) return dtype.torch;
   }
   throw RunError("torch has no dtype '" + numpy.substr(0, 20) + "' of numpy");
 }
 
-// "2, 3" -> {2, 3}
+// Parses the sizes of a shape: "2, 3" -> {2, 3}.
 std::vector<std::int64_t> numbers_of(std::string_view text) {
   std::vector<std::int64_t> numbers;
   for (const char* at = text.data(); at < text.data() + text.size();) {
@@ -53,11 +53,11 @@ std::vector<std::int64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Reads an array: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 RunValue read_array(const Engine& engine, std::string bytes) {
-  constexpr std::size_t kVersionOne = 10;  // where its header begins; of later versions two bytes later
+  constexpr std::size_t kVersionOne = 10;  // begin of the header; two bytes later in later versions
   if (!bytes.starts_with(kNumpyMagic) || bytes.size() < kVersionOne + 2)
-    throw RunError("it is no array of numpy");
+    throw RunError("it is not an array of numpy");
   const auto byte = [&](std::size_t at) {
     return static_cast<std::size_t>(static_cast<unsigned char>(bytes[at]));
   };
@@ -74,7 +74,7 @@ RunValue read_array(const Engine& engine, std::string bytes) {
   std::smatch dtype;
   std::smatch shape;
   if (!std::regex_search(header, dtype, dtype_pattern) || !std::regex_search(header, shape, shape_pattern))
-    throw RunError("it is no array of plain numbers");
+    throw RunError("it is not an array of plain numbers");
   const std::vector<std::int64_t> sizes = numbers_of(shape[1].str());
   std::vector<std::int64_t> strides(sizes.size());
   std::int64_t stride = 1;
@@ -85,7 +85,7 @@ RunValue read_array(const Engine& engine, std::string bytes) {
     if (__builtin_mul_overflow(stride, std::max<std::int64_t>(sizes[at], 1), &stride))
       throw RunError("the array is too large");
   }
-  bytes.erase(0, begin + length);  // so that the numbers stand where memory is aligned
+  bytes.erase(0, begin + length);  // so that the numbers are aligned in memory
   const RunValue view =
       engine.tensor(torch_dtype(dtype[1], dtype[2]), sizes, strides, 0, bytes.data(), bytes.size());
   return engine.copy(view);
@@ -143,7 +143,7 @@ RunValue unpickled(const Engine& engine, const std::string& bytes) {
   return engine.checked(engine.api().unpickle(bytes.data(), bytes.size()));
 }
 
-// The part of `value` to which the steps of `path` lead, from its second on.
+// Returns the part of `value` to which the steps of `path` lead, from its second on.
 RunValue part_of(const Engine& engine, RunValue value, const std::vector<Argument>& path) {
   for (std::size_t i = 1; i < path.size(); ++i) {
     const FxtraceKind kind = engine.kind(value);
@@ -158,7 +158,7 @@ RunValue part_of(const Engine& engine, RunValue value, const std::vector<Argumen
         if (engine.text_of(engine.key(value, k)) == wanted) found = engine.item(value, k);
       }
     }
-    if (!found) throw RunError("it is not nested as the model's input is");
+    if (!found) throw RunError("it is not nested as the input of the model");
     value = *found;
   }
   return value;
@@ -171,7 +171,7 @@ const RunValue* find_named(const CallInputs& inputs, const std::string& name) {
   return nullptr;
 }
 
-// The argument that the input of the program is, or is a part of.
+// Returns the argument that is the input of the program, or has it as a part; null if there is none.
 const RunValue* argument_of(const CallInputs& inputs, const ExportedProgram& program,
                             const std::vector<Argument>& path) {
   const auto* name = path.front().get_if<std::string>();
@@ -256,7 +256,7 @@ GivenValues sample_values(const Engine& engine, const ExportedProgram& program) 
     const std::string bytes = program.archive().sample_inputs(program.name());
     if (bytes.empty()) return {};
     return values_for_program(engine, call_inputs(engine, unpickled(engine, bytes)), program);
-  } catch (const RunError&) {  // objects of Python's
+  } catch (const RunError&) {  // objects of Python classes
     return {};
   } catch (const Error&) {
     return {};

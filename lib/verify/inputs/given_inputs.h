@@ -1,4 +1,4 @@
-// Reads given inputs: files of values, and the example inputs that exported programs are saved with.
+// Given inputs: reads files of values, and the example inputs of exported programs.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct CallInputs {
 };
 
 // Reads a file: a NumPy array (.npy), several by name (.npz), or a file of torch.save with one value, a list
-// or tuple of positional arguments, a dict by name, or a pair of both.  Throws RunError.
+// or tuple of positional arguments, a dict by name, or a pair of the latter two.  Throws RunError.
 CallInputs read_inputs(const Engine& engine, const ModelFile& file);
 
-// Values by placeholder of the graph.
+// Values, by placeholder of the graph.
 using GivenValues = std::map<std::string, RunValue>;
 
 // Assigns arguments to placeholders; positional ones in the order of the placeholders.  Throws RunError for
@@ -36,7 +36,7 @@ GivenValues values_for_graph(const CallInputs& inputs, const ModuleGraph& graph,
 // Flattens the arguments as the program does.  Throws RunError when they have another structure.
 GivenValues values_for_program(const Engine& engine, const CallInputs& inputs,
                                const ExportedProgram& program);
-// Returns the example inputs of the export; empty when the archive has none that LibTorch can read without
+// Returns the example inputs of the export; empty if the archive has none that LibTorch can read without
 // Python.
 GivenValues sample_values(const Engine& engine, const ExportedProgram& program);
 

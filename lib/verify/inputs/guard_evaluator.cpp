@@ -9,7 +9,7 @@
 namespace fxtrace::verify {
 namespace {
 
-// Of what is not known here.
+// Thrown for a value that is not known.
 struct Unknown {};
 
 using Kind = Expression::Kind;
@@ -25,7 +25,7 @@ std::string function_of(std::string_view symbol) {
   return std::string("operator.") + found->second;
 }
 
-// "torch.float32"; empty for what is no dotted name.
+// Returns the dotted name of the expression, such as "torch.float32"; empty if it is none.
 std::string dotted(const Expression& expression) {
   if (const SymInt* size = expression.size()) return size->symbol_name().value_or("");
   if (expression.kind() == Kind::kVerbatim) return expression.name();
@@ -49,7 +49,7 @@ std::optional<bool> GuardEvaluator::holds(const Expression& condition) const {
     return truth(condition);
   } catch (const Unknown&) {
     return std::nullopt;
-  } catch (const RunError&) {  // of a size that is not drawn yet, of a value that has no such operator
+  } catch (const RunError&) {  // for a size that is not drawn yet, or a value without such an operator
     return std::nullopt;
   }
 }

@@ -18,7 +18,7 @@ class GuardEvaluator {
   GuardEvaluator(const Engine& engine, std::map<std::string, std::int64_t> sizes,
                  std::map<std::string, RunValue> inputs);
 
-  // Returns whether the condition holds; nothing when it mentions modules, parameters or functions of the
+  // Returns whether the condition holds; nothing if it mentions modules, parameters or functions of the
   // model.
   std::optional<bool> holds(const Expression& condition) const;
 

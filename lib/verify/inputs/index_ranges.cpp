@@ -11,7 +11,7 @@ namespace fxtrace::verify {
 namespace {
 
 constexpr int kMostTries = 80;
-constexpr double kNoIndex = 1e15;  // larger ones are no indices
+constexpr double kNoIndex = 1e15;  // larger numbers are not indices
 
 bool is_about_indices(std::string_view message) {
   constexpr std::array<std::string_view, 7> kWords{
@@ -54,7 +54,8 @@ bool IndexRanges::fit(std::int64_t run, ModelParts& parts, const std::function<v
   return false;
 }
 
-// Of the inputs from which the node's indices are made; from which anything of it is made, where it has none.
+// Returns the ranges of the inputs from which the indices of the node are computed; of all inputs of the node
+// if it has no integers among its arguments.
 IndexRanges::Ranges IndexRanges::ranges_before(const Node& node) const {
   std::vector<NodeId> pending;
   std::set<std::uint32_t> seen;
@@ -98,7 +99,7 @@ bool IndexRanges::change(const Node& refuses) {
   };
   const bool is_near =
       indices && std::abs(indices->least) < kNoIndex && std::abs(indices->greatest) < kNoIndex;
-  if (is_near && tried.has_shifted && indices->least < tried.least) {  // the other way round: 9 - x
+  if (is_near && tried.has_shifted && indices->least < tried.least) {  // the input is subtracted, as in 9 - x
     ranges = tried.before;
     tried.shifts_fail = true;
   }
@@ -117,7 +118,8 @@ bool IndexRanges::change(const Node& refuses) {
     range.high = range.low + (range.high - range.low) / 2;
   }
   if (!is_wide) {
-    // One number is left: the index is 0 for one of these, if it is this number plus or minus another.
+    // A single number is left: if the index is this number plus or minus a constant, one of these two shifts
+    // makes it 0.
     if (!is_near || tried.points == 2) return false;
     shift(ranges.front(), tried.points == 0 ? indices->greatest : -indices->greatest);
     ++tried.points;

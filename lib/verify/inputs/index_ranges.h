@@ -1,5 +1,5 @@
-// Finds ranges for integers that the graph uses as indices, behind whatever arithmetic: x + offset, x * 2, 9
-// - x.
+// Index ranges: finds ranges for random integers that a graph uses as indices, after any arithmetic: x +
+// offset, x * 2, 9 - x.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace fxtrace::verify {
 
-// The graph is run, and where a node refuses its indices, the inputs that these are made from get another
-// range: it is shifted where there are negative indices, and halved where there are none.
+// Runs the graph.  If a node refuses its indices, the inputs from which they are computed get another range:
+// it is shifted if there are negative indices, and halved otherwise.
 class IndexRanges {
  public:
   IndexRanges(const Engine& engine, const ModuleGraph& graph, InputMaker& maker)
       : engine_(engine), graph_(graph), maker_(maker) {}
 
-  // Runs the graph with inputs of that run, which `seed` makes the same for random operators, until it takes
-  // them.  Returns false, with the ranges as they were, where another range does not help.
+  // Runs the graph with the inputs of that run until it takes them; `seed` seeds random operators.  Returns
+  // false, with the ranges restored, if no other range helps.
   bool fit(std::int64_t run, ModelParts& parts, const std::function<void()>& seed);
 
  private:
@@ -29,12 +29,12 @@ class IndexRanges {
   struct Extremes {
     double least = 0, greatest = 0;
   };
-  // What was tried for a node.
+  // The changes that were tried for a node.
   struct Tried {
-    Ranges before;  // the last shift
+    Ranges before;  // the ranges before the last shift
     double least = 0;
     bool has_shifted = false, shifts_fail = false;
-    int points = 0;  // single numbers
+    int points = 0;  // how many single numbers were tried
   };
 
   bool change(const Node& refuses);
@@ -44,7 +44,7 @@ class IndexRanges {
   const Engine& engine_;
   const ModuleGraph& graph_;
   InputMaker& maker_;
-  std::map<std::uint32_t, Extremes> seen_;  // by node: tensors of integers
+  std::map<std::uint32_t, Extremes> seen_;  // extremes of tensors of integers, by node
   std::map<std::uint32_t, Tried> tried_;    // by node
 };
 

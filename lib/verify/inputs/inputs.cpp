@@ -16,7 +16,7 @@
 namespace fxtrace::verify {
 namespace {
 
-constexpr std::int64_t kMostDrawn = 16;  // of a dimension without an upper bound, at first
+constexpr std::int64_t kMostDrawn = 16;  // values at first, if there is no upper bound
 constexpr std::int64_t kFar = std::int64_t{1} << 40;
 constexpr int kTries = 200;
 
@@ -31,7 +31,7 @@ void note_sizes(const Expression& expression, std::map<std::string, DimensionRan
   for (const std::string& name : size->symbols()) ranges.try_emplace(name, DimensionRange{name, {}, {}});
 }
 
-// s0*2 >= 66
+// Narrows the range of a dimension by a condition such as s0*2 >= 66.
 void note_bounds(const Expression& condition, std::map<std::string, DimensionRange>& ranges) {
   if (condition.kind() == Expression::Kind::kAnd) {
     for (const Expression& part : condition.parts()) note_bounds(part, ranges);
@@ -45,7 +45,7 @@ void note_bounds(const Expression& condition, std::map<std::string, DimensionRan
     if (range == ranges.end()) return;
     const auto line = find_affine(difference, SymInt::symbol(names[0]));
     if (!line || line->divisor != 1 || line->offset >= kFar || line->offset <= -kFar) return;
-    // factor*name + offset is 0 at this place, or behind it.
+    // factor*name + offset is 0 at this value of the dimension, or between it and the next.
     const std::int64_t steps = std::abs(line->factor);
     const std::int64_t at = line->factor > 0 ? -line->offset : line->offset;
     const std::int64_t down = at / steps - (at % steps < 0 ? 1 : 0);
@@ -106,8 +106,8 @@ InputMaker::InputMaker(const Engine& engine, const GraphCollection& collection, 
   for (const Guard& guard : graph_.guards) note_bounds(sizes.over_dimensions(guard.expr), ranges_);
 }
 
-// The program's samples may lack what Python alone can read, and not be what a graph takes that passes have
-// changed.
+// Returns whether all inputs are given and fit.  Samples of a program may lack values that only Python can
+// read, and may not fit a graph that passes have changed.
 bool InputMaker::gives_all() const {
   bool all = true;
   for_each_placeholder(graph_.graph,
@@ -135,7 +135,7 @@ void InputMaker::bind(const Expression& said, std::int64_t actual, Sizes& sizes)
   }
   const auto number = size->evaluate(sizes);
   if (number && *number != actual) {
-    throw RunError("a size is " + std::to_string(actual) + ", and the graph takes " + said.text() +
+    throw RunError("a size is " + std::to_string(actual) + ", but the graph takes " + said.text() +
                    (size->number() ? "" : ", which is " + std::to_string(*number)));
   }
 }
@@ -143,7 +143,7 @@ void InputMaker::bind(const Expression& said, std::int64_t actual, Sizes& sizes)
 Sizes InputMaker::given_sizes() const {
   Sizes sizes;
   bind_given(sizes);
-  bind_given(sizes);  // s*t, where another input has told s
+  bind_given(sizes);  // a second time for s*t, if a later input tells s
   return sizes;
 }
 
@@ -156,11 +156,11 @@ void InputMaker::bind_given(Sizes& sizes) const {
       if (engine_.is_tensor(given->second)) {
         const auto dtype = meta.dtype_text();
         if (dtype && *dtype != engine_.dtype(given->second))
-          throw RunError("it is " + engine_.dtype(given->second) + ", and the graph takes " + *dtype);
+          throw RunError("it is " + engine_.dtype(given->second) + ", but the graph takes " + *dtype);
         const std::vector<std::int64_t> shape = engine_.shape(given->second);
         if (!meta.shape) return;
         if (meta.shape->size() != shape.size()) {
-          throw RunError("it has " + std::to_string(shape.size()) + " dimensions, and the graph takes " +
+          throw RunError("it has " + std::to_string(shape.size()) + " dimensions, but the graph takes " +
                          std::to_string(meta.shape->size()));
         }
         for (std::size_t i = 0; i < shape.size(); ++i) bind((*meta.shape)[i], shape[i], sizes);
@@ -190,7 +190,7 @@ Sizes InputMaker::draw(std::uint64_t seed, int tries) const {
 
 bool InputMaker::fits(const Sizes& sizes) const {
   if (graph_.guards.empty()) return true;
-  // Tensors without elements in memory answer what a guard asks of an input's sizes.
+  // Guards are evaluated with tensors on the meta device, which have sizes but no elements.
   std::map<std::string, RunValue> inputs;
   for_each_placeholder(graph_.graph, [&](const Node& node) {
     if (!node.meta->shape || !node.meta->dtype) return;
@@ -236,7 +236,7 @@ InputMaker::Inputs InputMaker::make(std::int64_t run) const {
   return inputs;
 }
 
-// Of the table in which the node looks up its first or second argument.
+// Returns the number of rows of the table if the node is a lookup in an embedding.
 std::optional<std::int64_t> InputMaker::rows_of(const Node& lookup) const {
   if (lookup.op == Opcode::kCallModule) {
     const auto module = std::ranges::find(collection_.modules, called_module(lookup), &ModuleRecord::path);
@@ -259,7 +259,8 @@ std::optional<InputMaker::DrawnRange> InputMaker::range_of(NodeId input) const {
   return meta.shape && is_integer ? std::optional(drawn_range(input)) : std::nullopt;
 }
 
-// Rows of the smallest embedding that the input, or a view of it, is looked up in; else 0 and 1.
+// Returns the range of an input: rows of the smallest embedding in which the input, or a view of it, is
+// looked up; else 0 and 1.
 InputMaker::DrawnRange InputMaker::drawn_range(NodeId input) const {
   if (const auto said = drawn_.find(input.index); said != drawn_.end()) return said->second;
   const Graph& graph = graph_.graph;
@@ -286,7 +287,7 @@ RunValue InputMaker::make_tensor(const std::string& dtype, const std::vector<Exp
     const SymInt* size = dimension.size();
     const auto extent = size == nullptr ? std::nullopt : size->evaluate(sizes);
     if (!extent || *extent < 0)
-      throw RunError("the size " + dimension.text().substr(0, 100) + " is no number");
+      throw RunError("the size " + dimension.text().substr(0, 100) + " is not a number");
     extents.push_back(*extent);
   }
   if (dtype == "bool") range = {};
@@ -303,7 +304,7 @@ RunValue InputMaker::make_container(const Node& node, const Sizes& sizes, std::u
     if (!spec.name.starts_with(prefix)) continue;
     const std::string key = spec.name.substr(prefix.size());
     if (key.find('.') != std::string::npos)
-      throw RunError("values inside of values of " + *node.target + " cannot be made");
+      throw RunError("nested values of the input " + *node.target + " cannot be made");
     const ParsedInputSpec parsed = parse_input_spec(spec);
     keys.push_back(engine_.text(key));
     const std::vector<Expression> shape(parsed.shape.begin(), parsed.shape.end());
@@ -338,7 +339,7 @@ RunValue InputMaker::make_value(const Node& node, std::size_t position, const Si
   if (std::ranges::any_of(options_.inputs,
                           [&](const InputSpec& spec) { return spec.name.starts_with(*node.target + "."); }))
     return make_container(node, sizes, seed);
-  if (!node.args.empty()) return engine_.constant(node.args[0]);  // its default
+  if (!node.args.empty()) return engine_.constant(node.args[0]);  // the default of the placeholder
   if (type.starts_with("Optional[")) return engine_.none();
   switch (meta.kind()) {
     case ValueKind::kInt:

@@ -1,4 +1,4 @@
-// Makes values for the placeholders of a graph.
+// Inputs of a verification: makes values for the placeholders of a graph.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace fxtrace::verify {
 
-using Sizes = std::map<std::string, std::int64_t>;  // of named dimensions
+using Sizes = std::map<std::string, std::int64_t>;  // values of named dimensions
 
 // Thrown for an input whose value nothing determines.
 struct MissingInput : RunError {
   explicit MissingInput(const std::string& input)
-      : RunError("nothing says what the input " + input + " is"), name(input) {}
+      : RunError("the input " + input + " has no value: no option, file or default gives one"), name(input) {}
   std::string name;
 };
 
@@ -32,10 +32,10 @@ struct GivenInputs {
   InputOrigin origin = InputOrigin::kRandom;  // source of the values
 };
 
-// Makes one set of inputs for each run.  Values from a file are the same in each run.  Example inputs are
-// used in the first run, if they fit the graph.  All others are drawn, determined by the seed: floats are
+// Makes a set of inputs for each run.  Values from a file are the same in each run.  Example inputs are used
+// in the first run, if they fit the graph.  All others are random, determined by the seed: floats are
 // normally distributed; integers are 0 and 1, or rows of the embedding that they index, unless set_range()
-// says otherwise.
+// was called.
 class InputMaker {
  public:
   // The inputs are for the first graph of `collection`.
@@ -47,17 +47,18 @@ class InputMaker {
     Sizes sizes;
     InputOrigin origin = InputOrigin::kRandom;
   };
-  // Sizes of named dimensions are those of given values, or drawn from their ranges so that guards about
-  // sizes hold.  Throws MissingInput, and RunError for values of a file that the graph cannot take.
+  // Makes the inputs of a run.  Sizes of named dimensions are those of given values, or drawn from their
+  // ranges so that guards on sizes hold.  Throws MissingInput, and RunError for values of a file that the
+  // graph cannot take.
   Inputs make(std::int64_t run) const;
 
-  // The integers that are drawn for an input.
+  // The range of integers that are drawn for an input.
   struct DrawnRange {
     std::int64_t low = 0, high = 1;
   };
-  // Returns nothing for inputs that are no tensors of integers.
+  // Returns the range of an input; nothing if it is not a tensor of integers.
   std::optional<DrawnRange> range_of(NodeId input) const;
-  // Draws the integers of an input from that range from now on.
+  // Sets the range of an input from now on.
   void set_range(NodeId input, DrawnRange range) { drawn_[input.index] = range; }
 
  private:
@@ -81,7 +82,7 @@ class InputMaker {
   std::uint64_t seed_;
   GivenInputs given_;
   std::map<std::string, DimensionRange> ranges_;  // ranges of all named dimensions
-  std::map<std::uint32_t, DrawnRange> drawn_;     // by input, where set_range() said so
+  std::map<std::uint32_t, DrawnRange> drawn_;     // by input, as set by set_range()
 };
 
 }  // namespace fxtrace::verify

@@ -16,8 +16,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Time and memory of one run.  A node's are what came since the node before it; so those of a node that runs
-// a subgraph are without the subgraph's.
+// Measures one run.  The time and memory of a node are those since the node before it; so a node that runs a
+// subgraph does not count the subgraph.
 class Meter {
  public:
   explicit Meter(const FxtraceEngine& api) : api_(api) {}
@@ -58,7 +58,7 @@ class Meter {
 
  private:
   const FxtraceEngine& api_;
-  // By where the nodes have the path; several may have the same.
+  // By the address of the path in the nodes; several may have the same path.
   std::unordered_map<const std::string*, Measured> parts_;
   FxtraceMemory begin_{}, before_{};
   Clock::time_point start_;
@@ -79,7 +79,7 @@ Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts
   engine.api().count_memory(true);
   std::vector<std::map<std::string, Measured>> runs;
   try {
-    // As it is measured: kernels are chosen, memory is at hand, and threads are there.
+    // Warm-up runs, with the watcher: afterwards kernels are chosen, and memory and threads exist.
     const Clock::time_point begin = Clock::now();
     for (std::size_t i = 0; i < kMostWarmUps && (i == 0 || seconds_since(begin) < kWarm); ++i) {
       const std::vector<RunValue> values = inputs();

@@ -1,4 +1,4 @@
-// Measures time and memory of running a graph, module by module.
+// Profiles: measures time and memory of running a graph, module by module.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace fxtrace::verify {
 struct Profile {
   std::int64_t runs = 0;                    // measured runs
   std::map<std::string, Measured> modules;  // by path, submodules included; for one run
-  Sizes sizes;                              // of named dimensions
+  Sizes sizes;                              // values of named dimensions
 };
 
-// Runs the graph to warm up, then `given_runs` times, or, where that is 1, until it has run for a second; and
-// returns the run with the median time.  A leaf is measured as a whole.  Throws RunError.
+// Runs the graph to warm up, then `given_runs` times, or for a second if that is 1.  Returns the run with the
+// median time.  A leaf is measured as a whole.  Throws RunError.
 Profile profile_graph(const Engine& engine, const ModuleGraph& graph, ModelParts& parts,
                       const std::function<std::vector<RunValue>()>& inputs, std::int64_t given_runs);
 

@@ -1,3 +1,5 @@
+// An exported program as a RunnableModel: run_file() runs the program's flat graph operator by operator, and
+// a call of a leaf in the traced graph runs the operators of the program that the leaf stands for.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -23,10 +25,10 @@
 namespace fxtrace::verify {
 namespace {
 
-using Values = std::unordered_map<std::uint32_t, RunValue>;  // by place in ProgramGraph::values
+using Values = std::unordered_map<std::uint32_t, RunValue>;  // by index in ProgramGraph::values
 
-// The tensors of the archive.  Maps each record into memory once, copy-on-write.  Tensors are valid as long
-// as this.
+// The tensors of the archive.  Each record is mapped into memory once, copy-on-write.  Tensors are valid as
+// long as this object.
 class MappedWeights {
  public:
   MappedWeights(const Engine& engine, ModelFile file, const ExportedArchive& archive)
@@ -42,8 +44,7 @@ class MappedWeights {
     struct Free {
       void operator()(void* memory) const { std::free(memory); }
     };
-    std::unique_ptr<void, Free>
-        own;  // of a compressed record, and of one that does not lie as an allocation does
+    std::unique_ptr<void, Free> own;  // memory of a compressed record, or of one that is not aligned
   };
   const Storage& storage(const TensorRecord& record);
 
@@ -63,7 +64,7 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
   } catch (const Error& error) {
     throw RunError(error.what());
   }
-  // Sums of elements are rounded by how they lie.
+  // The alignment decides the order of sums, and so how they are rounded.
   constexpr std::size_t kAlignment = 64;
   const auto keep = [&](const void* from, std::size_t size) {
     storage.own.reset(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment));
@@ -87,8 +88,8 @@ const MappedWeights::Storage& MappedWeights::storage(const TensorRecord& record)
 
 RunValue MappedWeights::tensor(const TensorRecord& record) {
   const Storage& found = storage(record);
-  // torch.export saves a constant that had no storage, as those inside of a vmap, without a byte: nothing
-  // needs its values.
+  // torch.export saves a constant without storage, such as one within vmap, without bytes: its values are not
+  // needed.
   if (found.size == 0 && record.record.find("data/constants/") != std::string::npos) {
     std::vector<RunValue> sizes;
     for (const std::int64_t size : record.sizes) sizes.push_back(engine_.integer(size));
@@ -162,7 +163,7 @@ class ProgramModel : public RunnableModel {
   }
 
   void assign(const std::string& target, const RunValue& /*value*/) override {
-    throw RunError("an exported program assigns nothing to " + target);
+    throw RunError("an exported program cannot assign " + target);
   }
 
   RunValue attribute(const std::string& target, const ModuleGraph& graph) override {
@@ -172,7 +173,7 @@ class ProgramModel : public RunnableModel {
     return state(target);
   }
 
-  // The operators of the program that the call stands for, on what it is given.
+  // Runs the operators of the program that the call stands for, on its arguments.
   RunValue call_module(const ModuleCall& call) override {
     const ProgramPart& part = *call.node.program;
     if (call.node.target->empty() && part.nodes.empty()) return run_file(call.inputs);  // the root is a leaf
@@ -180,14 +181,15 @@ class ProgramModel : public RunnableModel {
     if (known == programs_.end() || part.nodes.empty())
       throw RunError("the program has no call that stands for these nodes");
     const ProgramGraph& graph = *known->second;
-    std::unordered_map<std::uint32_t, const RunValue*> given;  // by node
+    std::unordered_map<std::uint32_t, const RunValue*> given;  // arguments, by node
     std::size_t next = 0;
     for_each_input(call.node, [&](NodeId id) { given[id.index] = &call.inputs.at(next++); });
     Values values;
     Sizes sizes;
     for (const ProgramPart::Place& place : part.inputs) {
       const Argument* argument = find_part(call.node, place.path);
-      if (argument == nullptr) throw RunError(place.value + " enters, but is not among the arguments");
+      if (argument == nullptr)
+        throw RunError(place.value + " is an input of the call, but not among its arguments");
       const auto* id = argument->get_if<NodeId>();
       const ValueId value = value_named(graph, place.value);
       values[value.index] = id != nullptr ? *given.at(id->index) : engine_.constant(*argument);
@@ -225,7 +227,7 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  // Operations of the graph by the names of nodes, in the order in which they stand in the graph.
+  // Returns the operations of the graph with these names, in the order of the graph.
   std::vector<std::uint32_t> operations_of(const ProgramGraph& graph, const std::vector<std::string>& names) {
     const auto [place, is_new] = operations_.try_emplace(&graph);
     if (is_new) {
@@ -252,7 +254,7 @@ class ProgramModel : public RunnableModel {
     return ValueId{found->second};
   }
 
-  // Inputs of a subgraph that are the model's own tensors in every run of it.
+  // Records the inputs of a subgraph that are the model's own tensors in every run.
   void note_lasting(const ProgramGraph& outer, const Operation& operation, const ProgramGraph& inner) {
     const Origins& origin = origins_of(outer);
     for_each_lasting_operand(operation, inner, [&](ValueId input, const Operand& operand) {
@@ -269,7 +271,7 @@ class ProgramModel : public RunnableModel {
     return place->second;
   }
 
-  // Of a value that is one of the model's own tensors; empty for others.
+  // Returns the name of a value that is one of the model's own tensors; empty for others.
   std::string own_name(const ProgramGraph& graph, ValueId value) const {
     if (&graph == &program_.graph()) {
       const LiftedInput* lifted = program_.find_lifted(value);
@@ -293,16 +295,16 @@ class ProgramModel : public RunnableModel {
     if (const auto object = objects_.find(name); object != objects_.end())
       return states_.emplace(name, load_object(object->second)).first->second;
     const auto record = records_.find(name);
-    if (record == records_.end()) throw RunError("the archive does not tell what " + name + " holds");
+    if (record == records_.end()) throw RunError("the value of " + name + " is not in the archive");
     return states_.emplace(name, load_tensor(record->second)).first->second;
   }
 
-  // A tensor of a class of its own is the dict of what it is made of, of which the program takes one at a
+  // Loads a tensor.  A tensor subclass becomes the dict of its parts, of which the program takes one at a
   // time.
   RunValue load_tensor(const TensorRecord& record) {
     if (record.parts.empty()) {
       const RunValue tensor = weights_.tensor(record);
-      // Products are computed in another order for what needs a gradient, even where none is recorded.
+      // LibTorch multiplies in another order if an operand requires a gradient, even where none is recorded.
       const Dtype dtype = find_scalar_type(std::string_view(record.dtype));
       if (record.requires_grad && dtype && (is_floating(*dtype) || is_complex(*dtype)))
         engine_.call("aten::requires_grad_", "", {{tensor}, {}});
@@ -352,7 +354,7 @@ class ProgramModel : public RunnableModel {
   std::vector<RunValue> run_program(const ProgramGraph& graph, const std::vector<RunValue>& inputs,
                                     Values& values) {
     if (inputs.size() != graph.inputs.size())
-      throw RunError("a graph of the program gets another number of inputs");
+      throw RunError("a graph of the program is called with a wrong number of inputs");
     for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i].value.index] = inputs[i];
     for (const auto& [name, value] : graph.objects) {
       if (records_.contains(name) || objects_.contains(name)) values[value.index] = state(name);
@@ -375,7 +377,7 @@ class ProgramModel : public RunnableModel {
       if (found != values.end()) return found->second;
       const ProgramValue& known = graph.values[value.index];
       if (known.fixed) return engine_.constant(*known.fixed);
-      throw RunError("the program uses " + known.name + ", which is not there");
+      throw RunError("the program uses " + known.name + ", which has no value");
     });
   }
 
@@ -414,7 +416,7 @@ class ProgramModel : public RunnableModel {
 
   // --- leaves ---
 
-  // Sizes of what a call is given, as the program says them, and what they are now.
+  // Sizes of the arguments of a call: as the program states them, and their values.
   struct Sizes {
     std::vector<SymInt> said;
     std::vector<std::int64_t> actual;
@@ -430,8 +432,8 @@ class ProgramModel : public RunnableModel {
     }
   }
 
-  // What the operation uses and the call is not given: the model's own tensors, sizes of what it is given,
-  // and what an input was changed into, which is that input.
+  // Sets the inputs of the operation that are not among the arguments of the call: the model's own tensors,
+  // sizes of arguments, and values that are an argument written in place.
   void bind(const ProgramGraph& graph, const Operation& operation, const Origins& origin, const Sizes& sizes,
             Values& values) {
     for_each_input(operation, [&](ValueId used) {
@@ -453,7 +455,7 @@ class ProgramModel : public RunnableModel {
     });
   }
 
-  // Changes of buffers that a functional program has among its outputs, and that no node of the graph writes.
+  // Records changes of buffers that a functional program returns, and that no node of the graph writes.
   void note_absorbed() {
     std::unordered_set<std::string> written;
     const Graph& graph = source_.collection.graphs.front().graph;
@@ -497,15 +499,15 @@ class ProgramModel : public RunnableModel {
   MappedWeights weights_;
   ConstantReader constants_;
   std::map<std::string, TensorRecord> records_;
-  std::map<std::string, std::string> objects_;  // likewise: where objects of C++ classes are
+  std::map<std::string, std::string> objects_;  // records of objects of C++ classes, by name
   std::unordered_map<std::string, RunValue> states_;
   std::unordered_map<const ModuleGraph*, const ProgramGraph*> programs_;
-  std::unordered_map<const ProgramGraph*, Origins> origins_;  // of graphs that were asked for
+  std::unordered_map<const ProgramGraph*, Origins> origins_;  // by graph, as needed
   using Places = std::unordered_map<std::string, std::vector<std::uint32_t>>;
-  std::unordered_map<const ProgramGraph*, Places> operations_;  // likewise
+  std::unordered_map<const ProgramGraph*, Places> operations_;  // by graph, as needed
   std::unordered_map<const ProgramGraph*, std::unordered_map<std::string, std::uint32_t>> names_;
   std::unordered_map<const ProgramGraph*, std::unordered_map<std::uint32_t, std::string>> lasting_;
-  std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets by value
+  std::unordered_map<std::uint32_t, std::vector<std::string>> absorbed_;  // targets, by value
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A model that can run, both as its file defines it and through the parts of a traced graph.
+// Models that can run: both as the file defines them, and through the parts of a traced graph.
 #pragma once
 
 #include <memory>
@@ -35,13 +35,14 @@ struct ModelSource {
   std::string root;  // FileInfo::root
   const GraphCollection& collection;
   TraceOptions options;  // options of the trace
-  // Of a model that is held to the graph of another one's file: what is called of it, and its buffers.
+  // For a model that is compared with the graph of another file: the method to call, and the names of its
+  // buffers.
   std::string method = {};
   std::vector<std::string> state = {};
 };
 
-// Loads an exported program, whose flat graph is run operator by operator; leaves run the operators that they
-// stand for.
+// Loads an exported program, whose flat graph is run operator by operator; a leaf runs the operators that it
+// stands for.
 std::unique_ptr<RunnableModel> load_program_model(const ModelSource& source, const ExportedProgram& program);
 // Loads a TorchScript archive with torch::jit::load(), to be run by LibTorch's interpreter.
 std::unique_ptr<RunnableModel> load_script_model(const ModelSource& source);

@@ -1,3 +1,5 @@
+// A TorchScript archive as a RunnableModel: LibTorch's interpreter runs it, with large records mapped into
+// memory.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -15,7 +17,7 @@
 namespace fxtrace::verify {
 namespace {
 
-// What an archive is loaded from.
+// The file of an archive, and its mappings.
 struct ScriptFile {
   ModelFile file;
   std::string folder;  // "archive/"
@@ -23,17 +25,17 @@ struct ScriptFile {
   FileMappings mappings;
 };
 
-// An FxtraceRead; the context is a ScriptFile.
+// An FxtraceRead; `context` is a ScriptFile.
 std::size_t read_script(void* context, std::uint64_t offset, void* to, std::size_t size) {
   return read_file(&static_cast<ScriptFile*>(context)->file, offset, to, size);
 }
 
-// An FxtraceMap; the context is a ScriptFile.
+// An FxtraceMap; `context` is a ScriptFile.
 void* map_record(void* context, const char* record, std::size_t* size) {
   auto& script = *static_cast<ScriptFile*>(context);
   const std::string name = script.folder + record;
-  constexpr std::uint64_t kWorthIt = 1U << 16;  // there can be no more than some ten thousand mappings
-  constexpr std::uint64_t kAlignment = 64;  // of allocations: sums of elements are rounded by how they lie
+  constexpr std::uint64_t kWorthIt = 1U << 16;  // the system allows some ten thousand mappings
+  constexpr std::uint64_t kAlignment = 64;  // alignment of allocations, which decides how sums are rounded
   const std::uint64_t bytes = script.zip.size(name);
   const std::optional<std::uint64_t> offset = bytes < kWorthIt ? std::nullopt : script.zip.find_stored(name);
   if (!offset || *offset % kAlignment != 0) return nullptr;
@@ -53,7 +55,7 @@ class ScriptModel : public RunnableModel {
         constants_(source.engine, source.file, source.root),
         script_{source.file, source.root.empty() ? "" : source.root + "/", ZipArchive(source.file),
                 FileMappings(source.file)} {
-    // LibTorch mends old quantized modules after it has loaded them in its own way.
+    // LibTorch upgrades old quantized modules after loading, which needs its own way of loading.
     const bool is_mapped = std::ranges::none_of(source_.collection.modules, [](const ModuleRecord& module) {
       return module.type.find("quantized") != std::string::npos;
     });
@@ -71,14 +73,14 @@ class ScriptModel : public RunnableModel {
     arguments.named = named_inputs(graph.graph, inputs);
     for (const ConcreteArg& fixed : source_.options.concrete) {
       if (is_concrete_placeholder(fixed.value))
-        throw RunError("inputs inside of the input " + fixed.name + " cannot be given");
+        throw RunError("nested values of the input " + fixed.name + " cannot be given");
       std::erase_if(arguments.named, [&](const auto& given) { return given.first == fixed.name; });
       arguments.named.emplace_back(fixed.name, engine_.constant(fixed.value));
     }
     return call(root_, method(), arguments);
   }
 
-  // And attributes that the graph assigns.
+  // Returns buffers, and attributes that the graph assigns.
   std::vector<std::pair<std::string, RunValue>> buffers() override {
     std::vector<std::pair<std::string, RunValue>> found;
     for (const std::string& name : source_.state) found.emplace_back(name, find(name));
@@ -130,7 +132,7 @@ class ScriptModel : public RunnableModel {
 
   RunValue call(const RunValue& module, const std::string& method, const RunArguments& arguments) const {
     if (has(module, method)) return engine_.call_method(module, called(method), arguments);
-    // Overloads, as those of nn.LSTM's forward.
+    // The method may have overloads, as forward of nn.LSTM.
     std::optional<RunError> refused;
     for (int i = 0; has(module, method + "__" + std::to_string(i)); ++i) {
       try {
@@ -143,7 +145,7 @@ class ScriptModel : public RunnableModel {
     throw RunError("the module has no method " + method);
   }
 
-  // forward, with the module's hooks.
+  // Returns the name by which the method is called: __call__ is forward with the module's hooks.
   std::string called(const std::string& method) const {
     return method == "forward" && source_.options.hooks == Hooks::kRun ? "__call__" : method;
   }
