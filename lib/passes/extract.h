@@ -8,8 +8,8 @@
 // Invariants of the result:
 // 1. Nodes keep their names, their order and their modules; calls of a module are counted anew from 1.
 // 2. A value that is made outside and read inside becomes one placeholder with the name of the node.  Its
-//    argument is named as by the module that is called, where that is recorded.  A size that a tensor among
-//    the inputs tells is computed from it instead (sym_size).
+//    argument is named as by the module that is called, where that is recorded.  A size of a tensor among the
+//    inputs does not enter: it is computed from the tensor (sym_size).
 // 3. Parameters, buffers and constants are read by get_attr as before.  One that nodes before the part write
 //    to enters as an input instead.
 // 4. A value that is used outside leaves: as the output itself, or in a tuple in the order of the nodes.  If

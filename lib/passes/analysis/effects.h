@@ -10,8 +10,7 @@
 //    opposite is a promise.  (reads_elements is the same: only false is a promise.)
 // 2. A node of which nothing is known may do anything to its inputs: is_unknown and joins_inputs are set, and
 //    `written` and `shared` list all inputs.  An unknown leaf also has writes_parameters.
-// 3. Effects are local: `written` and `shared` name inputs of the node itself.  Other names of the same
-// memory
+// 3. Effects are local: `written` and `shared` name inputs of the node itself.  Other names of that memory
 //    are found from all nodes together (alias_regions.h).
 // 4. Placeholders, get_attr nodes and the output have no effects.
 // 5. A call of control flow has the union of its subgraphs' flags.  If a subgraph may write to an input, all

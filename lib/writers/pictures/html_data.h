@@ -6,8 +6,8 @@
 // Invariants:
 // 1. Items are in pre-order: a box stands before its content.  `depth` is the number of boxes around an item,
 //    so that the content of a box is the range up to the next item whose depth is not larger.
-// 2. Each text is stored once, in `texts`, and referred to by index; text 0 is empty.  Pieces of arguments
-//    are the exception: they are strings in place, whereas numbers there are places of items.
+// 2. Texts of items, modules, sources and parameters are stored once, in `texts`, and referred to by index;
+//    text 0 is empty.  Pieces of arguments are strings in place, as numbers there are places of items.
 // 3. Rows of `modules`, `sources` and `costs` are referred to by index from 1; 0 stands for none.  In the
 //    columns of lists (inputs, weights, arguments) 0 stands for an empty list.
 // 4. `inputs` and `like` are relative: the place of the item minus that of the other one.  An input is
