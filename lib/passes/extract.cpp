@@ -165,10 +165,9 @@ class Finder {
       has_any = true;
     }
     if (!has_any) {
-      throw input_error(
-          path_text(path) + " has no node in the graph of " + path_text(graph.module),
-          {"it does nothing, or runs in a body of control flow alone, which --from and --to give with "
-           "the node that runs it"});
+      throw input_error(path_text(path) + " has no node in the graph of " + path_text(graph.module),
+                        {"it computes nothing, or runs only in a body of control flow: --from and --to take "
+                         "the node that runs it"});
     }
     nodes.close();
     taken.module = path;
