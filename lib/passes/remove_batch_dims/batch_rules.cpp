@@ -523,7 +523,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   struct Indices {
     std::vector<Batched> values;
     std::size_t leading = 0;  // the number of dimensions before the first index
-    // Whether the indexed dimensions are adjacent: then the dimensions of the indices take their place, else
+    // True if the indexed dimensions are adjacent: then the dimensions of the indices take their place, else
     // they come out in front.
     bool are_adjacent = true;
     bool any_batched = false;
