@@ -108,7 +108,7 @@ class Semantics {
 
   std::unordered_map<std::string_view, const ModuleRecord*> modules_;
   std::map<std::string_view, const ParameterRecord*> parameters_;
-  // For parameters and buffers that overlap others in memory.
+  // By parameter or buffer that overlaps others in memory: the name that they share.
   std::unordered_map<std::string_view, const std::string*> memory_names_;
   std::unordered_map<std::string, const OperatorEntry*> operators_;
   std::unordered_map<const ModuleGraph*, SubgraphEffects> subgraphs_;

@@ -62,11 +62,12 @@ class GraphPart {
   mutable Semantics semantics_;
   AliasRegions memory_;
   std::vector<NodeId> order_;
-  // By position.
+  // Indexed by position.
   std::vector<Effects> effects_;
   std::vector<std::vector<std::size_t>> writes_;  // the regions that the node writes to
   std::vector<bool> members_, helpers_, wanted_, read_before_;
-  // By region: the first and the last member that uses it, and the first other node that writes to it.
+  // Indexed by region: the first and the last member that uses it, and the first other node that writes to
+  // it.
   std::vector<std::size_t> first_touch_, last_touch_, first_write_;
   bool changed_ = false;  // whether this turn of close() added a member
 };

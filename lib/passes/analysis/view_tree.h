@@ -9,7 +9,8 @@
 // 1. All or nothing: a region (see alias_regions.h) is either covered or excluded.  In an excluded region no
 //    value has a tensor, find_write() finds no write, and each node that writes there is an Obstacle with the
 //    first reason that was found.  The one region excluded without an obstacle is one whose only write is
-//    the copy_ that updates an input at its last use: remove_inplace.cpp itself leaves such a write.
+//    the copy_ that updates an input, parameter or buffer at its last use: remove_inplace.cpp itself leaves
+//    such a write.
 // 2. Only regions that are written are covered; tensor_of() is kNoTensor for all other values, and for nodes
 //    that return several new tensors (their items have tensors).
 // 3. A tensor is a root (memory of its own) or a view of a tensor with a smaller number, so that tensors form

@@ -60,7 +60,7 @@ ModuleGraph without(const ModuleGraph& graph, const Facts& facts) {
   return blind;
 }
 
-// Each node as a text, by graph and name.
+// The text of each node, by graph and name.
 using Nodes = std::map<std::pair<std::string, std::string>, std::string>;
 void read(const ModuleGraph& graph, const std::string& place, Nodes& nodes) {
   for (const NodeId id : graph.graph.order()) {

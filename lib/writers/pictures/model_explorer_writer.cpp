@@ -68,7 +68,7 @@ struct Models {
   std::unordered_map<std::string_view, const ModuleRecord*> modules;
   std::unordered_map<std::string_view, const SummaryRow*> rows;
 
-  // "linear (Linear)": the last part of the path and the type.
+  // Returns the last part of the path with the type: "linear (Linear)".
   std::string name(std::string_view path, std::string_view part) const {
     std::string name = part.empty() ? "?" : level_name(part);
     const auto module = modules.find(path);
