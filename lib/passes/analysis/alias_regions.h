@@ -17,9 +17,8 @@
 //    in memory (Semantics::memory_name()).
 // 5. Inputs of a node are united with its result when the result may alias them (Effects::shared), and with
 //    each other when the node may store one in another (Effects::joins_inputs).
-// 6. A call of a leaf that may write parameters writes to the regions of those that get_attr nodes in front
-// of
-//    it read.
+// 6. A call of a leaf that may write parameters writes to the regions of those that earlier get_attr nodes
+//    read.
 // 7. Regions only grow: after changes of the graph, answers stay valid for the nodes that are still there.
 //    New nodes are unknown: knows().
 //
