@@ -1,4 +1,4 @@
-// The passes, each in a file of its name, in the order of the table (pass.cpp).
+// The passes, each in a .cpp file of its name, in the order of the table (pass.cpp).
 #pragma once
 
 #include "passes/pass.h"
@@ -32,15 +32,15 @@ void remove_inplace(ModuleGraph& graph, PassContext& context);
 // remove-noops: removes operations that return their input.
 //
 // These are full slices, conversions to the dtype that the value has, expand, view and permute without
-// effect, alias and detach, copies of which neither the copy nor the original is written and whose layout is
-// not observed, dropout in evaluation mode, and torch.nn.Identity.  An operation stays when literals and
-// known shapes do not prove that it has no effect.
+// effect, alias and detach, dropout in evaluation mode, torch.nn.Identity, and copies if neither the copy nor
+// the original is written and their layout is not observed.  An operation stays when literals and known
+// shapes do not prove that it has no effect.
 void remove_noops(ModuleGraph& graph, PassContext& context);
 
 // fold-constants: replaces nodes that compute known numbers by the numbers (constant folding).
 //
 // Folds Python functions of plain numbers, known sizes and ranks, items of literal lists, and numbers that
-// traced code wraps in a tensor and reads back.  ViewTree are not computed.  A cond with a known condition is
+// traced code wraps in a tensor and reads back.  Tensors are not computed.  A cond with a known condition is
 // replaced by the branch that it takes (analysis/taken_branch.h).
 void fold_constants(ModuleGraph& graph, PassContext& context);
 
@@ -56,8 +56,8 @@ void common_subexpressions(ModuleGraph& graph, PassContext& context);
 //
 // Removes pure calls without users; attributes and constants that are not read; asserts that the guards
 // contain; operands, results and carried values of control flow that neither the subgraphs nor the enclosing
-// graph need; and calls that only log, or switch a mode for no call (analysis/switches.h).  Inputs of a
-// module's graph stay, and so do writes, random and unknown calls, leaves, and all other asserts.
+// graph need; and calls that only log, or switch a mode that affects no call (analysis/switches.h).  Inputs
+// of a module's graph stay, and so do writes, random and unknown calls, leaves, and all other asserts.
 void eliminate_dead_code(ModuleGraph& graph, PassContext& context);
 
 }  // namespace fxtrace

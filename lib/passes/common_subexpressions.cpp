@@ -1,3 +1,5 @@
+// The pass common-subexpressions: value numbering in one walk.  Each pure call gets a key of its target, its
+// arguments and the number of writes to their memory so far; a call whose key was seen before is replaced.
 #include "passes/all_passes.h"
 
 #include <bit>
@@ -12,10 +14,10 @@
 namespace fxtrace {
 namespace {
 
-// Equal texts mean equal values, to the bit: 0.0 is not -0.0, and True not 1.
+// A text that identifies a value to the bit: 0.0 differs from -0.0, and True from 1.
 class Key {
  public:
-  // Seven bits a byte, the last of them marked: most numbers are small.
+  // Adds seven bits a byte, with the last byte marked: most numbers are small.
   void add_number(std::uint64_t number) {
     for (; number >= 0x80; number >>= 7) text_ += static_cast<char>(number & 0x7f);
     text_ += static_cast<char>(number | 0x80);
@@ -70,7 +72,7 @@ class Merge {
     for (const NodeId id : order) {
       const Node& node = graph_.graph.node(id);
       const Effects effects = semantics_.effects(graph_, node);
-      // What is unknown may give a module another tensor for its attribute.
+      // A call with unknown effects may set an attribute of a module to another tensor.
       if (effects.is_unknown) ++unknown_;
       if (effects.switches) ++switched_;
       if (node.op == Opcode::kGetAttr) {
@@ -107,7 +109,7 @@ class Merge {
     return key;
   }
 
-  // Whether nobody sees that one result stands for two.
+  // Returns whether one result can stand for two: none of them is written, or both are views of one memory.
   bool is_mergeable(NodeId id, const Effects& effects) {
     is_view_ = false;
     if (!memory_.has_memory(id)) return true;
@@ -126,10 +128,10 @@ class Merge {
     if (is_new) return;
     const Graph& graph = graph_.graph;
     const NodeId first = place->second;
-    // A number that is read again has a symbol of its own.
+    // A number that is read a second time has another symbol.
     if (graph.node(first).meta != graph.node(id).meta) return;
     const bool both_given = memory_.is_given_back(first) && memory_.is_given_back(id);
-    if (both_given && !memory_.same_region(first, id)) return;  // whoever gets them may write one
+    if (both_given && !memory_.same_region(first, id)) return;  // the caller may write to one of them
     memory_.replace_copy(id, first);
     replace_node(graph_, id, first);
   }
@@ -137,10 +139,10 @@ class Merge {
   ModuleGraph& graph_;
   Semantics& semantics_;
   AliasRegions memory_;
-  std::pmr::monotonic_buffer_resource keys_;  // most of them stay to the end
+  std::pmr::monotonic_buffer_resource keys_;  // most keys are kept to the end
   std::pmr::unordered_map<std::pmr::string, NodeId> first_{&keys_};
   std::uint64_t unknown_ = 0, switched_ = 0;
-  bool is_view_ = false;  // of the call that is looked at: it gives the same memory each time
+  bool is_view_ = false;  // whether the current call always returns a view
 };
 
 }  // namespace

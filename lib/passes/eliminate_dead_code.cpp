@@ -1,3 +1,4 @@
+// The pass eliminate-dead-code: one walk from the end of a graph, its subgraphs included.
 #include "passes/all_passes.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ class DeadCode {
   DeadCode(ModuleGraph& graph, PassContext& context)
       : graph_(graph), context_(context), index_(graph), switches_(graph, context.semantics) {}
 
-  // From the end, so that what only dead nodes use is dead when its turn comes.
+  // Visits nodes from the end, so that a node that only dead nodes use has no users when its turn comes.
   void run() {
     const std::vector<NodeId> order = graph_.graph.order();
     for (const NodeId id : order | std::views::reverse) {
@@ -58,7 +59,7 @@ class DeadCode {
     return std::ranges::any_of(graph_.guards, [&](const Guard& guard) { return guard.expr == condition; });
   }
 
-  // sym_constrain_range(size, min, max)
+  // Returns whether the guards contain the bounds of sym_constrain_range(size, min, max).
   bool is_bounded(const Node& node, const OperatorEntry& info, const Expression& size) const {
     const auto holds = [&](std::string_view name, Relation relation) {
       const Argument* bound = find_argument(node, info.schema, name);

@@ -47,7 +47,7 @@ Argument mapped(const Argument& argument, const Made& made) {
   return map_references<NodeId>(argument, [&](NodeId id) -> Argument { return made.at(id.index); });
 }
 
-// Appends a copy of a node of another graph, in another scope.
+// Appends a copy of a node of another graph, with the given scope.
 NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
   Graph::NodeSpec spec = spec_like(old);
   for (const Argument& argument : old.args) spec.args.push_back(mapped(argument, made));
@@ -62,15 +62,16 @@ NodeId copy_node(const Node& old, Scope scope, Graph& graph, Made& made) {
   return copy;
 }
 
-// What is taken of which graph.
+// The part that is taken, and the graph that it is taken from.
 struct Taken {
   const ModuleGraph* graph = nullptr;
   std::unique_ptr<GraphPart> nodes;   // null: the whole collection
-  std::optional<std::string> module;  // of which all parameters are kept
+  std::optional<std::string> module;  // the module whose parameters are all kept
   bool has_all_inputs = false;
-  const Execution::CallValues* values = nullptr;  // what the module calls them; null: not known
+  const Execution::CallValues* values = nullptr;  // the module's names for its inputs; null: unknown
 };
 
+// Finds the nodes of the part.
 class Finder {
  public:
   Finder(const GraphCollection& collection, const ExtractRequest& part)
@@ -121,7 +122,7 @@ class Finder {
                        at + 1 < of_module.size() ? of_module[at + 1] : calls.size());
   }
 
-  // Of its forward; of other methods where that is not called.
+  // Returns the calls of the module's forward; those of other methods if forward is not called.
   static std::vector<std::size_t> calls_of(const CallOrder& calls, std::string_view path) {
     if (const auto* forward = calls.find_calls(path)) return *forward;
     std::vector<std::size_t> others;
@@ -146,7 +147,7 @@ class Finder {
     return node.op != Opcode::kPlaceholder && node.op != Opcode::kGetAttr;
   }
 
-  // The module's call, with those of its submodules up to the next call of it.
+  // Takes the module's call, with the calls of its submodules up to its next call.
   Taken module_call(const ModuleGraph& graph, const CallOrder& calls, const std::string& path,
                     std::size_t begin, std::size_t end) const {
     Taken taken = start(graph);
@@ -164,10 +165,9 @@ class Finder {
       has_any = true;
     }
     if (!has_any) {
-      throw input_error(
-          path_text(path) + " has no node in the graph of " + path_text(graph.module),
-          {"it does nothing, or runs in a body of control flow alone, which --from and --to give with "
-           "the node that runs it"});
+      throw input_error(path_text(path) + " has no node in the graph of " + path_text(graph.module),
+                        {"it computes nothing, or runs only in a body of control flow: --from and --to take "
+                         "the node that runs it"});
     }
     nodes.close();
     taken.module = path;
@@ -194,7 +194,7 @@ class Finder {
     return usage_error(path_text(path) + " is not called in the graph of " + path_text(part_.graph));
   }
 
-  // All nodes that lead from `from` to `to`.
+  // Adds all nodes on paths from `from` to `to`.
   void add_paths(GraphPart& nodes) const {
     const std::size_t size = nodes.order().size();
     std::unordered_map<std::string_view, std::size_t> by_name;
@@ -242,7 +242,7 @@ class Finder {
   const ExtractRequest& part_;
 };
 
-// Makes the collection.
+// Makes the collection of the part.
 class Extraction {
  public:
   Extraction(const GraphCollection& collection, const Taken& taken)
@@ -292,7 +292,7 @@ class Extraction {
     take_guards(graph, entering);
   }
 
-  // Whether the new graph computes or reads the value, which does not enter then.
+  // Returns whether the new graph computes the value or reads the attribute, so that it does not enter.
   bool is_inside(std::size_t position) const {
     const GraphPart& nodes = *taken_.nodes;
     const Node& node = nodes.node(position);
@@ -303,11 +303,11 @@ class Extraction {
     return is_used && !nodes.is_read_before(position);
   }
 
-  // --- sizes that enter: what a tensor among the inputs tells is no input ---
+  // --- sizes that enter: they are computed from tensors among the inputs, if possible ---
 
-  // A size that is computed in the part: of a dimension of an input, or as the whole graph has it.
+  // A size that is computed in the part: from a dimension of an input, or by a copy of the node.
   struct Size {
-    NodeId tensor;  // invalid: by a copy of the node
+    NodeId tensor;  // invalid: a copy of the node
     std::int64_t dimension = 0;
   };
 
@@ -334,7 +334,7 @@ class Extraction {
     return true;
   }
 
-  // Which dimension of an input is called so.
+  // Returns the dimension of an input that has the node's symbolic size.
   std::optional<Size> size_of_input(const Node& node) const {
     if (node.meta->kind() != ValueKind::kInt || !node.meta->value || node.meta->value->number())
       return std::nullopt;
@@ -347,7 +347,8 @@ class Extraction {
     return std::nullopt;
   }
 
-  // It asks an input for its sizes, or calculates with such numbers.
+  // Returns whether a copy of the node can compute the size: it reads sizes of an input, or calculates with
+  // sizes that can be computed.
   bool is_copied(const Node& node) {
     const bool gives_size = has_trait(find_operator(parse_target(node.target)), traits::kGivesSize);
     const std::string& target = *node.target;
@@ -380,7 +381,7 @@ class Extraction {
     made_.emplace(id.index, made);
   }
 
-  // The inputs with their names: those of the module's parameters, in their order, then others.
+  // Returns the inputs with their names: first the arguments of the module's forward, in order, then others.
   std::vector<std::pair<NodeId, std::string>> name_inputs(const std::vector<NodeId>& entering) const {
     std::vector<std::pair<NodeId, std::string>> inputs;
     std::unordered_set<std::string> taken;
@@ -412,7 +413,7 @@ class Extraction {
     return inputs;
   }
 
-  // By torch.jit.trace, where it knows none.
+  // Returns whether torch.jit.trace made the name up, as it knew none.
   static bool is_made_up(std::string_view name) {
     constexpr std::string_view kArgument = "argument_";
     return name.starts_with(kArgument) && std::ranges::all_of(name.substr(kArgument.size()), is_digit);
@@ -422,7 +423,8 @@ class Extraction {
     return node.op == Opcode::kPlaceholder ? *node.target : node.name;
   }
 
-  // A number among the inputs of the whole: shapes and guards calculate with its name.
+  // Returns whether the value is a number among the inputs of the whole graph: its name occurs in shapes and
+  // guards.
   bool is_size_of_shapes(NodeId id) const {
     const Node& node = taken_.graph->graph.node(id);
     return node.op == Opcode::kPlaceholder && node.meta->value.has_value();
@@ -448,7 +450,8 @@ class Extraction {
     made_.emplace(id.index, made);
   }
 
-  // The program's node that gives the value; all of a leaf's, with the item's, if the leaf gives it.
+  // Returns the names of the exported program's nodes that give the value: one, or for a value of a leaf all
+  // of the leaf's, with the item's.
   std::vector<std::string> program_nodes(const Node& old) const {
     const Node* from = &old;
     while (item_index(*from) && from->args[0].is<NodeId>())
@@ -469,7 +472,7 @@ class Extraction {
       throw Error(ErrorKind::kInternal, "the name " + old.name + " cannot be kept");
   }
 
-  // The output of the graph itself if the part has it; else what leaves.
+  // Appends the output: that of the graph if the part has it; otherwise the values that leave.
   void add_output(ModuleGraph& graph) {
     const GraphPart& nodes = *taken_.nodes;
     Graph::NodeSpec spec;
@@ -514,7 +517,7 @@ class Extraction {
     graph.graph.append(std::move(spec));
   }
 
-  // The named tuple or dict that the module returns, if all that leaves is in it.
+  // Returns the named tuple or dict that the module returns, if it contains all values that leave.
   std::optional<std::pair<Argument, Meta>> own_output(const Graph& graph) const {
     if (taken_.values == nullptr || taken_.values->results.empty()) return std::nullopt;
     argument::TupleNames names{taken_.values->type, {}};
@@ -540,8 +543,8 @@ class Extraction {
     return std::pair(Argument(std::move(tuple)), std::move(meta));
   }
 
-  // Those to attributes of the module whose values the part has; of a part between nodes, those that it
-  // computes.
+  // Takes the assignments to attributes whose values the part has: for a module, those to its own attributes;
+  // for a part between nodes, those of values that it computes.
   void take_assignments(ModuleGraph& graph) const {
     for (const Assignment& assignment : taken_.graph->graph.assignments()) {
       bool is_here = !taken_.module || QualifiedName(assignment.target).is_below(*taken_.module);
@@ -570,8 +573,8 @@ class Extraction {
     drop_unused_parts(graph);
   }
 
-  // Guards over what enters: inputs of the graph that nobody has changed before, and dimensions of what
-  // enters.
+  // Takes the guards that name only inputs of the graph that enter unchanged, and dimensions of values that
+  // enter.
   void take_guards(ModuleGraph& graph, const std::vector<NodeId>& entering) const {
     const GraphPart& nodes = *taken_.nodes;
     std::unordered_set<std::string> foreign;
@@ -583,7 +586,7 @@ class Extraction {
         add_symbols(size, foreign);
       if (meta.value) add_symbols(*meta.value, foreign);
     }
-    // Arguments of forward that the inputs are parts of.
+    // Arguments of forward that contain inputs.
     if (const auto& signature = taken_.graph->signature) {
       for (const GraphSignature::Entry& entry : signature->inputs) {
         const auto* name = entry.path.size() > 1 ? entry.path[0].get_if<std::string>() : nullptr;
@@ -621,7 +624,7 @@ class Extraction {
     for (const std::string& symbol : size.size()->symbols()) symbols.insert(symbol);
   }
 
-  // Of a text in Python; attributes are no names, and what stands in quotes is not either.
+  // Returns whether a text in Python contains one of the names; attributes and strings do not count.
   static bool names_any(const std::string& text, const std::unordered_set<std::string>& names) {
     const auto is_name = [](char c) {
       return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -651,7 +654,7 @@ class Extraction {
 
   // --- calls and the order of use ---
 
-  // The calls that the new graph has: the first of its own module, those of its nodes, and those around them.
+  // Numbers the calls that the new graph has: those of its nodes, and those around them.
   void number_calls() {
     std::set<std::size_t> kept;
     const auto keep = [&](const Scope& scope) {
@@ -684,7 +687,7 @@ class Extraction {
     kept.insert(around.begin(), around.end());
     std::map<std::pair<std::string_view, std::string_view>, std::int64_t> count;
     for (const std::size_t call : kept) {
-      if (calls_[call].module.empty()) continue;  // the root's is that of the new graph
+      if (calls_[call].module.empty()) continue;  // the call of the root is that of the new graph
       kept_.push_back(call);
       number_.emplace(call, ++count[{calls_[call].module, calls_[call].method}]);
     }
@@ -706,10 +709,10 @@ class Extraction {
     });
   }
 
-  // As the tracer records it (trace/tracer/execution_log.h).
+  // Records the order of use as the tracer does (trace/tracer/execution_log.h).
   void make_execution(ModuleGraph& graph) {
     Execution& execution = graph.execution.emplace();
-    // Of the calls that are kept, by module, method and new number.
+    // The calls that are kept, by module, method and new number.
     std::map<std::tuple<std::string_view, std::string_view, std::int64_t>, std::size_t> calls;
     std::unordered_set<std::string_view> called;
     for (const std::size_t call : kept_) {
@@ -760,7 +763,7 @@ class Extraction {
       }
     });
     while (started < kept_.size()) start(kept_[started++]);
-    // A use whose module is called later than that, or not at all, has no place.
+    // Drops uses in modules that are not called.
     std::erase_if(execution.module_param_usage,
                   [&](const auto& uses) { return !uses.module.empty() && !called.contains(uses.module); });
   }
@@ -781,7 +784,7 @@ class Extraction {
     }
   }
 
-  // Those that are kept, under the first of the names that are.
+  // Returns the parameters that are kept, each by its first kept name.
   std::vector<Shared<std::string>> names_of(const ParameterUses::Parameters& parameters) const {
     std::vector<Shared<std::string>> names;
     for (const std::size_t parameter : parameters) {
@@ -793,7 +796,7 @@ class Extraction {
 
   // --- modules and parameters ---
 
-  // A module that failed has graphs of its submodules.
+  // Takes the graphs of submodules of modules that failed to trace.
   void take_other_graphs() {
     std::unordered_set<std::string_view> failed;
     std::unordered_map<std::string_view, const ModuleRecord*> records;
@@ -818,9 +821,9 @@ class Extraction {
     }
   }
 
-  // The modules and attributes that the graphs name.
+  // Finds the modules, parameters and attributes that the graphs name.
   void find_names() {
-    std::set<std::string_view> subtrees;  // modules of which all is kept
+    std::set<std::string_view> subtrees;  // modules that are kept with all that is below them
     if (taken_.module) subtrees.insert(*taken_.module);
     const auto name = [&](const std::string& path) { modules_.insert(path); };
     std::unordered_map<std::string_view, std::string_view> later_names;
@@ -841,14 +844,14 @@ class Extraction {
           if (const auto first = later_names.find(*node.target); first != later_names.end())
             subtrees.insert(first->second);
           attributes_.insert(*node.target);
-          subtrees.insert(*node.target);  // where it is a module
+          subtrees.insert(*node.target);  // it may be a module
           name(std::string(QualifiedName(*node.target).parent()));
         }
       });
     }
     for (const std::size_t call : kept_) name(std::string(calls_[call].module));
     const auto is_kept = [&](std::string_view path) {
-      // The subtree that begins last before the path has it, if any does: else one around that one.
+      // If a subtree contains the path, it is the last one that sorts before the path, or one around that.
       auto at = subtrees.upper_bound(path);
       while (at != subtrees.begin()) {
         --at;
@@ -893,8 +896,8 @@ class Extraction {
     }
   }
 
-  // First names of tied parameters that are not kept become the first that is.  A collection that contradicts
-  // itself may name some that no node of the part can use.
+  // Replaces first names of tied parameters that are not kept by the first kept name.  A collection that
+  // contradicts itself may name parameters that no node of the part can use; these are dropped.
   template <class Name>
   void rename(std::vector<Name>& names) const {
     std::erase_if(
@@ -906,7 +909,7 @@ class Extraction {
 
   void take_modules() {
     std::unordered_map<std::string_view, std::int64_t> calls;
-    std::unordered_set<std::string_view> entered;  // by another method than forward
+    std::unordered_set<std::string_view> entered;  // modules that are called by another method than forward
     for (const ModuleGraph& graph : new_.graphs) {
       for (const auto& call : graph.execution->method_calls) entered.insert(call.module);
       for (const std::string& path : graph.execution->module_forward_order) {
@@ -925,7 +928,7 @@ class Extraction {
     }
     std::unordered_map<std::string_view, const ModuleRecord*> records;
     for (const ModuleRecord& module : old_.modules) records.emplace(module.path, &module);
-    std::unordered_map<std::string, std::string> first_path;  // by what was the first in the whole
+    std::unordered_map<std::string, std::string> first_path;  // by the first path in the whole collection
     const auto is_other_name = [&](const ModuleRecord& module) {
       return module.alias_of && modules_.contains(*module.alias_of) &&
              modules_.contains(std::string(QualifiedName(module.path).parent()));
@@ -949,7 +952,7 @@ class Extraction {
     }
   }
 
-  // What a module's first call gives is known of its first call in the old graph.
+  // Returns whether the module's first call in the old graph is kept: its outputs are recorded for that call.
   bool has_first_call(const std::string& path) const {
     const auto* calls = calls_.find_calls(path);
     return calls == nullptr || kept_.empty() || std::ranges::binary_search(kept_, calls->front());
@@ -959,16 +962,16 @@ class Extraction {
   const Taken& taken_;
   CallOrder calls_;
   ParameterUses uses_;
-  std::vector<NodeId> tensors_;                    // that enter
-  std::unordered_map<std::uint32_t, Size> sizes_;  // by node
+  std::vector<NodeId> tensors_;                    // tensors that enter
+  std::unordered_map<std::uint32_t, Size> sizes_;  // sizes that the part computes, by node
   std::map<std::size_t, NodeId> size_order_;       // the same, by position
   GraphCollection new_;
   Made made_;
-  std::unordered_map<std::string, std::string> renamed_;  // inputs of the graph, to names of the part's
+  std::unordered_map<std::string, std::string> renamed_;  // from inputs of the graph to inputs of the part
   std::vector<std::size_t> kept_;                         // calls of the new graph, in order
-  std::unordered_map<std::size_t, std::int64_t> number_;  // of these among those of their module and method
+  std::unordered_map<std::size_t, std::int64_t> number_;  // their numbers, by module and method from 1
   std::unordered_set<const ModuleGraph*> bodies_;
-  // What is kept, by path and name; and of each tensor the first name that is, by the old first name.
+  // The paths and names that are kept; and the first kept name of each tensor, by its old first name.
   std::unordered_set<std::string> modules_, attributes_, parameters_;
   std::unordered_map<std::string, std::string> first_name_;
 };

@@ -1,3 +1,5 @@
+// The pass fold-constants: one walk in order, in which the values found so far are substituted in each node
+// before it is folded itself; a branch that is inlined is walked likewise.
 #include "passes/all_passes.h"
 
 #include <optional>
@@ -58,7 +60,7 @@ class Fold {
     return fxtrace::fold(node.target, node.args);
   }
 
-  // What is said of the node already.
+  // Returns the number or truth value that the metadata of the node gives.
   static std::optional<Argument> known_number(const Node& node) {
     if (!node.meta->value) return std::nullopt;
     const ValueKind kind = node.meta->kind();
@@ -92,7 +94,7 @@ class Fold {
     return std::nullopt;
   }
 
-  // int(n) of an integer, and of the tensor that torch.jit.trace made of one.
+  // Folds int(n) of an integer, and of a tensor that torch.jit.trace made of an integer; likewise for others.
   std::optional<Argument> same_number(const Node& node, ValueKind kind) {
     if (node.args.size() != 1) return std::nullopt;
     Argument value = node.args.front();
@@ -113,7 +115,7 @@ class Fold {
     return value.is<double>() ? ValueKind::kFloat : ValueKind::kOther;
   }
 
-  // [a, b][1]
+  // Folds [a, b][1].
   static std::optional<Argument> item(const Node& node) {
     if (node.args.size() != 2) return std::nullopt;
     const auto* index = node.args[1].get_if<std::int64_t>();
@@ -151,7 +153,8 @@ class Fold {
     return size ? std::optional<Argument>(*size) : std::nullopt;
   }
 
-  // Of the nodes that were there when it was asked for first, which many graphs never do.
+  // Returns the alias analysis, made at the first call: most graphs do not need it.  It does not know nodes
+  // that were inserted later.
   const AliasRegions& memory() {
     if (!memory_) memory_.emplace(graph_, context_.semantics);
     return *memory_;

@@ -14,20 +14,18 @@ namespace fxtrace {
 namespace {
 
 constexpr Pass kPasses[] = {
-    {"remove-batch-dims", "make operators over the whole batch of what torch.vmap does to one sample",
+    {"remove-batch-dims", "compute what torch.vmap does to one sample for the whole batch at once",
      remove_batch_dims},
-    {"remove-inplace", "make new values of what is written in place, views and inputs included",
+    {"remove-inplace", "replace in-place writes by new values, also those through views and to inputs",
      remove_inplace},
     {"remove-noops",
-     "drop operations that give back what they are given: full slices, to the same type, dropout in eval",
+     "drop operations that return their input: full slices, conversions to the same type, dropout in eval",
      remove_noops},
-    {"fold-constants", "put numbers that are known in the place of the nodes that compute them",
-     fold_constants},
-    {"common-subexpressions", "compute once what is computed twice from the same values",
-     common_subexpressions},
-    {"eliminate-dead-code", "drop what nobody uses, and checks that stand in the guards",
+    {"fold-constants", "replace nodes that compute known numbers by the numbers", fold_constants},
+    {"common-subexpressions", "compute equal expressions once", common_subexpressions},
+    {"eliminate-dead-code", "drop nodes without users or effects, and checks that the guards contain",
      eliminate_dead_code},
-    {"functional", "all of them, in this order", nullptr},
+    {"functional", "run all of them, in this order", nullptr},
 };
 
 PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& context) {
@@ -35,7 +33,7 @@ PassReport run_one(const Pass& pass, GraphCollection& collection, PassContext& c
   PassReport report{std::string(pass.name), static_cast<std::size_t>(summarize(collection).nodes), 0, {}, {}};
   context.semantics.forget_subgraphs();
   for (ModuleGraph& graph : collection.graphs) {
-    // Of an exported program the file says what inputs are.
+    // The file of an exported program fixes its inputs, so that no guards are needed.
     if (!collection.model.is_torchscript()) {
       pass.run(graph, context);
       continue;

@@ -14,7 +14,7 @@
 
 namespace fxtrace {
 
-// A place that a pass left unchanged, and why.
+// A place that a pass left unchanged, and the reason.
 struct Declined {
   std::string graph;  // path of the module, then names of subgraphs: "layers.0/true_graph_0"
   std::string node;
@@ -74,8 +74,8 @@ struct PassReport {
 // lint() holds afterwards.
 std::vector<PassReport> run_pass(const Pass& pass, GraphCollection& collection);
 
-// Returns how many writes in place remove-inplace leaves in the collection, in subgraphs too.  Leaves and
-// operators of which nothing is known do not count.
+// Returns the number of in-place writes that remove-inplace leaves in the collection, in subgraphs too.
+// Leaves and operators with unknown effects do not count.
 std::size_t count_writes_that_stay(const GraphCollection& collection);
 
 }  // namespace fxtrace

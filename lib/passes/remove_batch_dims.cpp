@@ -1,3 +1,5 @@
+// The pass remove-batch-dims: finds the calls of torch.vmap in a graph and plans each outermost one, with
+// those nested in it, by a BatchPlan (remove_batch_dims/batch_plan.h).
 #include "passes/all_passes.h"
 
 #include <algorithm>
@@ -31,7 +33,7 @@ std::int64_t integer(const Node& node, std::size_t place) {
 
 NodeId tensor(const Node& node) {
   const auto* id = node.args.empty() ? nullptr : node.args.front().get_if<NodeId>();
-  if (id == nullptr) throw CannotBatch{node.name + " gets no tensor"};
+  if (id == nullptr) throw CannotBatch{node.name + " has no tensor as its first argument"};
   return *id;
 }
 
@@ -41,7 +43,7 @@ auto calls(const Graph& graph, VmapFunction function) {
   return [&graph, function](NodeId id) { return function_of(graph, id) == function; };
 }
 
-// One call of vmap with those that are nested in it.
+// One outermost call of vmap with those that are nested in it.
 class Region {
  public:
   Region(const ModuleGraph& graph, Semantics& semantics, const std::vector<NodeId>& nodes)
@@ -59,7 +61,7 @@ class Region {
  private:
   struct OpenLevel {
     LevelNumber number;
-    std::optional<std::int64_t> said;  // its number in the graph, once it is said
+    std::optional<std::int64_t> said;  // its number in the graph, once a node gives it
     bool is_ending = false;            // see open_and_close()
   };
 
@@ -67,7 +69,7 @@ class Region {
     const VmapFunction function = vmap_function(node.target);
     switch (function) {
       case VmapFunction::kOpen:
-        if (node.args.empty()) throw CannotBatch{node.name + " says no size"};
+        if (node.args.empty()) throw CannotBatch{node.name + " has no size"};
         open_.push_back({plan_.add_level(node.args.front()), std::nullopt});
         return;
       case VmapFunction::kClose:
@@ -89,22 +91,22 @@ class Region {
     const auto is_outside = [&](NodeId user) { return graph_.graph.is_before(nodes_.back(), user); };
     if ((goes && !node.users.empty()) ||
         (plan_.is_batched(node.id) && std::ranges::any_of(node.users, is_outside))) {
-      throw CannotBatch{node.name + " is used outside"};
+      throw CannotBatch{node.name + " is used outside of torch.vmap"};
     }
   }
 
   // --- the ends of a vmap ---
 
-  // The vmap that runs, which has that number in the graph.
+  // Returns the innermost open vmap, which must have this number in the graph.
   LevelNumber innermost(std::int64_t said) {
     OpenLevel& level = open_.back();
     if (!level.said) level.said = said;
-    if (level.said != said) throw CannotBatch{"it has several numbers"};
+    if (level.said != said) throw CannotBatch{"a call of torch.vmap has several level numbers"};
     return level.number;
   }
 
-  // Bodies of control flow have lost what opens and closes a vmap.  One begins where the first value gets its
-  // dimension, and has ended when one that has lost it is followed by one that gets it.
+  // Bodies of control flow have lost the calls that open and close a vmap.  A vmap begins at its first
+  // _add_batch_dim; it has ended when an _add_batch_dim follows its _remove_batch_dim.
   void open_and_close(const Node& node) {
     const bool adds = vmap_function(node.target) == VmapFunction::kAdd;
     const std::int64_t said = integer(node, adds ? 2 : 1);
@@ -115,10 +117,11 @@ class Region {
     if (adds && (open_.empty() || open_.back().said != said)) {
       open_.push_back({plan_.add_level(sizes_.at(node.id.index)), said});
     }
-    if (open_.empty()) throw CannotBatch{"nothing opens it"};
+    if (open_.empty()) throw CannotBatch{"no call opens the level"};
     open_.back().is_ending = !adds;
   }
-  // What the next node that takes the dimension away says of its size.
+  // Finds the batch size for each _add_batch_dim of a body: that of the next _remove_batch_dim of the same
+  // number.
   void find_sizes() {
     std::map<std::int64_t, Argument> sizes;  // by the number in the graph
     for (const NodeId id : nodes_ | std::views::reverse) {
@@ -129,7 +132,7 @@ class Region {
       const Argument& size = sizes_[id.index] = sizes[integer(node, 2)];
       const auto* given = size.get_if<NodeId>();
       if (given != nullptr && !graph_.graph.is_before(*given, id))
-        throw CannotBatch{"its size comes too late"};
+        throw CannotBatch{"the size of the batch is computed after its first use"};
     }
   }
 
@@ -140,15 +143,16 @@ class Region {
     std::int64_t dim = integer(node, 1);
     if (dim < 0) dim += rank;
     if (dim < 0 || dim >= rank || has_level(value, level)) {
-      throw CannotBatch{node.name + " takes a dimension that is not there"};
+      throw CannotBatch{node.name + " takes a dimension that the tensor does not have"};
     }
     Meta sample = value.sample;
     const Meta::Dim size = value.shape()[static_cast<std::size_t>(dim)];
     sample.shape->erase(sample.shape->begin() + dim);
     const auto front = static_cast<std::int64_t>(value.levels.size());
     if (size != plan_.extent_of(level)) {
-      if (size.number() != 1) throw CannotBatch{"a size of " + node.name + " is not that of the batch"};
-      // One sample for all.
+      if (size.number() != 1)
+        throw CannotBatch{"a size of " + node.name + " differs from the size of the batch"};
+      // A batch of one sample is the same for all.
       return plan_.set(node, plan_.emit(node, {"aten.squeeze.dim", {value.tensor, front + dim}}, value.levels,
                                         std::move(sample)));
     }
@@ -169,7 +173,7 @@ class Region {
     std::int64_t dim = integer(node, 3);
     if (dim < 0) dim += rank + 1;
     if (known_size(graph_.graph, node.args[2]) != plan_.extent_of(level) || dim < 0 || dim > rank) {
-      throw CannotBatch{node.name + " says another size, or a dimension that is not there"};
+      throw CannotBatch{node.name + " has another batch size, or a dimension that the tensor does not have"};
     }
     if (!has_level(value, level)) return plan_.set(node, repeated(node, value, level, dim));
     value.levels.pop_back();
@@ -181,7 +185,8 @@ class Region {
     plan_.set(node, {value.tensor, value.levels, node.meta});
   }
 
-  // What is the same for all samples.  torch expands it to its own sizes with that of the batch among them.
+  // Returns a value that is the same for all samples, expanded over the level.  torch expands it to its own
+  // sizes with the size of the batch inserted at `dim`.
   Batched repeated(const Node& node, const Batched& value, LevelNumber level, std::int64_t dim) {
     const auto front = static_cast<std::int64_t>(value.levels.size());
     Meta meta = value.sample;
@@ -201,13 +206,13 @@ class Region {
     return plan_.emit(node, {"aten.expand.default", {one.tensor, std::move(sizes)}}, value.levels, node.meta);
   }
 
-  // --- what is between ---
+  // --- calls in between ---
 
   Batched value_of(NodeId id) const {
     Batched value = plan_.value(id);
     for (const LevelNumber level : value.levels) {
       if (std::ranges::find(open_, level, &OpenLevel::number) == open_.end()) {
-        throw CannotBatch{graph_.graph.node(id).name + " is used outside"};
+        throw CannotBatch{graph_.graph.node(id).name + " is used outside of torch.vmap"};
       }
     }
     return value;
@@ -218,7 +223,7 @@ class Region {
     for_each_input(node, [&](NodeId input) { is_batched = !value_of(input).levels.empty() || is_batched; });
     const Effects effects = semantics_.effects(graph_, node);
     if (effects.is_random) throw CannotBatch{node.name + " draws random numbers"};
-    if (effects.is_unknown) throw CannotBatch{"nothing is known of " + node.name};
+    if (effects.is_unknown) throw CannotBatch{"unknown effects of " + node.name};
     if (!is_batched) return;
     if (node.op == Opcode::kCallModule) return leaf(node);
     for (const NodeId written : effects.written) writes_.emplace_back(node.id, written);
@@ -234,13 +239,14 @@ class Region {
     if (info == nullptr) throw CannotBatch{"there is no rule for " + *node.target + " over a batch"};
     const auto& arguments = info->schema.arguments;
     if (!effects.written.empty() && std::ranges::none_of(arguments, &SchemaArgument::is_written)) {
-      throw CannotBatch{node.name + " writes"};  // batch_norm in training
+      throw CannotBatch{node.name + " writes to its arguments"};  // batch_norm in training
     }
     batch_operator(node, *info, semantics_, plan_);
   }
 
-  // Whether reshape() and contiguous() copy depends on how all samples are laid out in memory: then a write
-  // through the result would be one to the original, or would not, where it is the other way for one sample.
+  // reshape() and contiguous() return a view or a copy depending on the layout of all samples, which differs
+  // from the layout of one.  Throws if a result of such a call shares a region with memory that is written:
+  // the write might reach the original for the batch and not for one sample, or the other way round.
   void check_writes() const {
     const AliasRegions memory(graph_, semantics_);
     for (const NodeId id : nodes_) {
@@ -263,7 +269,7 @@ class Region {
                                [](const Alias& alias) { return !alias.always || alias.may_be_same; });
   }
 
-  // What it writes in place are all samples, and what it writes to its own parameters is the same.
+  // Plans a call of a leaf module.  An in-place write of it then writes all samples.
   void leaf(const Node& node) {
     const ModuleTraits traits = traits_of_module(node.scope->module_type.value_or(""));
     const std::size_t spatial = spatial_dimensions(traits);
@@ -273,12 +279,13 @@ class Region {
       throw CannotBatch{"there is no rule for the leaf " + node.name + " over a batch"};
     }
     const Batched value = plan_.value(tensor(node));
-    // What has no rows has those of one level.
+    // A sample without a dimension of rows (N) takes one level as its rows.
     const bool has_rows = spatial > 0 && (value.rank() != spatial + 1 || value.levels.size() > 1);
     if (!has_rows) {
       return plan_.set(node, plan_.emit(node, {node.target, {value.tensor}}, value.levels, node.meta));
     }
-    if (value.rank() != spatial + 2) throw CannotBatch{"the leaf " + node.name + " gets no rows"};
+    if (value.rank() != spatial + 2)
+      throw CannotBatch{"the leaf " + node.name + " expects an input [N, C, ...]"};
     BatchSteps steps(node, plan_);
     const NodeId rows = steps.rows(value, value.levels.size() + 1);
     const NodeId all = plan_.emit(node, {node.target, {rows}}, steps.joined_meta(value.levels, node.meta, 0));
@@ -289,9 +296,10 @@ class Region {
   Semantics& semantics_;
   BatchPlan plan_;
   const std::vector<NodeId>& nodes_;
-  std::vector<OpenLevel> open_;                        // the outermost first
-  std::vector<std::pair<NodeId, NodeId>> writes_;      // nodes that write all samples, and what
-  std::unordered_map<std::uint32_t, Argument> sizes_;  // by node; empty where levels are opened and closed
+  std::vector<OpenLevel> open_;                    // the outermost first
+  std::vector<std::pair<NodeId, NodeId>> writes_;  // nodes that write all samples, and the written values
+  // The batch sizes by _add_batch_dim node; empty in graphs with the calls that open and close levels.
+  std::unordered_map<std::uint32_t, Argument> sizes_;
 };
 
 class RemoveBatchDims {
@@ -311,7 +319,7 @@ class RemoveBatchDims {
   }
 
  private:
-  // Each outermost vmap.  Tells whether all were removed, and so below.
+  // Removes each outermost vmap; returns whether all were removed.
   bool run_calls(const std::vector<NodeId>& order) {
     std::size_t depth = 0;
     bool all = true;
@@ -326,10 +334,10 @@ class RemoveBatchDims {
       all = remove(region) && all;
       region.clear();
     }
-    if (!region.empty()) decline(region, "it does not end");
+    if (!region.empty()) decline(region, "the call of torch.vmap does not end");
     return all && region.empty();
   }
-  // Of a graph where nothing opens them: all that there are.
+  // Does the same for a body of control flow, in which no call opens a vmap: all of it is one region.
   bool run_body(const std::vector<NodeId>& order) {
     const auto first = std::ranges::find_if(order, calls(graph_.graph, VmapFunction::kAdd));
     const auto last =
@@ -359,7 +367,7 @@ class RemoveBatchDims {
 
   ModuleGraph& graph_;
   PassContext& context_;
-  std::vector<NodeId> ends_;  // of what was removed
+  std::vector<NodeId> ends_;  // the calls that open and close removed vmaps
 };
 
 }  // namespace

@@ -1,3 +1,39 @@
+// The pass remove-inplace: functionalization of one graph, by the tensors and views of view_tree.h.
+//
+// Each write becomes the operator's functional variant, which computes a new value; nodes that read the
+// tensor later read the new value.  A base whose view is written gets a new value too, by the inverse of the
+// view (view_undo.h); other views of the base are computed anew, but only if a later node reads them.
+//
+// The pass walks the graph once, in order.  For each tensor it keeps the node that holds its value now, and a
+// version: the number of writes that its root had seen when it got that value.
+//
+// Invariants:
+// 1. A tensor is current if its version is the number of writes of its root.  A root is always current.
+// 2. A write of elements raises the root's count by one, and gives new values to the tensor written and to
+//    each base above it up to the root: these are current afterwards, and all other views of the root (also
+//    lists of views, of split or unbind) are stale.
+// 3. value_of() makes a stale view current just before its reader: it goes up to the first current base and
+//    repeats the views from there down.  A stale view that nobody reads is not repeated.
+// 4. All arguments of a node are replaced by current values before the node itself is looked at; a node thus
+//    reads what it read before the pass.
+// 5. The result has the dtype of the tensor that was written: where promotion could give another one,
+//    type_as converts it back.
+// 6. A tensor from outside (input, parameter, buffer) that was written gets its final value by one copy_
+//    before the output; until then no node changes it, so that earlier reads keep their meaning.
+// 7. Nodes are only added during the walk; those that have lost their users are erased at the end, the last
+//    first.  Regions that view_tree.h excludes stay as they are; their writes are declined with a reason.
+//
+// Example: r = x[0]; t = x[1]; r.mul_(2); return x + t
+//
+//   %x = placeholder[x]()            tensor 0, version 0
+//   %select = select(%x, 0, 0)       tensor 1, a view of 0, version 0
+//   %select_1 = select(%x, 0, 1)     tensor 2, a view of 0, version 0
+//   %mul_ = mul_(%select, 2)         %mul = mul(%select, 2) is tensor 1, version 1;
+//                                    %select_scatter = select_scatter(%x, %mul, 0, 0) is tensor 0, version 1
+//   %add = add(%x, %select_1)        tensor 2 is stale: inserts %select_2 = select(%select_scatter, 0, 1);
+//                                    the call becomes add(%select_scatter, %select_2)
+//   output(%add)                     copy_(%x, %select_scatter) is inserted before it, as the caller of the
+//                                    model sees the write; %mul_ and %select_1 are erased
 #include "passes/all_passes.h"
 
 #include <algorithm>
@@ -26,12 +62,12 @@ Graph::NodeSpec spec_of(const Node& node) {
   return spec;
 }
 
-// An operator that belongs to where `at` is.
+// Returns a call with the scope and source of `at`.
 Graph::NodeSpec call_at(const Node& at, std::string target, std::vector<Argument> args, const Meta& meta) {
   return {Opcode::kCallFunction, std::move(target), std::move(args), {}, at.scope, meta, at.source, ""};
 }
 
-// A default as a schema writes it; nothing for what is no number, truth value or None.
+// Parses a default of a schema: a number, True, False or None; returns nothing for others.
 std::optional<Argument> literal(const std::string& text) {
   if (text == "None") return Argument(Argument::None{});
   if (text == "True" || text == "False") return Argument(text == "True");
@@ -61,13 +97,13 @@ class RemoveInPlace {
 
  private:
   struct State {
-    NodeId value;               // the node that holds the tensor now
-    std::uint64_t version = 0;  // of the root, when it got it
-    std::uint64_t writes = 0;   // of a root: how often its memory was written
-    TensorNumber became = kNoTensor;
+    NodeId value;                     // the node that holds the tensor now
+    std::uint64_t version = 0;        // the root's `writes` when the tensor got that value
+    std::uint64_t writes = 0;         // for a root: the number of writes to its memory so far
+    TensorNumber became = kNoTensor;  // its successor after a change of sizes in place
   };
 
-  // What the values that are rewritten rely on.
+  // Adds guards for the assumptions that rewritten values rely on: inputs that are contiguous.
   void add_guards() {
     for (const ViewTree::Assumption& assumption : tensors_.assumptions()) {
       if (tensors_.tensor_of(assumption.node) == kNoTensor) continue;
@@ -104,7 +140,7 @@ class RemoveInPlace {
     return id;
   }
 
-  // The node that holds the tensor when `reader` runs: views are made anew where their base was written.
+  // Returns the node that holds the tensor when `reader` runs; inserts stale views again before `reader`.
   NodeId value_of(TensorNumber number, NodeId reader) {
     std::vector<TensorNumber> stale;
     while (!is_current(number)) {
@@ -131,9 +167,9 @@ class RemoveInPlace {
     return *context_.semantics.find_operator(node(write.node).target)->twin;
   }
 
-  // Arguments that mean what they meant.
+  // Replaces the arguments of the node by current values, then the node itself if it writes.
   void rewrite(NodeId id) {
-    inputs_.clear();  // of the node as it is: inserting others moves it
+    inputs_.clear();  // a copy, as inserting nodes moves this one
     for_each_input(node(id), [&](NodeId input) { inputs_.push_back(input); });
     Replacements current;
     for (const NodeId input : inputs_) {
@@ -148,7 +184,7 @@ class RemoveInPlace {
     if (tensors_.tensor(number).node == id) {
       set_value(number, id);
     } else if (node(id).op != Opcode::kGetAttr) {
-      other_names_.push_back(id);  // the same item again
+      other_names_.push_back(id);  // another node for the same tensor
     }
   }
 
@@ -168,7 +204,8 @@ class RemoveInPlace {
     written_.push_back(id);
   }
 
-  // The twin gives the result of the call, and behind it what the call writes.
+  // Replaces a call with a result of its own: its functional variant returns that result and the written
+  // value.
   void rewrite_beside(const Write& write, TensorNumber target) {
     const NodeId id = write.node;
     Graph::NodeSpec spec = spec_of(node(id));
@@ -184,7 +221,7 @@ class RemoveInPlace {
     assign(target, id, part(1, written));
   }
 
-  // relu(x, inplace=False)
+  // Inserts the call with its option off: relu(x, inplace=False).
   NodeId without_option(NodeId id) {
     const Node& call = node(id);
     Graph::NodeSpec spec = spec_of(call);
@@ -220,8 +257,8 @@ class RemoveInPlace {
                   call_at(node(write.node), "aten.type_as.default", {result, like}, node(like).meta));
   }
 
-  // What is left out of the call and means something else to the twin: bernoulli_(p=0.5) is bernoulli.p,
-  // whose p has no default.
+  // Adds the arguments that the call leaves out and whose default differs in the functional variant:
+  // bernoulli_(p=0.5) becomes bernoulli.p, whose p has no default.
   void say_defaults(Graph::NodeSpec& spec, const Node& call, const Operator& twin) {
     const Schema& own = context_.semantics.find_operator(call.target)->schema;
     const Schema theirs = twin.schema();
@@ -240,7 +277,8 @@ class RemoveInPlace {
     }
   }
 
-  // b[0].copy_(y), where y is as the part is: what is put back into b is y.
+  // Returns whether the call copies a tensor of the same shape, dtype and device into a view, b[0].copy_(y):
+  // then y itself is put back into b.
   bool puts_in_place_of_part(const Node& call, TensorNumber target) const {
     if (call.target != "aten.copy_.default" || call.args.size() < 2 || !tensors_.tensor(target).is_view)
       return false;
@@ -252,7 +290,8 @@ class RemoveInPlace {
            to.device == from.device;
   }
 
-  // The twin gives the dtype of what is written, which a write in place keeps.
+  // Returns whether the functional variant certainly returns the dtype of the written tensor, which a write
+  // in place keeps.
   bool keeps_dtype(const Node& call, const Write& write, const Operator& twin, TensorNumber target) const {
     const Dtype own = node(states_[target].value).meta->dtype;
     if (has_trait(&twin, traits::kGivesBool)) return own == ScalarType::kBool;
@@ -261,7 +300,7 @@ class RemoveInPlace {
     }
     if (has_trait(&twin, traits::kKeepsDtype)) return true;
     if (!has_trait(&twin, traits::kPointwise)) return false;
-    // Numbers that an operator writes with never promote what is written, and tensors of its dtype do not.
+    // Neither numbers nor tensors of the same dtype promote the written tensor.
     bool are_known = own.has_value(), are_equal = true;
     Promotion promotion;
     for_each_input(call, [&](NodeId input) {
@@ -277,14 +316,15 @@ class RemoveInPlace {
     return are_equal || (are_known && promotion.result() == own);
   }
 
-  // Of a call with `out`, whose result is `out`: what its operands would give is not said anywhere.
+  // Returns whether all tensors of a call with `out` have this dtype.  The call's metadata is that of `out`,
+  // so that the dtype that its operands would give is not recorded.
   bool says_own_dtype(const Node& call, ScalarType dtype) const {
     bool all = true;
     for_each_input(call, [&](NodeId input) { all = all && node(input).meta->dtype == dtype; });
     return all;
   }
 
-  // The tensor has a new value: so has everything that it is a view of.
+  // Sets a new value of the tensor, and by the inverses of views that of each base up to the root.
   void assign(TensorNumber number, NodeId at, NodeId value) {
     struct Step {
       TensorNumber number;
@@ -317,7 +357,8 @@ class RemoveInPlace {
     }
   }
 
-  // index_put(base, [None, ..., the places of all windows], the windows, each along its dimension)
+  // Inserts index_put(base, [None, ..., the positions of all windows], the windows, each along its
+  // dimension).
   NodeId put_windows(NodeId at, const ViewUndo& undo, NodeId base, NodeId changed) {
     const Windows& windows = *undo.windows;
     const auto dim = static_cast<std::ptrdiff_t>(windows.dim);
@@ -346,7 +387,7 @@ class RemoveInPlace {
     }
     return insert(at, call_at(node(at), undo.target, {base, std::move(indices), changed}, whole));
   }
-  // A number, or a node that gives it.
+  // Returns the length as a number, or as a node that computes it.
   Argument length_of(const Windows& windows, NodeId at, NodeId base) {
     if (const auto number = windows.length.number()) return *number;
     Meta meta;
@@ -356,14 +397,14 @@ class RemoveInPlace {
     return insert(at, call_at(node(at), "aten.sym_size.int", {base, dim}, meta));
   }
 
-  // What was written to inputs, parameters and buffers.
+  // Inserts a copy_ for each input, parameter and buffer that was written.
   void copy_back() {
     const NodeId output = graph().last();
     for (TensorNumber number = 0; number < tensors_.size(); ++number) {
       const Tensor& tensor = tensors_.tensor(number);
       if (!tensor.from_outside || states_[number].writes == 0) continue;
       NodeId value = states_[number].value;
-      // The value of copy(x, y), which nobody else reads, is y.
+      // The value of copy(x, y) is y, unless another node reads the copy.
       const Node& last = node(value);
       if (last.target == "aten.copy.default" && last.users.empty() && last.args.size() == 2 &&
           last.args[0] == Argument(tensor.node)) {
@@ -391,7 +432,7 @@ class RemoveInPlace {
     }
   }
 
-  // Writes that are no more, values that nobody reads, views that are made elsewhere.
+  // Erases replaced writes, and views and new values without users.
   void drop_what_is_left() {
     std::vector<NodeId> unused = written_;
     unused.insert(unused.end(), other_names_.begin(), other_names_.end());

@@ -1,3 +1,4 @@
+// The pass remove-noops: replaces calls that return their input, or a copy that nobody can tell from it.
 #include "passes/all_passes.h"
 
 #include <algorithm>
@@ -37,11 +38,11 @@ class RemoveNoops {
 
  private:
   struct Identity {
-    std::size_t gives = 0;  // that argument
+    std::size_t gives = 0;  // the index of the argument that is returned
     bool copies = false, writes = false;
   };
 
-  // Nothing where the node does something.
+  // Returns nothing when the node may have an effect.
   std::optional<Identity> call_identity(const Node& node) {
     if (node.op != Opcode::kCallFunction) return std::nullopt;
     const OperatorEntry* info = semantics_.find_operator(node.target);
@@ -59,7 +60,8 @@ class RemoveNoops {
     return gives && semantics_.effects(graph_, node).is_pure() ? std::optional(Identity{}) : std::nullopt;
   }
 
-  // Nobody writes the one or the other while both are there, and none can tell their layouts.
+  // Returns whether no node writes to the copy or the original while both are in use, and none observes their
+  // layouts.
   bool is_copy_unseen(NodeId copy, NodeId original, const Identity& identity) {
     if (memory_.same_region(copy, original) || memory_.is_written_after(original, copy)) return false;
     if (identity.writes ? !is_only_for_copy(graph_.graph.node(copy)) : memory_.is_written(copy)) return false;
@@ -70,7 +72,8 @@ class RemoveNoops {
     return has_same_layout || !layout_may_show(graph_, semantics_, copy);
   }
 
-  // What copy_ writes was made here, and is read only by what ran before it and kept nothing of it.
+  // Returns whether the target of copy_ is made in the graph, and its other users run before the copy_ and
+  // keep no alias of it.
   bool is_only_for_copy(const Node& copy) {
     const NodeId target = std::get<NodeId>(copy.args.front().value);
     if (memory_.is_from_outside(target) || !is_dense(graph_, semantics_, target)) return false;

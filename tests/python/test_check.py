@@ -557,7 +557,7 @@ def test_files_without_a_program(program, tmp_path):
     model = os.path.join(harness.SAMPLES, "nested_exported.pt2")
     done = subprocess.run([program.path, "check", "--no-failed", state], capture_output=True, text=True)
     assert done.returncode == 3 and "holds no graph" in done.stderr
-    for rules, says in ((["--no-failed", "--max-params=1M"], "held to no rule"), ([], "all 6 rules hold")):
+    for rules, says in ((["--no-failed", "--max-params=1M"], "no rule to check"), ([], "all 6 rules hold")):
         done = subprocess.run([program.path, "check", "--programs-only", *rules, state, model], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert f"note: {state} holds no program" in done.stderr and f"{state}: {says}" in done.stdout

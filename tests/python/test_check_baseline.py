@@ -73,7 +73,7 @@ def test_what_is_known_breaks_nothing(program, folder):
     run(program, *RULES, folder / MODELS[1], f"./{MODELS[0]}", "--write-baseline=c.json")
     assert pathlib.Path("c.json").read_text() == text
     assert not re.search(r"\.py|%", text)
-    assert "nothing new" in run(program, *RULES, *MODELS, "--baseline=b.json").stdout
+    assert "no new offence" in run(program, *RULES, *MODELS, "--baseline=b.json").stdout
     # Offences of another model, without the baseline and of another rule.
     run(program, *RULES, *MODELS, code=1)
     shutil.copy(MODELS[1], "copy.pt")

@@ -16,7 +16,7 @@
 namespace fxtrace {
 namespace {
 
-// None, False or zero; so is an argument that was left out, if it is not `on_by_default`.
+// Returns whether the argument is None, False or zero, or is left out and not `on_by_default`.
 bool is_off(const Argument* argument, bool on_by_default = false) {
   if (argument == nullptr) return !on_by_default;
   if (argument->is<Argument::None>()) return true;
@@ -43,7 +43,7 @@ void add_unknown(const Node& node, Effects& effects) {
   add_inputs(node, effects.shared);
 }
 
-// What else happens where `part` is a part of what runs; not what it writes and shares.
+// Adds the flags of `part` to those of the whole, without what it writes and shares.
 void add_kinds(const Effects& part, Effects& whole) {
   whole.is_unknown = whole.is_unknown || part.is_unknown;
   whole.is_random = whole.is_random || part.is_random;
@@ -53,7 +53,8 @@ void add_kinds(const Effects& part, Effects& whole) {
   whole.writes_parameters = whole.writes_parameters || part.writes_parameters;
 }
 
-// The argument that switches off what an operator does in training, and that switches off dropout.
+// Returns whether the first of these arguments that the schema has is off, by the call or by its default: for
+// arguments that switch training or dropout.
 bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     const auto argument = std::ranges::find(schema.arguments, name, &SchemaArgument::name);
@@ -67,7 +68,7 @@ bool is_off(const Node& node, const Schema& schema, std::initializer_list<std::s
   return false;
 }
 
-// Attributes that tell of a tensor what no element does.
+// Returns whether getattr() reads an attribute of a tensor that does not depend on its elements.
 bool asks_no_element(const Node& node) {
   if (node.args.size() != 2) return false;
   const auto* name = node.args[1].get_if<std::string>();
@@ -177,7 +178,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
     case Opcode::kGetAttr:
     case Opcode::kOutput:
       break;
-    case Opcode::kCallMethod:  // of a script object: nobody knows what it does
+    case Opcode::kCallMethod:  // a method of a script object: its effects are unknown
       add_unknown(node, effects);
       break;
     case Opcode::kCallModule:
@@ -190,7 +191,7 @@ Effects Semantics::effects(const ModuleGraph& graph, const Node& node) {
         add_subgraphs(graph, node, effects);
       } else {
         add_function(node, effects);
-        // A list or dict gets another length.
+        // A write to a list or dict may change its length.
         effects.changes_shape = std::ranges::any_of(effects.written, [&](NodeId written) {
           return graph.graph.node(written).meta->kind() == ValueKind::kOther;
         });
@@ -222,10 +223,10 @@ void Semantics::add_operator(const Graph& graph, const Node& node, const Operato
     if (!shares) break;
     const Argument* argument = find_argument(node, info.schema, alias.argument);
     add_inputs(argument, effects.shared);
-    // A list that gets an element, and shares memory with it afterwards.
+    // A list that an element is put into shares memory with it afterwards.
     effects.joins_inputs = effects.joins_inputs || alias.of_elements;
   }
-  // The trait is of all overloads: a tensor takes no elements in.
+  // All overloads have the trait, but only a container takes elements in: a tensor does not.
   const bool is_container = !info.schema.arguments.empty() && info.schema.arguments[0].type.name != "Tensor";
   if (!effects.written.empty() && has(traits::kMovesElements) && is_container) {
     effects.joins_inputs = true;
@@ -266,7 +267,7 @@ void Semantics::add_leaf(const Node& node, Effects& effects) const {
     effects.writes_parameters = true;
     return add_unknown(node, effects);
   }
-  // What is not known, as most of an exported program is, may have any value.
+  // An attribute that is not known, as most in an exported program, may have any value.
   const auto may_be_on = [&](std::string_view name) {
     const Argument* attribute = find_attribute(called_module(node), name);
     return attribute == nullptr || !is_off(attribute);

@@ -1,4 +1,34 @@
-// The effects of nodes: everything that a pass must know before it moves, merges or drops one.
+// The effects of single nodes: everything that a pass must know before it moves, merges or drops one.
+//
+// Effects are read from facts, not guessed: operators from their schemas and traits (opinfo/), Python
+// functions and leaf modules from tables (operators/names/), control flow from the nodes of its subgraphs.
+// Arguments and module attributes are taken into account where they are known: dropout with train=False is
+// not random.
+//
+// Invariants:
+// 1. Effects are conservative.  A flag that is set, and an input that is listed, means "may"; only the
+//    opposite is a promise.  (reads_elements is the same: only false is a promise.)
+// 2. A node of which nothing is known may do anything to its inputs: is_unknown and joins_inputs are set, and
+//    `written` and `shared` list all inputs.  An unknown leaf also has writes_parameters.
+// 3. Effects are local: `written` and `shared` name inputs of the node itself.  Other names of that memory
+//    are found from all nodes together (alias_regions.h).
+// 4. Placeholders, get_attr nodes and the output have no effects.
+// 5. A call of control flow has the union of its subgraphs' flags.  If a subgraph may write to an input, all
+//    inputs of the call are written; if it may return one, all are shared and joined.  The effects of a
+//    subgraph are computed once and cached until forget_subgraphs().
+// 6. A pure node (is_pure()) can be dropped when it has no users.  Two equal pure nodes give equal values if
+//    nothing that they read is written and no mode is switched (switches) in between; their memory may still
+//    be the inputs' (shared).
+//
+// Example, with one call a line:
+//
+//   aten.relu.default(%x)                      no effects: pure
+//   aten.select.int(%x, 0, 0)                  shared {x}: pure, but a write to the result is one to %x
+//   aten.add_.Tensor(%x, %y)                   written {x}, shared {x}
+//   aten.sym_size.int(%x, 0)                   reads_elements is false: a write of elements does not matter
+//   mine.f.default(%x, %y)                     unknown: written {x, y}, shared {x, y}, joins_inputs
+//   cond(%p, g1, g2, [%x]), where g1 adds 1 to its operand in place and returns another tensor
+//                                              written {p, x}
 #pragma once
 
 #include <functional>
@@ -18,15 +48,15 @@
 namespace fxtrace {
 
 struct Effects {
-  bool is_unknown = false;         // it may have any effect on its inputs and on the process
+  bool is_unknown = false;         // may have any effect on its inputs and on the process
   bool is_random = false;          // draws random numbers
   bool has_side_effect = false;    // prints, changes the process or the state of an object
   bool switches = false;           // changes a mode for later calls: autocast, gradients
-  bool asserts = false;            // has no effect but to raise
+  bool asserts = false;            // may raise, as its only effect
   bool reads_elements = true;      // false: reads only sizes and types
   bool changes_shape = false;      // changes sizes or strides of what it writes
-  bool joins_inputs = false;       // its inputs become aliases: a tensor is put into a list
-  bool writes_parameters = false;  // a leaf that may write those of its module
+  bool joins_inputs = false;       // its inputs may become aliases: a tensor is put into a list
+  bool writes_parameters = false;  // a leaf that may write the parameters of its module
   std::vector<NodeId> written;     // inputs whose memory it may write
   std::vector<NodeId> shared;      // inputs that the result may alias
 
@@ -36,7 +66,7 @@ struct Effects {
   }
 };
 
-// Returns the node's argument for that parameter of the schema; null when it was left out.
+// Returns the node's argument for that parameter of the schema; null when it is left out.
 const Argument* find_argument(const Node& node, const Schema& schema, std::size_t index);
 const Argument* find_argument(const Node& node, const Schema& schema, std::string_view name);
 
@@ -52,8 +82,8 @@ class Semantics {
   const OperatorEntry* find_operator(const std::string& target);
   // Returns the first name of a tied parameter, or the name itself.
   const std::string& first_name(const std::string& parameter) const;
-  // Returns the same name for parameters and buffers that are one piece of memory: tied ones, and views of
-  // one storage that overlap.  A collection from JSON tells the first only.
+  // Returns the same name for parameters and buffers that share memory: tied ones, and views of one storage
+  // that overlap.  A collection from JSON tells only which are tied.
   const std::string& memory_name(const std::string& parameter) const;
   // Calls f(first name) for each parameter and buffer of the module and its submodules.
   void for_each_parameter(const std::string& module, const std::function<void(const std::string&)>& f) const;
@@ -61,9 +91,10 @@ class Semantics {
   void forget_subgraphs() { subgraphs_.clear(); }
 
  private:
-  // The effects of running a subgraph.
+  // The effects of running a subgraph.  `effects` is the union over all nodes, with empty `written` and
+  // `shared`.
   struct SubgraphEffects {
-    Effects effects;  // union over all nodes; `written` and `shared` are empty
+    Effects effects;
     bool writes_inputs = false, gives_inputs = false;
   };
 
@@ -77,7 +108,8 @@ class Semantics {
 
   std::unordered_map<std::string_view, const ModuleRecord*> modules_;
   std::map<std::string_view, const ParameterRecord*> parameters_;
-  std::unordered_map<std::string_view, const std::string*> memory_names_;  // of those that overlap others
+  // By parameter or buffer that overlaps others in memory: the name that they share.
+  std::unordered_map<std::string_view, const std::string*> memory_names_;
   std::unordered_map<std::string, const OperatorEntry*> operators_;
   std::unordered_map<const ModuleGraph*, SubgraphEffects> subgraphs_;
 };

@@ -14,7 +14,7 @@
 namespace fxtrace {
 namespace {
 
-// Each turn looks at the whole graph.
+// The limit of close(): each turn visits the whole graph.
 constexpr int kMostTurns = 100;
 
 FunctionTraits modes_of(const Node& node) {
@@ -37,7 +37,7 @@ GraphPart::GraphPart(const GraphCollection& collection, const ModuleGraph& graph
       helpers_(order_.size()),
       wanted_(order_.size()),
       read_before_(order_.size()) {
-  std::unordered_map<std::string, std::size_t> attributes;  // region, by first name
+  std::unordered_map<std::string, std::size_t> attributes;  // regions by first name
   for (const NodeId id : order_) {
     const Node& node = graph.graph.node(id);
     if (node.op == Opcode::kGetAttr && memory_.has_memory(id))
@@ -72,7 +72,7 @@ void GraphPart::add(std::size_t position, bool is_result) {
   wanted_[position] = wanted_[position] || is_result;
 }
 
-// One whose value leaves only if it is asked for.
+// Adds a member whose value leaves only if it is asked for.
 void GraphPart::add_helper(std::size_t position) {
   if (members_[position] || !is_call(position)) return;
   members_[position] = helpers_[position] = changed_ = true;
@@ -80,7 +80,7 @@ void GraphPart::add_helper(std::size_t position) {
 
 void GraphPart::close() {
   for (int turn = 0;; ++turn) {
-    if (turn == kMostTurns) refuse("what it needs of the rest cannot be told");
+    if (turn == kMostTurns) refuse("the nodes that it needs could not be determined");
     changed_ = false;
     add_between();
     add_items();
@@ -100,12 +100,12 @@ void GraphPart::close() {
     read_before_[i] = is_used && written_before(i);
     const ValueKind kind = node(i).meta->kind();
     if (read_before_[i] && kind == ValueKind::kOther && node(i).meta->type)
-      refuse(*node(i).target + ", an object, may be changed before it");
+      refuse(*node(i).target + ", an object, may be changed before the part");
   }
   check_state();
 }
 
-// Nodes that take something from members, by value or by memory, and give something to members.
+// Adds nodes that depend on members and that members depend on, by value or by memory.
 void GraphPart::add_between() {
   std::vector<bool> takes(order_.size()), gives(order_.size());
   std::vector<bool> changed(memory_.regions()), needed(memory_.regions());
@@ -153,7 +153,7 @@ void GraphPart::find_touches() {
   }
 }
 
-// Nodes that write, between members, to memory that the earlier and the later ones see.
+// Adds nodes that write, between members, to memory that both earlier and later members use.
 void GraphPart::add_writers() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     if (members_[i]) continue;
@@ -170,7 +170,7 @@ bool GraphPart::written_before(std::size_t position) const {
   return memory != kNone && first_touch_[memory] != kNone && first_write_[memory] < first_touch_[memory];
 }
 
-// The items of tuples and lists that members return.
+// Adds the items of tuples and lists that members return.
 void GraphPart::add_items() {
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Node& item = node(i);
@@ -183,7 +183,8 @@ void GraphPart::add_items() {
   }
 }
 
-// Autocast and gradients: regions that members run in, and all switches before the last member.
+// Adds the calls that open and close regions of autocast and gradients around members, and all that set a
+// mode before the last member.
 void GraphPart::add_modes() {
   std::size_t first = kNone;
   std::size_t last = 0;
@@ -194,7 +195,7 @@ void GraphPart::add_modes() {
   }
   if (first == kNone) return;
   bool has_switches = false;
-  std::unordered_map<std::uint32_t, std::size_t> open;  // by node that opens
+  std::unordered_map<std::uint32_t, std::size_t> open;  // positions by opening node
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const FunctionTraits modes = modes_of(node(i));
     if ((modes & function_traits::kOpensRegion) != 0) open.emplace(order_[i].index, i);
@@ -219,7 +220,7 @@ void GraphPart::add_modes() {
   }
 }
 
-// Random numbers that are drawn between those of members.
+// Adds random calls between random calls of members, so that all draw the same numbers.
 void GraphPart::add_random() {
   std::size_t first = kNone;
   std::size_t last = 0;
@@ -233,7 +234,7 @@ void GraphPart::add_random() {
   }
 }
 
-// All of what torch.vmap does to one sample: no value in there means anything outside.
+// Adds whole calls of torch.vmap: values within one have no meaning outside.
 void GraphPart::add_batched() {
   std::vector<std::size_t> open, members_before(order_.size() + 1);
   for (std::size_t i = 0; i < order_.size(); ++i)
@@ -248,14 +249,14 @@ void GraphPart::add_batched() {
     if (members_before[i + 1] == members_before[begin]) continue;
     for (std::size_t at = begin; at <= i; ++at) {
       const bool gives_batch = open.empty() && vmap_function(*node(at).target) == VmapFunction::kRemove;
-      if (wanted_[at] && !gives_batch) refuse(node(at).name + " is of one sample, within torch.vmap");
+      if (wanted_[at] && !gives_batch) refuse(node(at).name + " is a value of one sample within torch.vmap");
       if (members_[at] || !is_call(at)) continue;
       members_[at] = changed_ = true;
     }
   }
 }
 
-// The writes of functional programs to buffers, which stand at the end of the graph.
+// Adds the writes to buffers and parameters that exported programs have at the end of the graph.
 void GraphPart::add_mutations() {
   if (!graph_.signature) return;
   for (const GraphSignature::Entry& entry : graph_.signature->outputs) {
@@ -271,7 +272,7 @@ void GraphPart::add_mutations() {
   }
 }
 
-// Values that may share memory before the part begins, as a number for each node.
+// Returns a number for each node, equal for values that may share memory before the part begins.
 std::vector<std::size_t> GraphPart::aliases() const {
   std::vector<std::size_t> parent(order_.size());
   for (std::size_t i = 0; i < parent.size(); ++i) parent[i] = i;
@@ -303,7 +304,7 @@ std::vector<std::size_t> GraphPart::aliases() const {
   return parent;
 }
 
-// Of memory that members write, one value may enter: views of it are made in the part.
+// Makes views of memory that members write members too: only one value of such memory may enter.
 void GraphPart::add_views() {
   std::vector<bool> is_written(memory_.regions());
   for (std::size_t i = 0; i < order_.size(); ++i) {
@@ -340,14 +341,15 @@ void GraphPart::add_views() {
         std::ranges::any_of(group, [&](std::size_t at) { return is_call(at) && effects_[at].is_pure(); });
     if (!has_views) {
       refuse(node(group[0]).name + " and " + node(group[1]).name +
-             ", which enter it, may share memory that it writes to");
+             ", which enter the part, may share memory that the part writes to");
     }
   }
 }
 
-// Modules keep what no graph shows: buffers and attributes that their own code changes.
+// Refuses parts with a leaf that is called before the part too, and whose code may change its own buffers and
+// attributes, which the graph does not show.
 void GraphPart::check_state() const {
-  std::unordered_map<std::string_view, std::size_t> first;  // calls outside, by module
+  std::unordered_map<std::string_view, std::size_t> first;  // the first call outside, by module
   std::unordered_set<std::string_view> with_buffers;
   for (const ParameterRecord& parameter : collection_.parameters) {
     if (parameter.kind == ParameterKind::kBuffer)
@@ -365,7 +367,7 @@ void GraphPart::check_state() const {
       first.emplace(path, i);
     } else if (first.contains(path)) {
       refuse((path.empty() ? "the root" : path) +
-             ", which it calls, is called before and may have another state since");
+             ", which the part calls, is called before it and may have changed its state");
     }
   }
 }

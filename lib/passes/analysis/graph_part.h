@@ -1,4 +1,4 @@
-// The nodes of a part of a graph, closed so that they compute the same by themselves.
+// The nodes of a part of a graph, closed so that they compute the same by themselves (see passes/extract.h).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace fxtrace {
 
-// Nodes are known by their positions in the graph.  Placeholders and get_attr nodes are never members:
+// Nodes are identified by their positions in the graph.  Placeholders and get_attr nodes are never members:
 // members read them.
 class GraphPart {
  public:
@@ -22,18 +22,19 @@ class GraphPart {
   std::size_t position(NodeId id) const { return memory_.position(id); }
   const Node& node(std::size_t position) const { return graph_.graph.node(order_[position]); }
 
-  // Adds a node that the part is to have; `is_result`: its value leaves, whether it is used or not.
+  // Adds a member; `is_result`: its value leaves, whether it is used outside or not.
   void add(std::size_t position, bool is_result = false);
-  // Adds what the members need to compute what they computed.  Throws Error(kInput) when they cannot do so
-  // without the rest of the graph.
+  // Adds the nodes that the members need to compute the same as in the whole graph, up to a fixed point.
+  // Throws Error(kInput) when they cannot do so without the rest of the graph.
   void close();
 
   bool is_member(std::size_t position) const { return members_[position]; }
-  // Of a get_attr node that a member uses: whether it is read before the part, as other nodes write to it.
+  // Returns whether a get_attr node that a member uses must be read before the part, as other nodes write to
+  // it earlier.
   bool is_read_before(std::size_t position) const { return read_before_[position]; }
-  // Of a placeholder: whether nodes before the part write to it.
+  // Returns whether nodes before the part write to the placeholder.
   bool is_changed_before(std::size_t position) const { return written_before(position); }
-  // The values that leave, in order.
+  // Returns the values that leave, in order.
   std::vector<NodeId> results() const;
 
  private:
@@ -52,7 +53,7 @@ class GraphPart {
   void find_touches();
   void check_state() const;
   bool written_before(std::size_t position) const;
-  std::size_t region(NodeId value) const;  // kNone for what has no memory
+  std::size_t region(NodeId value) const;  // kNone for values without memory
   std::vector<std::size_t> aliases() const;
   [[noreturn]] void refuse(const std::string& reason) const;
 
@@ -61,11 +62,12 @@ class GraphPart {
   mutable Semantics semantics_;
   AliasRegions memory_;
   std::vector<NodeId> order_;
-  // By position.
+  // Indexed by position.
   std::vector<Effects> effects_;
-  std::vector<std::vector<std::size_t>> writes_;  // regions that the node writes to
+  std::vector<std::vector<std::size_t>> writes_;  // the regions that the node writes to
   std::vector<bool> members_, helpers_, wanted_, read_before_;
-  // By region: the first and last member that touches it, and the first other node that writes to it.
+  // Indexed by region: the first and the last member that uses it, and the first other node that writes to
+  // it.
   std::vector<std::size_t> first_touch_, last_touch_, first_write_;
   bool changed_ = false;  // whether this turn of close() added a member
 };

@@ -14,7 +14,7 @@
 namespace fxtrace {
 namespace {
 
-// TorchScript has numbers in the place of dtypes and memory formats.
+// Returns the name of a dtype; TorchScript writes dtypes and memory formats as numbers.
 std::optional<std::string> dtype_of(const Argument& argument) {
   if (const auto* dtype = argument.get_if<Argument::Dtype>()) return dtype->name;
   const auto* number = argument.get_if<std::int64_t>();
@@ -24,7 +24,7 @@ std::optional<std::string> dtype_of(const Argument& argument) {
 
 bool is_none(const Argument* argument) { return argument == nullptr || argument->is<Argument::None>(); }
 
-// One operation, and what is known of its arguments.
+// One call, with access to its known arguments.
 class Call {
  public:
   Call(const Graph& graph, const Node& node, const OperatorEntry& info)
@@ -42,12 +42,12 @@ class Call {
     const Argument* given = find(argument);
     return is_none(given) || *given == Argument(false);
   }
-  // Of an integer that may be left out.
+  // Returns an integer argument, or `otherwise` when it is left out; nothing when it is not known.
   std::optional<std::int64_t> integer(std::string_view argument, std::int64_t otherwise) const {
     const Argument* given = find(argument);
     return is_none(given) ? std::optional(otherwise) : known_integer(graph_, *given);
   }
-  // The input's.
+  // Returns the input's shape; null when it is unknown.
   const std::vector<Meta::Dim>* shape() const {
     return input()->meta->shape ? &*input()->meta->shape : nullptr;
   }
@@ -58,7 +58,7 @@ class Call {
     if (shape() == nullptr) return std::nullopt;
     return static_cast<std::size_t>(*given + static_cast<std::int64_t>(shape()->size()));
   }
-  // Whether the sizes are the input's, or -1 in at most `unknown` places.
+  // Returns whether the sizes are those of the input, or -1 in at most `unknown` places.
   bool keeps_sizes(std::string_view argument, std::size_t unknown) const {
     const Argument* sizes = find(argument);
     const auto* list = sizes == nullptr ? nullptr : sizes->get_if<Argument::List>();
@@ -116,7 +116,7 @@ bool same_dtype(const Meta& meta, const Argument* dtype) {
   return is_none(dtype) || (meta.has_dtype() && dtype_of(*dtype) == meta.dtype_text());
 }
 
-// Of a tensor of which the shape is known the device is: the CPU, if nothing else is said.
+// A tensor with a known shape has a known device: the CPU, if none is recorded.
 bool same_device(const Meta& meta, const Argument* device) {
   if (is_none(device)) return true;
   const auto* named = device->get_if<Argument::Device>();

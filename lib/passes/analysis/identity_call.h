@@ -1,4 +1,4 @@
-// Recognises calls that return their input, from what is known of their arguments.
+// Recognizes calls that return their input, from their arguments and the known shapes and dtypes.
 #pragma once
 
 #include "passes/analysis/effects.h"

@@ -9,7 +9,7 @@
 namespace fxtrace {
 namespace {
 
-// Whether the result is laid out as an argument is, or may be.
+// Returns whether the result may have the layout of an argument.
 bool passes_layout_on(const OperatorEntry* info, const Effects& effects) {
   if (info == nullptr || !effects.shared.empty() || !effects.written.empty()) return true;
   return (info->traits & traits::kPointwise) != 0 || info->identity.copies;

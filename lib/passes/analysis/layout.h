@@ -1,4 +1,4 @@
-// Tells where the memory layout of a tensor is observable.
+// Layout analysis: whether the strides of a tensor can be observed.
 #pragma once
 
 #include "graph/graph_collection.h"
@@ -6,10 +6,11 @@
 
 namespace fxtrace {
 
-// Returns whether the value is made by a call and is not a view: then it is dense, as a copy of it would be.
+// Returns whether the value is the result of a call and not a view: then it is dense, as a copy of it would
+// be.
 bool is_dense(const ModuleGraph& graph, Semantics& semantics, NodeId value);
-// Returns whether something may ask for the strides of `value`, or of values that inherit its layout: views,
-// and results of elementwise operators.
+// Returns whether a node may read the strides of `value`, or of values that inherit its layout: views, and
+// results of elementwise operators.
 bool layout_may_show(const ModuleGraph& graph, Semantics& semantics, NodeId value);
 
 }  // namespace fxtrace

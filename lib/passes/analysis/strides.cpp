@@ -37,7 +37,7 @@ std::optional<Numbers> numbers(const Sizes& sizes) {
   return all;
 }
 
-// Nothing where it depends on sizes that are not known.
+// Returns nothing when it depends on unknown sizes.
 std::optional<bool> is_contiguous(const Sizes& sizes, const Sizes& strides) {
   if (strides == dense_strides(sizes)) return true;
   const auto extents = numbers(sizes), steps = numbers(strides);
@@ -52,7 +52,8 @@ std::optional<bool> is_contiguous(const Sizes& sizes, const Sizes& strides) {
   return true;
 }
 
-// Its elements fill one piece of memory, each place once: what is made like it has its strides.
+// Returns whether the elements fill one block of memory without gaps or overlaps: tensors made like it then
+// have its strides.
 bool is_dense(const Sizes& sizes, const Sizes& strides) {
   if (is_contiguous(sizes, strides) == true) return true;
   const auto extents = numbers(sizes), steps = numbers(strides);
@@ -71,9 +72,10 @@ bool is_dense(const Sizes& sizes, const Sizes& strides) {
 
 struct View {
   bool is_view = false;
-  Sizes strides;  // of the view
+  Sizes strides;  // the strides of the view
 };
-// As at::detail::computeStride (ATen/TensorUtils.cpp).  Nothing where that cannot be told.
+// Returns the view of these sizes, as at::detail::computeStride (ATen/TensorUtils.cpp) does; nothing when it
+// depends on unknown sizes.
 std::optional<View> view_as(const Sizes& sizes, const Sizes& strides, const Sizes& to) {
   const auto contiguous = is_contiguous(sizes, strides);
   if (contiguous == true) return View{true, dense_strides(to)};
@@ -112,13 +114,13 @@ std::optional<std::size_t> place(std::optional<std::int64_t> dim, std::size_t ra
 void swap(Sizes& all, std::size_t a, std::size_t b) { std::swap(all[a], all[b]); }
 void drop(Sizes& all, std::size_t i) { all.erase(all.begin() + static_cast<std::ptrdiff_t>(i)); }
 
-// The order of memory that the call asks for.
+// The memory format that the call requests.
 enum class Order : std::uint8_t { kNone, kPreserved, kContiguous, kOther };
 Order order_of(const Node& node, const Schema& schema) {
   const Argument* format = find_argument(node, schema, "memory_format");
   if (format == nullptr || format->is<Argument::None>()) return Order::kNone;
   const auto* named = format->get_if<Argument::MemoryFormat>();
-  // TorchScript has numbers in their place.
+  // TorchScript writes memory formats as numbers.
   if (*format == Argument(0) || (named != nullptr && named->name == "contiguous_format"))
     return Order::kContiguous;
   if (*format == Argument(1) || (named != nullptr && named->name == "preserve_format"))
@@ -206,7 +208,7 @@ std::optional<Strides::Known> Strides::of_operator(const Node& node, const Opera
     Sizes strides = dense_strides(sizes);
     return Known{std::move(sizes), std::move(strides), {}};
   }
-  // What is like the first: its strides, if that fills its memory.
+  // A tensor made like the first argument has its strides if those are dense.
   const bool is_like =
       is_one_of(name, {"clone", "lift_fresh_copy", "_to_copy", "empty_like", "full_like", "ones_like",
                        "rand_like", "randint_like", "randn_like", "zeros_like"}) ||
@@ -323,7 +325,7 @@ std::optional<Strides::Known> Strides::of_view(const Node& node, const OperatorE
   return std::nullopt;
 }
 
-// Of what a tensor was taken apart into.
+// Returns the strides of an item of chunk, split, tensor_split or unbind.
 std::optional<Strides::Known> Strides::of_item(const Node& node) const {
   const auto* list = node.args.size() == 2 ? node.args.front().get_if<NodeId>() : nullptr;
   if (list == nullptr || graph_.graph.node(*list).op != Opcode::kCallFunction) return std::nullopt;

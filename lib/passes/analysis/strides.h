@@ -1,4 +1,5 @@
-// The strides of tensors, where they are certain: whether reshape() gives a view or a copy depends on them.
+// Stride analysis: the strides of tensors, where they are certain, which decide whether reshape() returns a
+// view or a copy.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,16 @@ namespace fxtrace {
 
 class Strides {
  public:
-  // `is_subgraph`: nothing can be assumed of inputs.  All three must outlive this.
+  // `is_subgraph`: inputs are not assumed to be contiguous.  All three references must outlive this.
   Strides(const ModuleGraph& graph, Semantics& semantics, const AliasRegions& memory, bool is_subgraph)
       : graph_(graph), semantics_(semantics), memory_(memory), is_subgraph_(is_subgraph) {}
 
   struct Reshaped {
     enum class Kind : std::uint8_t { kUnknown, kView, kCopy, kSame } kind = Kind::kUnknown;
-    std::vector<NodeId> contiguous;  // inputs of the graph for which this was assumed
+    std::vector<NodeId> contiguous;  // the inputs of the graph that were assumed to be contiguous
   };
-  // What a call of an operator that gives a view where it can, and else a copy, gives of its first argument.
+  // Returns what reshape(), flatten(), contiguous() and the like return: a view of the first argument if its
+  // strides allow one, the argument itself, or a copy.
   Reshaped reshaped(const Node& node);
 
  private:

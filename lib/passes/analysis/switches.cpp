@@ -25,7 +25,7 @@ std::vector<NodeId> Switches::add(const Node& node) {
 
 std::vector<NodeId> Switches::open(const Node& node) {
   if (regions_.empty() || node.users.size() != 1 || node.users.front() != regions_.back().closed_by) {
-    regions_.clear();  // none of those outside is known to end where it seems to
+    regions_.clear();  // the ends of the enclosing regions are no longer certain
     return {};
   }
   const Region region = regions_.back();
@@ -34,7 +34,8 @@ std::vector<NodeId> Switches::open(const Node& node) {
   return {region.closed_by, node.id};
 }
 
-// Whatever has to do with tensors might; asking for their sizes does not, nor what is done with numbers.
+// Returns whether a mode may change what the node computes.  It may for all nodes with tensors, except those
+// that only read sizes, and for none that only calculate with numbers.
 bool Switches::may_depend_on_switches(const Node& node) {
   if (node.op == Opcode::kPlaceholder || node.op == Opcode::kGetAttr || node.op == Opcode::kOutput)
     return false;

@@ -8,12 +8,12 @@
 
 namespace fxtrace {
 
-// A backward analysis: add() must be called for each node that stays, from the graph's end to its start.
+// A backward analysis: add() must be called for each node that is kept, from the graph's end to its start.
 class Switches {
  public:
   Switches(const ModuleGraph& graph, Semantics& semantics) : graph_(graph), semantics_(semantics) {}
 
-  // Returns the nodes that may be erased now, users first: this one, and the call that closes the region it
+  // Returns the nodes that can be erased now, users first: this node, and the call that closes the region it
   // opens.
   std::vector<NodeId> add(const Node& node);
 

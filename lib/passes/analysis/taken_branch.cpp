@@ -12,12 +12,12 @@
 namespace fxtrace {
 namespace {
 
-// What is known of sizes and numbers: later nodes may be known by these.
+// Returns whether the known sizes and numbers agree: later nodes may refer to these symbols.
 bool has_same_sizes(const Meta& a, const Meta& b) {
   return (!a.shape || !b.shape || a.shape == b.shape) && (!a.value || !b.value || a.value == b.value);
 }
 
-// False where the sizes of the result have names of their own, which other nodes are known by.
+// Returns false if the sizes of the result have symbols of their own, to which other nodes may refer.
 bool is_as_known(const Graph& graph, const Meta& known, const Graph& branch, const Argument& given,
                  const std::vector<NodeId>& inputs, const std::vector<Argument>& operands) {
   const auto* id = given.get_if<NodeId>();
@@ -51,27 +51,28 @@ const ModuleGraph* TakenBranches::find_branch(const Node& call, bool condition) 
 std::string TakenBranches::obstacle(const Node& call, bool condition) {
   const ModuleGraph* branch = find_branch(call, condition);
   const auto* operands = call.args.size() == 4 ? call.args[3].get_if<Argument::List>() : nullptr;
-  if (branch == nullptr || operands == nullptr) return call.name + " has another form";
+  if (branch == nullptr || operands == nullptr) return call.name + " has an unexpected form";
   const Graph& body = branch->graph;
   const std::vector<NodeId> inputs = inputs_of(body);
   const auto* outputs = outputs_of(body);
-  if (outputs == nullptr || inputs.size() != operands->items.size()) return call.name + " has another form";
+  if (outputs == nullptr || inputs.size() != operands->items.size())
+    return call.name + " has an unexpected form";
   if (semantics_->writes_inputs(*branch))
     return "the branch that " + call.name + " takes may write an operand";
   if (!branch->guards.empty()) return "the branch that " + call.name + " takes has guards";
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto* operand = operands->items[i].get_if<NodeId>();
     if (operand != nullptr && !has_same_sizes(graph_->graph.node(*operand).meta, body.node(inputs[i]).meta)) {
-      return "an operand of " + call.name + " has sizes of its own in the branch";
+      return "an operand of " + call.name + " has other symbolic sizes in the branch";
     }
   }
   for (NodeId id = body.first(); id.valid(); id = body.next(id)) {
     const Node& node = body.node(id);
-    if (!node.program->nodes.empty()) return node.name + " stands for nodes of the branch";
+    if (!node.program->nodes.empty()) return node.name + " stands for nodes of the exported program";
     std::ptrdiff_t named = 0;
     for_each_of<Argument::GraphRef>(node, [&](const auto&) { ++named; });
     if (named != std::ranges::count_if(node.args, &Argument::is<Argument::GraphRef>)) {
-      return node.name + " names a subgraph elsewhere";
+      return node.name + " names a subgraph in a nested argument";
     }
   }
   for (const NodeId user : call.users) {
@@ -79,7 +80,7 @@ std::string TakenBranches::obstacle(const Node& call, bool condition) {
     const auto index = item_index(item);
     if (!index || *index >= outputs->size()) return call.name + " is used as a whole";
     if (!is_as_known(graph_->graph, item.meta, body, (*outputs)[*index], inputs, operands->items)) {
-      return "sizes that " + call.name + " gives have names of their own";
+      return "results of " + call.name + " have symbolic sizes of their own";
     }
   }
   return "";
@@ -115,7 +116,7 @@ TakenBranches::Names TakenBranches::add_parts(const ModuleGraph& branch) {
 TakenBranches::Inlined TakenBranches::put_before(NodeId call, bool condition) {
   const Node& node = graph_->graph.node(call);
   const ModuleGraph& taken = *find_branch(node, condition);
-  const Graph branch = taken.graph;  // which moves when subgraphs are added
+  const Graph branch = taken.graph;  // a copy, as adding subgraphs moves the original
   const std::vector<Argument> operands = node.args[3].get_if<Argument::List>()->items;
   const Names names = add_parts(taken);
   semantics_->forget_subgraphs();

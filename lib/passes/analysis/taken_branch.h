@@ -40,8 +40,9 @@ class TakenBranches {
 
   ModuleGraph* graph_;
   Semantics* semantics_;
-  std::unordered_set<std::string> names_;  // names of constants and subgraphs; filled when the first is added
-  std::unordered_map<std::string, std::int64_t> next_;  // next free number, by the name's prefix
+  // The names of constants and subgraphs; filled when the first is added.
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, std::int64_t> next_;  // the next free number, by the name's prefix
 };
 
 }  // namespace fxtrace

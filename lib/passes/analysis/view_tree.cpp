@@ -30,7 +30,7 @@ bool gives_one_tensor(const Schema& schema) {
 
 ViewTree ViewTree::build(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph) {
   ViewTree tensors(graph, semantics, is_subgraph, {});
-  // Strides are asked only where a write would stay without them, as inputs are then assumed to have some.
+  // Strides are used only where a write would stay without them, as they may need assumptions about inputs.
   std::vector<bool> by_strides(tensors.has_copies_.size());
   for (const auto& [region, reason] : tensors.refused_) by_strides[region] = tensors.has_copies_[region];
   if (std::ranges::find(by_strides, true) == by_strides.end()) return tensors;
@@ -84,11 +84,11 @@ void ViewTree::write(NodeId node, NodeId target, Write::Kind kind) {
   writes_.push_back({node, target, kind});
 }
 
-// Whatever reads or writes a tensor keeps its memory in use.
+// Records that the node uses its inputs: the memory of their roots lives at least to this node.
 void ViewTree::use(const Node& node) {
   for_each_input(node, [&](NodeId input) {
     if (bundles_.contains(input.index) && node.target != "operator.getitem") {
-      refuse(input, "results of " + graph_.graph.node(input).name + " are handed on together");
+      refuse(input, "the results of " + graph_.graph.node(input).name + " are used as one tuple");
     }
     const TensorNumber tensor = of_node_[input.index];
     if (tensor == kNoTensor) return;
@@ -117,7 +117,7 @@ void ViewTree::read(NodeId id) {
     }
     const auto [shared, is_alone] = memories_.emplace(semantics_.memory_name(node.target), first->first);
     if (!is_alone && shared->second != first->first)
-      refuse(id, shared->second + " and " + first->first + " are views of one memory");
+      refuse(id, shared->second + " and " + first->first + " share memory");
     return;
   }
   const Effects effects = semantics_.effects(graph_, node);
@@ -138,16 +138,15 @@ void ViewTree::read(NodeId id) {
       writers_.push_back({id, value});
   }
   if (effects.is_unknown) {
-    const std::string reason =
-        node.op == Opcode::kCallModule
-            ? "nothing is known of the leaf " + node.name + ", which gets it or gives it"
-            : "nothing is known of " + *node.target + ", which gets it or gives it";
+    const std::string reason = node.op == Opcode::kCallModule
+                                   ? "the effects of the leaf " + node.name + " are unknown"
+                                   : "the effects of " + *node.target + " are unknown";
     refuse(id, reason);
     for (const NodeId value : effects.written) refuse(value, reason);
     return;
   }
   if (!effects.written.empty() && !memory_.has_memory(id)) {
-    const std::string reason = node.name + " writes it and gives what is no tensor";
+    const std::string reason = node.name + " writes to it and does not return a tensor";
     for (const NodeId value : effects.written) refuse(value, reason);
     return;
   }
@@ -155,11 +154,11 @@ void ViewTree::read(NodeId id) {
   if (const OperatorEntry* info = semantics_.find_operator(node.target))
     return read_operator(node, *info, effects);
   if (parse_target(node.target).kind != TargetKind::kHigherOrder) return read_function(node, effects);
-  for (const NodeId value : effects.written) refuse(value, "a subgraph of " + node.name + " writes it");
+  for (const NodeId value : effects.written) refuse(value, "a subgraph of " + node.name + " writes to it");
   if (effects.shared.empty()) {
     bundles_.insert(id.index);
   } else {
-    refuse(id, node.name + " may give back what it gets");
+    refuse(id, node.name + " may return its operands");
   }
 }
 
@@ -170,7 +169,7 @@ void ViewTree::read_operator(const Node& node, const OperatorEntry& info, const 
     bundles_.insert(node.id.index);
     return;
   }
-  const auto refuse_all = [&] { refuse(node.id, node.name + " may share memory with what it gets, or not"); };
+  const auto refuse_all = [&] { refuse(node.id, node.name + " may return a view of its input or a copy"); };
   if (info.aliases.size() != 1) return refuse_all();
   const Alias& alias = info.aliases.front();
   const NodeId* parent = node_of(find_argument(node, info.schema, alias.argument));
@@ -188,7 +187,8 @@ void ViewTree::read_operator(const Node& node, const OperatorEntry& info, const 
   make(node.id, base, true);
 }
 
-// Where the strides tell whether it is a view or a copy.
+// Makes the tensor of a reshape whose strides tell whether it is a view or a copy; returns false if they do
+// not.
 bool ViewTree::read_reshape(const Node& node, NodeId parent) {
   using Kind = Strides::Reshaped::Kind;
   if (by_strides_.empty() || !by_strides_[memory_.region_number(node.id)]) return false;
@@ -204,7 +204,8 @@ bool ViewTree::read_reshape(const Node& node, NodeId parent) {
   return true;
 }
 
-// x.to(torch.float32) of a tensor that is that already, in a region where no sizes are changed in place.
+// Returns whether the call certainly returns its input, such as x.to(torch.float32) of a float32 tensor, and
+// no sizes are changed in place in the region.
 bool ViewTree::is_input(const Node& node, const OperatorEntry& info, NodeId parent) const {
   const IdentityRule rule = info.identity;
   return !rule.copies && rule.gives == 0 && now(parent) != kNoTensor && !memory_.changes_shape(parent) &&
@@ -229,14 +230,14 @@ void ViewTree::read_write(const Node& node, const OperatorEntry& info, const Eff
     return refuse_all(*node.target + " has no functional form");
   }
   const TensorNumber tensor = now(*target);
-  if (tensor == kNoTensor) return refuse_all("it is not known what " + node.name + " writes");
+  if (tensor == kNoTensor) return refuse_all("it is unknown which tensor " + node.name + " writes to");
   const bool is_out = info.schema.arguments[*written].keyword_only;
   if (effects.changes_shape) {
     const std::vector<Alias>& views = entry_of(*twin).aliases;
     if (views.size() != 1 || !views.front().always || node.args.empty() || *written != 0)
-      return refuse_all(*node.target + " may get other memory");
+      return refuse_all(*node.target + " may move its argument to other memory");
     if (tensors_[tensor].from_outside) {
-      return refuse_all(*node.target + " changes the sizes of what comes from outside");
+      return refuse_all(*node.target + " changes the sizes of an input, parameter or buffer");
     }
     write(node.id, *target, Write::Kind::kReshape);
     make(node.id, tensor, true);
@@ -246,7 +247,7 @@ void ViewTree::read_write(const Node& node, const OperatorEntry& info, const Eff
   if (!can_be_undone(tensor)) return refuse_all(reason_of_no_undo(tensor));
   if (twin->schema().results.size() > 1) {  // rrelu_with_noise
     if (!gives_one_tensor(info.schema) || !info.aliases.empty())
-      return refuse_all(*node.target + " has no functional form with its results alone");
+      return refuse_all(*node.target + " has no functional form with the same results");
     write(node.id, *target, Write::Kind::kBeside);
     return make(node.id, kNoTensor, false);
   }
@@ -261,7 +262,7 @@ void ViewTree::new_tensor(const Node& node, const Effects& effects) {
   } else if (effects.shared.empty()) {
     bundles_.insert(node.id.index);
   } else {
-    refuse(node.id, node.name + " may share memory with what it gets");
+    refuse(node.id, node.name + " may share memory with its inputs");
   }
 }
 
@@ -298,7 +299,7 @@ void ViewTree::read_item(const Node& node) {
     const TensorNumber list = now(*base);
     if (list != kNoTensor && tensors_[list].is_view) return make(node.id, list, true);
   }
-  refuse(node.id, node.name + " is taken out of a list of which is not known what else holds it");
+  refuse(node.id, node.name + " is an item of a list whose other users are unknown");
 }
 
 void ViewTree::read_leaf(const Node& node, const Effects& effects) {
@@ -329,18 +330,19 @@ std::string ViewTree::reason_of_no_undo(TensorNumber number) const {
     const NodeId view = tensors_[number].node;
     if (may_overlap(graph_.graph, semantics_, view)) {
       return "windows of " + graph_.graph.node(view).name +
-             " may overlap, and torch does not say what is written then";
+             " may overlap: torch leaves the result of a write undefined";
     }
   }
-  return "no operator puts a part back into what it was taken from";
+  return "no operator writes the view back into its base";
 }
 
-// A write through what may be a copy is none of the other's business where nobody uses the other afterwards.
+// Excludes regions in which a tensor that may be a copy of the written one, or share its memory, is used
+// after the write; and those that a leaf may write although they are used later.
 void ViewTree::check_copies() {
   struct Region {
     std::vector<std::size_t> starts, ends;
   };
-  // Twice the position, so that there is room between.
+  // Times are twice the positions, so that a tensor that is never used ends between two nodes.
   const auto start = [&](const Tensor& tensor) { return 2 * memory_.position(tensor.node); };
   const auto end = [&](const Tensor& tensor) {
     if (tensor.from_outside) return SIZE_MAX;
@@ -370,12 +372,12 @@ void ViewTree::check_copies() {
         std::ranges::lower_bound(region->second.starts, time) - region->second.starts.begin();
     const auto ended = std::ranges::upper_bound(region->second.ends, time) - region->second.ends.begin();
     if (started - ended > (end(root) > time ? 1 : 0)) {
-      refuse(write.target, "it may share memory with a value that is used later, or be a copy of it");
+      refuse(write.target, "it may be a view or a copy of a value that is used later");
     }
   }
 }
 
-// Into a tensor of another shape `out` puts other memory.
+// Excludes tensors that out= may resize: a resized tensor gets other memory.
 void ViewTree::check_outputs() {
   std::unordered_set<TensorNumber> viewed;
   for (const Tensor& tensor : tensors_) {
@@ -394,8 +396,8 @@ void ViewTree::check_outputs() {
   }
 }
 
-// Of operators that let the caller choose the dtype of the result, `out` does, and they compute in it: a sum
-// that is converted afterwards is another one.
+// Excludes operators with a parameter `dtype` that compute in the dtype of `out`: converting the result of
+// another dtype afterwards would give other numbers.
 void ViewTree::check_dtype_of_output(const Write& write) {
   const Node& node = graph_.graph.node(write.node);
   const OperatorEntry& info = *semantics_.find_operator(node.target);
@@ -413,7 +415,7 @@ void ViewTree::check_dtype_of_output(const Write& write) {
 void ViewTree::finish() {
   check_copies();
   check_outputs();
-  // A call is rewritten with its own result, or not at all.
+  // A call with a result of its own (kBeside) is rewritten with that result, or not at all.
   for (bool is_new = true; is_new;) {
     is_new = false;
     for (const Write& write : writes_) {
@@ -443,7 +445,7 @@ void ViewTree::finish() {
   }
 }
 
-// What this pass itself leaves: an input gets its new value at the end.
+// Returns whether the node is a copy_ to an input that is not used later, as remove_inplace.cpp leaves it.
 bool ViewTree::is_final_copy(NodeId node) const {
   const Write* write = find_write(node);
   if (write == nullptr || graph_.graph.node(node).target != "aten.copy_.default") return false;

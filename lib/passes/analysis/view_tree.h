@@ -1,8 +1,43 @@
-// A precise alias analysis for functionalization: maps each value to a tensor, and each tensor either to
-// memory of its own or to the base that it is a view of.
+// View analysis for functionalization: maps each value of a written region to a tensor, and each tensor
+// either to memory of its own or to the base that it is a view of.
 //
-// Covers only regions that are written (see alias_regions.h) and in which every node is understood; for other
-// regions it gives the reason.
+// alias_regions.h says that values may share memory.  To replace a write by a new value, remove_inplace.cpp
+// must know exactly which tensor a value is at each node, and by which chain of views it lies in which base.
+// ViewTree finds that in one walk in the order of execution, or gives the reason why it is not certain.
+//
+// Invariants:
+// 1. All or nothing: a region (see alias_regions.h) is either covered or excluded.  In an excluded region no
+//    value has a tensor, find_write() finds no write, and each node that writes there is an Obstacle with the
+//    first reason that was found.  The one region excluded without an obstacle is one whose only write is
+//    the copy_ that updates an input, parameter or buffer at its last use: remove_inplace.cpp itself leaves
+//    such a write.
+// 2. Only regions that are written are covered; tensor_of() is kNoTensor for all other values, and for nodes
+//    that return several new tensors (their items have tensors).
+// 3. A tensor is a root (memory of its own) or a view of a tensor with a smaller number, so that tensors form
+//    a forest in the order in which they are made.
+// 4. Several values may be one tensor: the result of add_ is its first argument, and a get_attr or an item
+//    that is read again is what it was the first time.
+// 5. A write that changes sizes in place makes the target's successor: a view of it, for which all names of
+//    the target stand from there on.
+// 6. A covered write has exactly one target.  Each view between the target and its root has an inverse
+//    (view_undo.h), except where sizes are changed in place, which needs none, and where a leaf writes an
+//    input that nobody uses later.
+// 7. An operator may return a view or a copy, depending on strides (reshape).  A region with such results is
+//    covered only if no other root of it is used after any of its writes: then the difference is not
+//    observable.  Otherwise the walk is repeated with strides (strides.h), for which inputs may be assumed
+//    to be contiguous; these are the assumptions().
+//
+// Example:
+//
+//   %c = aten.clone(%x)                  tensor 0, a root (%x has none: its region is not written)
+//   %s = aten.slice(%c, 1, 1, 3)         tensor 1, a view of 0
+//   %k = aten.copy_(%s, %y)              tensor 1; a write with the target %s, kind kInPlace.  The inverse of
+//                                        the slice is slice_scatter
+//   %t = aten.transpose_(%c, 0, 1)       tensor 2, a view of 0 and its successor; kind kReshape
+//   output(%c)                           %c stands for tensor 2
+//
+// Without the clone, %c would be the input %x, whose sizes would change for the caller: transpose_ is
+// refused, and with it all of the region, the copy_ included.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +60,18 @@ inline constexpr TensorNumber kNoTensor = UINT32_MAX;
 
 struct Tensor {
   NodeId node;                      // the node that makes it
-  TensorNumber parent = kNoTensor;  // base of a view, whose memory is that of its root
+  TensorNumber parent = kNoTensor;  // the base of a view
   bool is_view = false;
   bool from_outside = false;  // an input, parameter or buffer, whose final content is visible
   std::size_t lives_to = 0;   // position of the last use of it or of a view of it
 };
 
-// A write.
+// A node that writes to a tensor of a covered region.
 struct Write {
   enum class Kind : std::uint8_t {
     kInPlace,  // an operator with a functional variant: add_
     kOut,      // likewise, writing to its argument `out`
-    kBeside,   // likewise, giving a result of its own: the variant gives that, and what is written behind it
+    kBeside,   // likewise, with a result of its own: the variant returns the result, then the written value
     kReshape,  // changes sizes or strides in place: transpose_
     kOption,   // a function whose `inplace` is True
     kConsumes  // a leaf that writes to a value without later uses
@@ -48,7 +83,8 @@ struct Write {
 
 class ViewTree {
  public:
-  // `is_subgraph` says that writes to inputs are not visible outside.
+  // `is_subgraph`: the graph is a subgraph; its inputs must not be written, and nothing is known of their
+  // strides.
   static ViewTree build(const ModuleGraph& graph, Semantics& semantics, bool is_subgraph);
 
   struct Obstacle {
@@ -57,20 +93,19 @@ class ViewTree {
   };
   const std::vector<Obstacle>& obstacles() const { return obstacles_; }
 
-  // Inputs of the graph that are taken to be contiguous, where a write needs that: else `node` would be a
-  // copy instead of a view, or the other way.
+  // The inputs of the graph that are assumed to be contiguous: otherwise `node` might be a copy instead of a
+  // view, or the other way round.
   struct Assumption {
     NodeId node;
     std::vector<NodeId> inputs;
   };
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
-  // Returns the value's tensor; kNoTensor in regions that are not written or not understood.  After a write
-  // that changes sizes in place, the value stands for the tensor that find_write() gives; callers must follow
-  // that.
+  // Returns the value's tensor; kNoTensor in regions that are not covered.  After a write that changes sizes
+  // in place, the value stands for the tensor of the writing node; callers must follow that.
   TensorNumber tensor_of(NodeId value) const;
   const Tensor& tensor(TensorNumber number) const { return tensors_[number]; }
-  TensorNumber root_of(TensorNumber number) const;  // end of the chain of bases
+  TensorNumber root_of(TensorNumber number) const;  // the end of the chain of bases
   std::size_t size() const { return tensors_.size(); }
   const Write* find_write(NodeId node) const;
   // Returns whether writes to the value's memory stay in the graph.
@@ -94,10 +129,10 @@ class ViewTree {
   void new_tensor(const Node& node, const Effects& effects);
   void check_outputs();
   void check_dtype_of_output(const Write& write);
-  // Excludes the value's region, for a reason.
+  // Excludes the value's region for this reason, unless it is excluded already.
   void refuse(NodeId value, const std::string& reason);
   void use(const Node& node);
-  // Returns the tensor that the value is at the current node; kNoTensor for none.
+  // Returns the tensor that the value stands for at the current node; kNoTensor for none.
   TensorNumber now(NodeId value) const;
   bool can_be_undone(TensorNumber number) const;
   std::string reason_of_no_undo(TensorNumber number) const;
@@ -125,8 +160,8 @@ class ViewTree {
   std::vector<Writer> writers_;                         // all nodes that write, of any kind
   std::unordered_map<std::string, NodeId> attributes_;  // get_attr nodes, by first name
   std::unordered_map<std::string, std::string>
-      memories_;  // of these, that name of the first, by memory_name()
-  std::unordered_map<std::size_t, std::string> refused_;  // by region: the reason for which it is excluded
+      memories_;  // the first name of the first get_attr node, by memory_name()
+  std::unordered_map<std::size_t, std::string> refused_;  // by region: why it is excluded
   std::vector<bool> left_;                                // by region: it is excluded
   std::vector<Obstacle> obstacles_;
   std::vector<Assumption> assumptions_;

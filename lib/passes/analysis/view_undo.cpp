@@ -9,7 +9,7 @@
 namespace fxtrace {
 namespace {
 
-// What is larger is no tensor's; sums and products of these fit 64 bits.
+// Larger sizes do not occur in tensors; sums and products of these fit 64 bits.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 40, kMaxParts = std::int64_t{1} << 20;
 
 bool is_size(std::int64_t size) { return size >= 0 && size <= kMaxSize; }
@@ -18,7 +18,7 @@ std::vector<Argument> rest_of(const Node& node) {
   return std::vector<Argument>(node.args.begin() + 1, node.args.end());
 }
 
-// Of x[:], however it is written.
+// Returns whether the node is x[:], in any spelling.
 bool is_whole(const Node& node) {
   if (node.target != "aten.slice.Tensor" || !node.kwargs.empty()) return false;
   const auto is = [&](std::size_t i, std::int64_t number) {
@@ -54,7 +54,7 @@ std::optional<std::vector<Argument>> inverse_permutation(const Node& node, const
   return std::vector<Argument>{std::move(inverse)};
 }
 
-// Where the n-th part of chunk, split or tensor_split begins and ends, or which index unbind took.
+// The range of the n-th result of chunk, split or tensor_split, or the index that unbind took.
 class Parts {
  public:
   Parts(const Graph& graph, const Node& node, const OperatorEntry& info)
@@ -101,14 +101,14 @@ class Parts {
     if (each * index >= size) return std::nullopt;
     return range(dim, index * each, std::min(size, (index + 1) * each));
   }
-  // The first size % parts of them have one more.
+  // The first size % parts sections have one element more.
   static std::optional<std::vector<Argument>> section(std::int64_t dim, std::int64_t index,
                                                       std::int64_t parts, std::int64_t size) {
     if (index >= parts) return std::nullopt;
     const auto start = [&](std::int64_t i) { return size / parts * i + std::min(i, size % parts); };
     return range(dim, start(index), start(index + 1));
   }
-  // Of the schema; null when it has none.
+  // Returns the parameter; null when the schema does not have it.
   const SchemaArgument* takes(std::string_view name) const {
     const auto found = std::ranges::find(info_.schema.arguments, name, &SchemaArgument::name);
     return found == info_.schema.arguments.end() ? nullptr : &*found;
@@ -149,7 +149,7 @@ struct Unfolded {
   Windows windows;
   bool may_overlap = true;
 };
-// Nothing where a number is not known, or the tensor has no dimension.
+// Returns nothing when a number is unknown, or the tensor has no dimensions.
 std::optional<Unfolded> read_unfold(const Graph& graph, const Node& node, const OperatorEntry& info) {
   const auto integer = [&](std::string_view name) -> std::optional<std::int64_t> {
     const Argument* argument = find_argument(node, info.schema, name);
@@ -194,7 +194,7 @@ std::optional<ViewUndo> find_undo(const Graph& graph, Semantics& semantics, Node
   if (is_whole(node)) return ViewUndo{};
   const ViewInverse inverse = info->inverse;
   const std::string target(inverse.target);
-  // Further arguments are handed on by their places.
+  // Further arguments are passed on by position.
   const bool hands_on =
       inverse.form == InverseForm::kChangedRest || inverse.form == InverseForm::kBaseChangedRest;
   if (hands_on && !node.kwargs.empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// Inverses of views: compute a base's new value after a view of it was overwritten.
+// Inverses of views: how to compute the new value of a base after a view of it was overwritten.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace fxtrace {
 
 // The non-overlapping windows that unfold() takes along one dimension.
 struct Windows {
-  std::size_t dim = 0, rank = 0;  // of the base
-  Expression length;              // of that dimension
+  std::size_t dim = 0, rank = 0;  // the dimension, and the rank of the base
+  Expression length;              // the size of that dimension
   std::int64_t size = 0, step = 1;
 };
 
 // The call that computes the new value of the base: target(changed or base, ...).
 struct ViewUndo {
-  std::string target;        // empty: the changed value itself
-  bool needs_base = false;   // takes the old value of the base before the changed view
-  bool needs_shape = false;  // then takes any value with the sizes of the base
+  std::string target;        // empty: the new value is the changed view itself
+  bool needs_base = false;   // takes the old value of the base in front of the changed view
+  bool needs_shape = false;  // takes any value with the sizes of the base behind the changed view
   std::vector<Argument> rest;
   bool skips_list = false;                        // the view is an item of a list of views of the base
   std::optional<Windows> windows = std::nullopt;  // if given, the call is target(base, indices, changed)

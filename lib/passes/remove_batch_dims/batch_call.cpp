@@ -8,7 +8,7 @@ namespace fxtrace {
 Batched BatchCall::tensor(std::string_view name) const {
   const Argument* given = args_.find_argument(name);
   const auto* id = given == nullptr ? nullptr : given->get_if<NodeId>();
-  if (id == nullptr) throw CannotBatch{std::string(name) + " is no tensor"};
+  if (id == nullptr) throw CannotBatch{std::string(name) + " is not a tensor"};
   return plan_.value(*id);
 }
 

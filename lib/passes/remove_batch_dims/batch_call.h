@@ -1,4 +1,4 @@
-// Plans one call of a vmapped function for the whole batch.
+// The base class of batching rules: plans one call of a function under torch.vmap for the whole batch.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace fxtrace {
 
-// Base of the batching rules: access to the call's arguments, and functions that set its result.  All
-// functions throw CannotBatch when they need something unknown.
+// Gives access to the call's arguments, and functions that set its result.  All functions throw CannotBatch
+// when they need an unknown shape, dtype or argument.
 class BatchCall {
  public:
   BatchCall(const Node& node, const OperatorEntry& info, BatchPlan& plan)

@@ -1,3 +1,7 @@
+// Batching rules for operators over [N, C, ...]: pooling, convolutions and normalization of channels.
+//
+// The batch is folded into N, as more rows.  Where each sample has its own weights it is folded into C
+// instead: each sample becomes a group of a convolution, or has its own channels of a batch_norm.
 #include "passes/remove_batch_dims/batch_rules.h"
 
 #include <optional>
@@ -14,10 +18,10 @@ class ChannelCall : public BatchCall {
   using BatchCall::BatchCall;
   using BatchCall::finish;
 
-  // The dimension of channels: with or without one of rows in front.
+  // Returns the dimension of channels: 1 in [N, C, ...], 0 in [C, ...].
   std::size_t channels_of(const Batched& value, std::size_t spatial) const {
     if (value.rank() != spatial + 1 && value.rank() != spatial + 2) {
-      throw CannotBatch{node_.name + " gets another number of dimensions"};
+      throw CannotBatch{node_.name + " gets a tensor with an unexpected number of dimensions"};
     }
     return value.rank() - spatial - 1;
   }
@@ -27,19 +31,19 @@ class ChannelCall : public BatchCall {
   void pool() {
     const Batched value = only();
     if (channels_of(value, rule_.spatial) == 1) return finish(over_rows(value));
-    // What has no rows has those of one level.
+    // A sample without rows (N) takes one level as its rows.
     if (value.levels.size() > 1) return finish(over_rows(steps_.unsqueezed(value, 0), true));
     args_.set(name_at(0), value.tensor);
     finish(value.levels);
   }
 
-  // The operator with all samples as rows of its first argument.  `adds_rows`: that has rows, and the result
-  // that is asked for has not.
+  // Plans the operator with all samples as rows of its first argument.  `adds_rows`: `value` got a dimension
+  // of rows that the result of the node does not have.
   Batched over_rows(const Batched& value, bool adds_rows = false) {
     args_.set(name_at(0), steps_.rows(value, value.levels.size() + 1));
     Shape shape = shape_of(node_.meta);
     if (adds_rows) shape.insert(shape.begin(), Meta::Dim(1));
-    if (shape.empty()) throw CannotBatch{node_.name + " gives no rows"};
+    if (shape.empty()) throw CannotBatch{node_.name + " returns a tensor without rows"};
     const Meta sample = with_shape(node_.meta, std::move(shape));
     const NodeId rows =
         plan_.emit(node_, call(node_.target, args_), steps_.joined_meta(value.levels, sample, 0));
@@ -51,7 +55,7 @@ class ChannelCall : public BatchCall {
 
   // --- samples as channels, or as rows of weights ---
 
-  // All samples in that dimension of one.
+  // Returns a tensor that holds all samples in dimension `at` of a sample.
   NodeId joined(const Batched& value, const Levels& levels, std::size_t at) {
     const Batched all{plan_.spread(node_, value, levels, value.rank()), levels, value.sample};
     if (levels.empty()) return all.tensor;
@@ -66,11 +70,12 @@ class ChannelCall : public BatchCall {
     return plan_.emit(node_, {"aten.flatten.using_ints", {moved, from, to}},
                       steps_.joined_meta(levels, value.sample, at));
   }
-  // What was taken from the call, with a number for each channel.
+  // Applies a tensor with one number for each channel, which take() has removed from the call.
   Batched with_each(const char* target, const Batched& value, Batched channels, std::size_t at) {
     for (std::size_t dim = at + 1; dim < value.rank(); ++dim) channels = steps_.unsqueezed(channels, 1);
     return steps_.elementwise(target, {value, channels}, node_.meta);
   }
+  // Removes an argument from the call, and returns it.
   std::optional<Batched> take(std::string_view name) {
     if (args_.find_argument(name) == nullptr) return std::nullopt;
     const Batched value = tensor(name);
@@ -82,7 +87,7 @@ class ChannelCall : public BatchCall {
 
   Batched convolution(bool is_transposed) {
     const Batched weight = second();
-    if (weight.rank() < 3) throw CannotBatch{node_.name + " gets too few dimensions"};
+    if (weight.rank() < 3) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
     const std::size_t at = channels_of(first(), weight.rank() - 2);
     const bool has_own_bias = is_batched("bias") || !weight.levels.empty();
     const std::optional<Batched> bias = has_own_bias ? take("bias") : std::nullopt;
@@ -98,13 +103,14 @@ class ChannelCall : public BatchCall {
     return plan_.emit(node_, call(node_.target, args_), input.levels, node_.meta);
   }
 
-  // What is the same for all goes through the weights of all; else each sample is a group.
+  // An input that is the same for all samples is convolved with the weights of all; otherwise each sample is
+  // a group of the convolution.
   Batched with_own_weights(std::size_t at, bool is_transposed) {
     const Batched input = first(), weight = second();
     const auto groups = args_.integer("groups");
     const auto* flag = args_.find_argument("transposed");
     is_transposed = is_transposed || (flag && *flag != Argument(false));
-    if (!groups) throw CannotBatch{"groups are not known"};
+    if (!groups) throw CannotBatch{"the number of groups is not known"};
     const bool is_shared = input.levels.empty() && *groups == 1;
     Levels levels = weight.levels;
     if (!is_shared) {
@@ -112,7 +118,7 @@ class ChannelCall : public BatchCall {
       Shape sizes = {Meta::Dim(*groups)};
       for (const LevelNumber level : levels) sizes.emplace_back(plan_.extent_of(level));
       const auto all = product(sizes).number();
-      if (!all) throw CannotBatch{"the size of the batch is no number, and is one of groups"};
+      if (!all) throw CannotBatch{"the number of groups would be a symbolic size of the batch"};
       args_.set(name_at(0), joined(input, levels, at));
       args_.set("groups", *all);
     }
@@ -122,11 +128,11 @@ class ChannelCall : public BatchCall {
     return steps_.parted(all, levels, node_.meta, at);
   }
 
-  // With statistics that are given: nothing is counted over rows.
+  // Plans batch_norm with given statistics, which do not depend on the rows.
   Batched batch_norm() {
     const std::optional<Batched> weight = take("weight"), bias = take("bias");
     const Batched input = first(), mean = tensor("running_mean"), var = tensor("running_var");
-    if (input.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
+    if (input.rank() < 2) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
     const Levels levels = BatchPlan::common_levels({input, mean, var});
     args_.set(name_at(0), joined(input, levels, 1));
     args_.set("running_mean", joined(mean, levels, 0));
@@ -139,7 +145,7 @@ class ChannelCall : public BatchCall {
   Batched group_norm() {
     const std::optional<Batched> weight = take("weight"), bias = take("bias");
     const Batched input = first();
-    if (input.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
+    if (input.rank() < 2) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
     return scaled(over_rows(input), weight, bias);
   }
 

@@ -90,7 +90,7 @@ NodeId BatchPlan::align(const Node& at, const Batched& value, const Levels& leve
     tensor = emit(at, {"aten.unsqueeze.default", {tensor, dim}}, meta);
     ++dim;
   };
-  // Those in front of its first level are there without being said.
+  // Broadcasting adds the dimensions in front of its first level by itself.
   for (auto level = std::ranges::find(levels, value.levels.front()); level != levels.end(); ++level) {
     std::ranges::binary_search(value.levels, *level) ? void(++dim) : insert();
   }
@@ -125,13 +125,13 @@ void BatchPlan::commit(ModuleGraph& graph) {
     if (step.replaces_arguments) {
       graph.graph.set_args(step.at, std::move(step.call.args), std::move(step.call.kwargs));
       graph.graph.meta(step.at) = std::move(step.meta);
-      graph.graph.set_cost(step.at, std::nullopt);  // that was of one example
+      graph.graph.set_cost(step.at, std::nullopt);  // the cost was that of one sample
     } else {
       const Node& at = graph.graph.node(step.at);
       const bool is_leaf = at.op == Opcode::kCallModule && step.call.target == at.target;
       const bool is_around_leaf = at.op == Opcode::kCallModule && !is_leaf;
       const Shared<Scope>& scope = is_around_leaf ? graph.graph.node(caller_).scope : at.scope;
-      const auto method = at.method;  // the node moves when another is made
+      const auto method = at.method;  // copies, as inserting a node moves `at`
       const auto program = at.program;
       made[i] = graph.graph.insert_before(
           step.at,

@@ -13,7 +13,8 @@
 namespace fxtrace {
 namespace {
 
-// Nothing when it is not of the form that it must have, or letters do not suffice.
+// Returns the equation with a letter for each level in front of the operands and the result; nothing when the
+// equation is malformed, or there are not enough letters.
 std::optional<std::string> einsum_of_batch(std::string equation, const Levels& levels,
                                            const std::vector<Batched>& values) {
   std::erase(equation, ' ');
@@ -39,7 +40,7 @@ std::optional<std::string> einsum_of_batch(std::string equation, const Levels& l
   }
   result += "->" + letters;
   if (arrow != std::string::npos) return result + equation.substr(arrow + 2);
-  // Letters that stand there once, in their order.
+  // The implicit result has the letters that occur once, in alphabetical order.
   if (inputs.find('.') != std::string::npos) result += "...";
   for (char letter = 'A'; letter <= 'z'; ++letter) {
     const bool is_letter = letter <= 'Z' || letter >= 'a';
@@ -48,6 +49,7 @@ std::optional<std::string> einsum_of_batch(std::string equation, const Levels& l
   return result;
 }
 
+// The rules of opinfo/batching.h, each as a member function of its name.
 class OperatorCall final : public BatchCall, private BatchRules {
  public:
   OperatorCall(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan)
@@ -65,7 +67,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
 
   void check_fixed() const {
     const auto refuse = [&](std::string_view name) {
-      throw CannotBatch{node_.name + " asks for " + std::string(name)};
+      throw CannotBatch{node_.name + " has an unsupported " + std::string(name)};
     };
     if (const Argument* given = args_.find_argument("memory_format")) {
       const auto* format = given->get_if<Argument::MemoryFormat>();
@@ -81,11 +83,11 @@ class OperatorCall final : public BatchCall, private BatchRules {
     }
   }
 
-  // In place: the tensor is as large as all of the batch, stays the one that it is, and keeps its dtype.
+  // Checks a write in place: the written tensor must vary over all levels, as it keeps its memory and size.
   void check_write() {
     if (!is_in_place(info_) ||
         std::ranges::count_if(info_.schema.arguments, &SchemaArgument::is_written) != 1) {
-      throw CannotBatch{node_.name + " writes"};
+      throw CannotBatch{node_.name + " writes to its arguments"};
     }
     if ((info_.traits & traits::kChangesShape) != 0) {
       throw CannotBatch{node_.name + " changes sizes in place"};
@@ -95,18 +97,18 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const std::vector<Batched> values = tensors();
     // torch.vmap refuses it too.
     if (BatchPlan::common_levels(values) != self.levels) {
-      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+      throw CannotBatch{node_.name + " writes a value of each sample to a tensor that all samples share"};
     }
     if (max_rank(values) > self.rank()) {
-      throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
+      throw CannotBatch{node_.name + " writes to a tensor with too few dimensions"};
     }
   }
 
-  // Dimensions that arguments name are those behind the batch.
+  // Shifts the dimensions that arguments name behind those of the batch.
   void shift_dimensions(std::size_t levels, std::size_t rank) {
     for (const SchemaArgument& argument : info_.schema.arguments) {
       if (!names_dimensions(argument)) continue;
-      if (rank == 0 && !rule_.of_result) throw CannotBatch{node_.name + " gets no dimension"};
+      if (rank == 0 && !rule_.of_result) throw CannotBatch{node_.name + " gets a tensor without dimensions"};
       if (args_.find_argument(argument.name) == nullptr && argument.default_value == "[0, 1]") {
         args_.set(argument.name, range(0, 2));
       }
@@ -145,7 +147,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(value.levels);
   }
 
-  // What it gives has one dimension more, which the data decides where the call does not.
+  // The result has a dimension of classes, whose size depends on the data unless the call gives it.
   void one_hot() override {
     if (args_.integer("num_classes").value_or(-1) <= 0) {
       throw CannotBatch{"the number of classes of " + node_.name + " is not known"};
@@ -170,7 +172,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   Batched reversed() {
     const Batched value = only();
     if (!rule_.target.empty()) {
-      if (value.rank() != 2) throw CannotBatch{node_.name + " gets no matrix"};
+      if (value.rank() != 2) throw CannotBatch{node_.name + " expects a matrix"};
       return plan_.emit(node_, {std::string(rule_.target), {value.tensor}}, value.levels, node_.meta);
     }
     if (value.rank() < 2) return value;
@@ -180,7 +182,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
                       node_.meta);
   }
 
-  // As ATen/native/LinearAlgebra.cpp decides between both.
+  // Chooses between vector norm and matrix norm as ATen/native/LinearAlgebra.cpp does.
   void norm() override {
     const Batched value = only();
     const Argument* dim = args_.find_argument("dim");
@@ -190,7 +192,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     const bool is_text = has_order && args_.find_argument("ord")->is<std::string>();
     const std::size_t dims = list != nullptr ? list->items.size() : value.rank();
     if (has_order && list == nullptr && dims != 1 && dims != 2) {
-      throw CannotBatch{node_.name + " gets no vector and no matrix"};
+      throw CannotBatch{node_.name + " expects a vector or a matrix"};
     }
     const bool is_matrix = is_text || (has_order && dims == 2);
     const std::string target = !is_matrix ? "aten.linalg_vector_norm.default"
@@ -235,7 +237,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   bool reduces_everything() const {
     const Argument* dim = args_.find_argument("dim");
     const auto* list = dim == nullptr ? nullptr : dim->get_if<Argument::List>();
-    // An empty list of the type int[1] says so too; one of the type int[] says nothing.
+    // An empty list of the type int[1] means all dimensions too; one of the type int[] does not.
     const bool is_empty = list != nullptr && list->items.empty();
     return dim == nullptr || (is_empty && args_.formal("dim").length);
   }
@@ -271,8 +273,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
     once.items.assign(only().levels.size(), 1);
     set_sizes(rule_.counts, std::move(once), true);
   }
-  // With entries for the batch before those of the list.  `has_more`: there may be more than the tensor has
-  // dimensions.
+  // Puts entries for the batch in front of those of the list.  `has_more`: the list may be longer than the
+  // tensor has dimensions.
   void set_sizes(std::string_view name, Argument::List sizes, bool has_more) {
     const Batched value = only();
     const Argument* given = args_.find_argument(name);
@@ -307,7 +309,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
   void copy() override {
     const Batched self = first(), source = second();
     if (BatchPlan::common_levels({self, source}) != self.levels || source.rank() > self.rank()) {
-      throw CannotBatch{node_.name + " writes what differs from sample to sample into what does not"};
+      throw CannotBatch{node_.name + " writes a value of each sample to a tensor that all samples share"};
     }
     if (rule_.target.empty()) return broadcast_all();
     if (source.levels.empty()) return leading();  // fill() takes one number
@@ -317,8 +319,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
 
   static bool is_scalar(const Batched& value) { return !value.levels.empty() && value.rank() == 0; }
 
-  // A tensor without dimensions gives way to the dtype of others, and with those of the batch does not any
-  // more: the dtype that these are to have, where it matters.
+  // In type promotion, a tensor without dimensions gives way to the dtype of others; with batch dimensions it
+  // no longer does.  Returns the dtype to which such tensors must be converted first; nothing when none must.
   Dtype common_type(const std::vector<Batched>& values) const {
     if (values.size() < 2 || std::ranges::none_of(values, is_scalar)) return std::nullopt;
     Promotion of_sample, of_all;
@@ -330,7 +332,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     }
     const Dtype wanted = of_sample.result();
     if (!wanted || !of_all.result()) throw CannotBatch{"a dtype is not known"};
-    // torch's own rules do not convert all: where() gives what it gives.
+    // torch's own rules do not convert all: the result of where() has the dtype of the batch.
     const bool is_as_it_is = wanted == of_all.result() || node_.meta->dtype == of_all.result();
     return is_as_it_is ? Dtype{} : wanted;
   }
@@ -355,16 +357,16 @@ class OperatorCall final : public BatchCall, private BatchRules {
     }
     equal();
   }
-  // With the dimensions that arguments name.
+  // Expands all tensors over the levels, and shifts the dimensions that arguments name.
   void spread(const Levels& levels, std::size_t rank) {
     shift_dimensions(levels.size(), rank);
     replace_tensors([&](const Batched& value) { return plan_.spread(node_, value, levels, rank); });
   }
 
-  // A tensor without dimensions is taken for one of one element.
+  // A tensor without dimensions is treated as one with one element.
   void gather() override {
     if (is_in_place(info_) && first().rank() == 0) {
-      throw CannotBatch{node_.name + " writes a tensor with too few dimensions"};
+      throw CannotBatch{node_.name + " writes to a tensor with too few dimensions"};
     }
     const std::vector<Batched> values = tensors();
     const Levels levels = BatchPlan::common_levels(values);
@@ -375,7 +377,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(plan_.emit(node_, {"aten.squeeze.dim", {one.tensor, -1}}, levels, node_.meta));
   }
 
-  // As at::_default_cross_dim finds it.
+  // Finds the dimension as at::_default_cross_dim does: the first of size 3.
   void cross() override {
     if (args_.integer("dim")) return equal();
     if (args_.find_argument("dim") != nullptr) throw CannotBatch{"a dimension is not known"};
@@ -389,7 +391,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
       args_.set("dim", i - rank);
       return equal();
     }
-    throw CannotBatch{"it is not known along which dimension " + node_.name + " is"};
+    throw CannotBatch{"the dimension of " + node_.name + " is not known"};
   }
 
   void grid() override {
@@ -414,7 +416,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(plan_.emit(node_, {"aten.broadcast_tensors.default", {std::move(aligned)}}, levels, node_.meta));
   }
 
-  // a[i, k] * b[j, l] at [i * J + j, k * L + l]
+  // The result has a[i, k] * b[j, l] at [i * J + j, k * L + l].
   void kron() override { finish(kron_of_all()); }
   Batched kron_of_all() {
     std::vector<Batched> values{first(), second()};
@@ -439,7 +441,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
     return result;
   }
 
-  // Rows of values are searched for in rows of one length; one row is for values of any shape.
+  // The sequence and the values have the same number of dimensions, unless the sequence is one row: then
+  // values may have any shape.
   void search_sorted() override { finish(search_sorted_of_all()); }
   Batched search_sorted_of_all() {
     const std::string sequence = name_at(0);
@@ -482,7 +485,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     return plan_.emit(node_, {"aten.unflatten.int", {found.tensor, -1, std::move(sizes)}}, levels,
                       node_.meta);
   }
-  // The number as a tensor without dimensions, one for all samples.
+  // Returns the number as a tensor without dimensions, the same for all samples.
   Batched number_for(const Batched& like, const Argument& number) {
     const Dtype dtype = like.sample.dtype;
     const bool fits = dtype && (is_floating(*dtype) || (is_integral(*dtype) && number.is<std::int64_t>()));
@@ -519,8 +522,10 @@ class OperatorCall final : public BatchCall, private BatchRules {
 
   struct Indices {
     std::vector<Batched> values;
-    std::size_t leading = 0;   // dimensions before the first
-    bool are_adjacent = true;  // then their dimensions stand where they stood, else in front
+    std::size_t leading = 0;  // the number of dimensions before the first index
+    // True if the indexed dimensions are adjacent: then the dimensions of the indices take their place, else
+    // they come out in front.
+    bool are_adjacent = true;
     bool any_batched = false;
   };
   Indices read_indices(const Argument::List& items) const {
@@ -531,7 +536,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
         result.values.push_back(plan_.value(*id));
         const Dtype dtype = result.values.back().sample.dtype;
         if (!dtype || dtype == ScalarType::kBool || dtype == ScalarType::kUint8)
-          throw CannotBatch{node_.name + " may take a mask"};
+          throw CannotBatch{node_.name + " may index by a mask"};
         result.are_adjacent = result.are_adjacent && !has_ended;
         result.any_batched = result.any_batched || plan_.is_batched(*id);
       } else {
@@ -542,14 +547,14 @@ class OperatorCall final : public BatchCall, private BatchRules {
     return result;
   }
 
-  // self[items]
+  // Plans self[items].
   Batched elements(const Batched& self, const Argument::List& items) {
     const Indices given = read_indices(items);
     std::vector<Batched> all = given.values;
     all.push_back(self);
     const Levels levels = BatchPlan::common_levels(all);
     const std::size_t rank = max_rank(given.values);
-    // Of the dimensions of the batch all, or each where the others are.
+    // The batch dimensions of self are taken whole, or by position if an index varies over the batch.
     Argument::List places;
     for (const LevelNumber level : self.levels) {
       places.items.push_back(given.any_batched
@@ -563,7 +568,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     BatchPlan::Call call{"aten.index.Tensor", {self.tensor, std::move(places)}};
     const bool stays = given.are_adjacent && given.leading > 0;
     if (!given.any_batched) {
-      // Dimensions of indices are in front of those of the batch.
+      // The dimensions of the indices come out in front of those of the batch.
       if (!given.are_adjacent) return moved(std::move(call), levels, rank, levels.size(), 0);
     } else if (self.levels.empty()) {
       if (stays) return moved(std::move(call), levels, given.leading, levels.size(), 0);
@@ -572,10 +577,11 @@ class OperatorCall final : public BatchCall, private BatchRules {
     }
     return plan_.emit(node_, std::move(call), levels, node_.meta);
   }
-  // The call has `count` dimensions from `from` on that are to be at `to`.
+  // Moves the `count` dimensions of the call's result from `from` to `to`.
   Batched moved(BatchPlan::Call call, Levels levels, std::size_t from, std::size_t count, std::size_t to) {
     Shape shape = shape_of(plan_.meta_of_all(levels, node_.meta));
-    if (std::max(from, to) + count > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+    if (std::max(from, to) + count > shape.size())
+      throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
     const auto at = [&](std::size_t i) { return shape.begin() + static_cast<std::ptrdiff_t>(i); };
     if (from < to) {
       std::rotate(at(from), at(to), at(to + count));
@@ -596,7 +602,8 @@ class OperatorCall final : public BatchCall, private BatchRules {
 
   void index_select() override {
     const Batched self = first(), index = tensor("index");
-    if (index.rank() != 1 || self.rank() == 0) throw CannotBatch{node_.name + " gets no dimension"};
+    if (index.rank() != 1 || self.rank() == 0)
+      throw CannotBatch{node_.name + " gets a tensor without dimensions"};
     if (index.levels.empty()) return leading();
     const auto rank = static_cast<std::int64_t>(self.rank());
     const auto dim = args_.integer("dim");
@@ -612,7 +619,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(elements(first(), {{*args_.find_argument("indices")}}));
   }
 
-  // 0, 1, 2, ... along the level.
+  // Plans 0, 1, 2, ... along the level.
   Batched positions(LevelNumber level, const Batched& like) {
     Meta meta;
     meta.type = "Tensor";
@@ -634,7 +641,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
 
   void add_matmul() override {
     for (const std::string_view factor : {"beta", "alpha"}) {
-      if (args_.integer(factor) != 1) throw CannotBatch{node_.name + " has factors"};
+      if (args_.integer(factor) != 1) throw CannotBatch{node_.name + " has factors other than 1"};
     }
     const Batched product = steps_.matmul(second(), tensor(name_at(2)), node_.meta);
     finish(steps_.elementwise("aten.add.Tensor", {product, first()}, node_.meta));
@@ -663,7 +670,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(std::move(value));
   }
 
-  // Each level is a letter of its own, in front.
+  // Each level gets a letter of its own, in front.
   void einsum() override { finish(einsum_of_all()); }
   Batched einsum_of_all() {
     const Argument* given = args_.find_argument("equation");
@@ -697,7 +704,7 @@ class OperatorCall final : public BatchCall, private BatchRules {
     finish(steps_.reduced(*reduction == kMean ? "aten.mean.dim" : "aten.sum.dim_IntList", all, node_.meta));
   }
 
-  // Rows of all samples are rows of one call; the mean is over those that count.
+  // The rows of all samples are rows of one call; the mean is over the rows that are not ignored.
   void cross_entropy() override {
     const auto reduction = args_.integer("reduction");
     const auto ignored = args_.integer("ignore_index");

@@ -6,10 +6,10 @@
 
 namespace fxtrace {
 
-// Plans a call of an operator that has a batched argument.  Throws CannotBatch.
+// Plans a call of an operator that has a batched argument.  Throws CannotBatch when there is no rule for it.
 void batch_operator(const Node& node, const OperatorEntry& info, Semantics& semantics, BatchPlan& plan);
 
-// Plans calls of operators over [N, C, ...]: convolutions, pooling, normalisation of channels
+// Plan calls of operators over [N, C, ...]: convolutions, pooling, normalization of channels
 // (batch_channels.cpp).  The batch is folded into N, or into C when weights are batched, as in torch's own
 // rules (ATen/functorch/BatchRulesConvolution.cpp, BatchRulesNorm.cpp).
 void batch_pool(const Node& node, const OperatorEntry& info, BatchPlan& plan);

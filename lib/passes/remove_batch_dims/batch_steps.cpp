@@ -9,7 +9,7 @@
 namespace fxtrace {
 namespace {
 
-// Counted from the end, -1 is the last.
+// Returns the dimension counted from the end; -1 is the last.
 Shape::iterator from_end(Shape& shape, std::int64_t dim) { return shape.end() + dim; }
 
 }  // namespace
@@ -46,7 +46,7 @@ Shape broadcast_shape(const std::vector<Batched>& values) {
     auto place = result.end() - static_cast<std::ptrdiff_t>(value.rank());
     for (const Meta::Dim& dim : value.shape()) {
       if (place->number() != 1 && dim.number() != 1 && *place != dim) {
-        throw CannotBatch{"sizes are broadcast that are not known"};
+        throw CannotBatch{"unknown sizes are broadcast"};
       }
       if (place->number() == 1) *place = dim;
       ++place;
@@ -57,7 +57,7 @@ Shape broadcast_shape(const std::vector<Batched>& values) {
 
 Batched BatchSteps::unsqueezed(const Batched& value, std::size_t dim) {
   Shape shape = value.shape();
-  if (dim > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+  if (dim > shape.size()) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(dim), Meta::Dim(1));
   const auto at = static_cast<std::int64_t>(value.levels.size() + dim);
   return plan_.emit(node_, {"aten.unsqueeze.default", {value.tensor, at}}, value.levels,
@@ -65,7 +65,7 @@ Batched BatchSteps::unsqueezed(const Batched& value, std::size_t dim) {
 }
 
 Batched BatchSteps::transposed(const Batched& value) {
-  if (value.rank() < 2) throw CannotBatch{node_.name + " gets too few dimensions"};
+  if (value.rank() < 2) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
   Shape shape = value.shape();
   std::iter_swap(from_end(shape, -2), from_end(shape, -1));
   return plan_.emit(node_, {"aten.transpose.int", {value.tensor, -2, -1}}, value.levels,
@@ -82,7 +82,7 @@ NodeId BatchSteps::rows(const Batched& value, std::size_t dimensions) {
   if (dimensions < 2) return value.tensor;
   Meta meta = plan_.meta_of_all(value.levels, value.sample);
   Shape shape = shape_of(meta);
-  if (dimensions > shape.size()) throw CannotBatch{node_.name + " gets too few dimensions"};
+  if (dimensions > shape.size()) throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
   const auto end = shape.begin() + static_cast<std::ptrdiff_t>(dimensions);
   const Meta::Dim size = product({shape.begin(), end});
   shape.erase(shape.begin() + 1, end);
@@ -94,7 +94,7 @@ NodeId BatchSteps::rows(const Batched& value, std::size_t dimensions) {
 
 Meta BatchSteps::joined_meta(const Levels& levels, const Meta& sample, std::size_t dim) const {
   Shape shape = shape_of(sample);
-  if (dim >= shape.size()) throw CannotBatch{node_.name + " gives too few dimensions"};
+  if (dim >= shape.size()) throw CannotBatch{node_.name + " returns a tensor with too few dimensions"};
   Shape factors = {shape[dim]};
   for (const LevelNumber level : levels) factors.emplace_back(plan_.extent_of(level));
   shape[dim] = product(factors);
@@ -145,18 +145,18 @@ Batched BatchSteps::dot(const Batched& a, const Batched& b, Meta sample) {
   return reduced("aten.sum.dim_IntList", product, std::move(sample));
 }
 
-// As torch's rules for mm, mv and bmm: a matrix that is the same for all is not expanded.
+// Like torch's rules for mm, mv and bmm: a matrix that is the same for all samples is not expanded.
 Batched BatchSteps::matmul(const Batched& a, const Batched& b, Meta sample) {
   if (a.rank() == 1 && b.rank() == 1) return dot(a, b, std::move(sample));
   if (a.rank() > 1 && b.rank() > 1) return elementwise("aten.matmul.default", {a, b}, std::move(sample));
-  // One is a vector, and one is the same for all and has no batch of its own.
+  // One operand is a vector.  A plain operand is the same for all samples and has no batch of its own.
   const auto is_plain = [](const Batched& value) { return value.levels.empty() && value.rank() <= 2; };
   if (is_plain(a) && a.rank() == 2) return plain_matmul(b, transposed(a), std::move(sample));
   if (is_plain(b)) return plain_matmul(a, b, std::move(sample));
   const std::int64_t dim = a.rank() == 1 ? -2 : -1;
   Shape shape = shape_of(sample);
   if (shape.empty() || a.rank() == 0 || b.rank() == 0)
-    throw CannotBatch{node_.name + " gets too few dimensions"};
+    throw CannotBatch{node_.name + " gets a tensor with too few dimensions"};
   shape.insert(from_end(shape, dim + 1), Meta::Dim(1));
   const Batched product = elementwise(
       "aten.matmul.default", {a.rank() == 1 ? unsqueezed(a, 0) : a, b.rank() == 1 ? unsqueezed(b, 1) : b},
@@ -164,7 +164,7 @@ Batched BatchSteps::matmul(const Batched& a, const Batched& b, Meta sample) {
   return plan_.emit(node_, {"aten.squeeze.dim", {product.tensor, dim}}, product.levels, std::move(sample));
 }
 
-// Of one that is the same for all with one of which the last dimension alone takes part.
+// Multiplies, along its last dimension, `a` by a `b` that is the same for all samples.
 Batched BatchSteps::plain_matmul(const Batched& a, const Batched& b, Meta sample) {
   return plan_.emit(node_, {"aten.matmul.default", {a.tensor, b.tensor}}, a.levels, std::move(sample));
 }

@@ -1,4 +1,4 @@
-// Building blocks of batching rules: calls that are planned at the place of one node.
+// Building blocks of batching rules: calls that are planned in the place of one node.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ Meta::Dim product(const Shape& shape);
 // Returns the broadcast shape of one sample.
 Shape broadcast_shape(const std::vector<Batched>& values);
 
-// Plans calls at the place of a node.  All functions throw CannotBatch when a shape that they need is
+// Plans calls in the place of a node.  All functions throw CannotBatch when a shape that they need is
 // unknown, or has too few dimensions.  `sample` is the metadata of the result for one sample.
 class BatchSteps {
  public:
@@ -28,9 +28,9 @@ class BatchSteps {
   Batched flattened(const Batched& value);
   // Flattens the first `dimensions` of the tensor that holds all samples into one.
   NodeId rows(const Batched& value, std::size_t dimensions);
-  // A tensor whose dimension `dim` of a sample holds all samples: joined_meta() returns its metadata, ...
+  // Returns the metadata of a joined tensor: one whose dimension `dim` of a sample holds all samples.
   Meta joined_meta(const Levels& levels, const Meta& sample, std::size_t dim) const;
-  // ... parted() separates the samples again.
+  // Separates the samples of a joined tensor.
   Batched parted(NodeId joined, const Levels& levels, const Meta& sample, std::size_t dim);
   // Inserts the sizes of the levels before dimension `dim`.
   void insert_extents(Shape& shape, const Levels& levels, std::size_t dim) const;

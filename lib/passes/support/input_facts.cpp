@@ -34,12 +34,12 @@ void forget(const Node& node, Meta& meta, const Facts& facts) {
   }
   if (facts.contains(Fact::kDtype)) meta.set_dtype({});
   if (facts.contains(Fact::kDevice)) {
-    // Of a tensor with a shape that says nothing it is the CPU.
+    // An empty device would mean the CPU for a tensor with a shape.
     meta.device = Device{.type = "unknown" + std::to_string(node.id.index)};
   }
 }
 
-// The graph without what follows from these facts about its inputs.
+// Returns the graph without the metadata that follows from these facts about its inputs.
 ModuleGraph without(const ModuleGraph& graph, const Facts& facts) {
   ModuleGraph blind = graph;
   bool is_body = false;
@@ -60,7 +60,7 @@ ModuleGraph without(const ModuleGraph& graph, const Facts& facts) {
   return blind;
 }
 
-// Each node as a text, by graph and name.
+// The text of each node, by graph and name.
 using Nodes = std::map<std::pair<std::string, std::string>, std::string>;
 void read(const ModuleGraph& graph, const std::string& place, Nodes& nodes) {
   for (const NodeId id : graph.graph.order()) {
@@ -75,8 +75,8 @@ Nodes nodes_of(const ModuleGraph& graph) {
   return nodes;
 }
 
-// The inputs from which the nodes are made that one of two results of a pass has in another way; all of them
-// where these are in bodies.
+// Returns the inputs on which those nodes depend that differ between two results of a pass; all inputs if
+// such nodes are in subgraphs.
 std::vector<NodeId> inputs_of_difference(const ModuleGraph& before, const Nodes& one, const Nodes& other) {
   std::set<std::string> names;
   bool is_in_body = false;

@@ -1,4 +1,4 @@
-// What --input says of the inputs of a graph, and what a pass has taken from it.
+// Guards for the facts about inputs (--input) that a pass relied on.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace fxtrace {
 
-// Runs a pass on a graph of TorchScript, and adds guards for the facts about inputs without which the pass
-// would have made another graph: this is found out by running it without them.
+// Runs a pass on a graph of TorchScript, and adds guards for those facts about inputs without which the pass
+// would have made another graph.  These are found by running the pass on copies without the facts.
 void run_with_guards(const std::function<void(ModuleGraph&)>& pass, ModuleGraph& graph);
 
 }  // namespace fxtrace

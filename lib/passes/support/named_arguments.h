@@ -13,7 +13,7 @@ namespace fxtrace {
 
 class NamedArguments {
  public:
-  // Starts without arguments.  The schema must outlive this, as for the constructor below.
+  // Starts without arguments.  For both constructors, the schema must outlive this.
   explicit NamedArguments(const Schema& schema) : schema_(&schema), values_(schema.arguments.size()) {}
   NamedArguments(const Node& node, const Schema& schema);
 
@@ -41,7 +41,8 @@ class NamedArguments {
   Kwargs kwargs() const;
 
  private:
-  std::size_t place(std::string_view name) const;  // number of parameters when the schema does not have it
+  // Returns the index of a parameter; the number of parameters when the schema does not have it.
+  std::size_t place(std::string_view name) const;
   std::size_t positional() const;
 
   const Schema* schema_;

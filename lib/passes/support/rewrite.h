@@ -15,9 +15,9 @@ namespace fxtrace {
 void replace_node(ModuleGraph& graph, NodeId from, NodeId to);
 // Erases an unused node, also from the signature.
 void erase_node(ModuleGraph& graph, NodeId node);
-// Erases nodes that have no users but each other, with the constants and subgraphs that only they name.
+// Erases nodes that have no users but each other, with the constants and subgraphs that only they refer to.
 void erase_nodes(ModuleGraph& graph, const std::vector<NodeId>& nodes);
-// Drops constants and subgraphs that no node names.
+// Drops constants and subgraphs that no node refers to.
 void drop_unused_parts(ModuleGraph& graph);
 
 // Substitutes f(input) for the inputs of `user` for which there is one.
@@ -30,7 +30,7 @@ class Replacements {
   // Substitutes the values in the arguments of `user`.
   void apply(ModuleGraph& graph, NodeId user) const;
   Argument applied(const Argument& argument) const;
-  // Substitutes them in the signature and the assignments.
+  // Substitutes the values in the signature and the assignments.
   void apply_to_ends(ModuleGraph& graph) const;
 
  private:

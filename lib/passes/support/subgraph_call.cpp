@@ -94,8 +94,8 @@ std::optional<SubgraphCall> SubgraphCall::read(const SubgraphIndex& index, NodeI
     if (items == nullptr) return std::nullopt;
     operands += items->items.size();
   }
-  // Both subgraphs take all operands; those of cond give the same number of results, the body of a loop its
-  // carried values.
+  // Both subgraphs take all operands; those of cond return the same number of results, the body of a loop
+  // returns its carried values.
   for (const ModuleGraph* subgraph : subgraphs) {
     if (inputs_of(subgraph->graph).size() != operands) return std::nullopt;
   }

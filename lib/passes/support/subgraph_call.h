@@ -37,6 +37,7 @@ class SubgraphIndex {
   std::unordered_map<std::string_view, Entry> entries_;
 };
 
+// One call of cond or while_loop whose subgraphs belong to it alone.
 class SubgraphCall {
  public:
   // Returns nothing for calls of other operators or of another form, and when a subgraph belongs to several
@@ -44,8 +45,8 @@ class SubgraphCall {
   static std::optional<SubgraphCall> read(const SubgraphIndex& index, NodeId call);
 
   // Each returns whether it dropped any.
-  bool drop_unused_results() const;   // of cond
-  bool drop_unused_operands() const;  // those that no subgraph reads
+  bool drop_unused_results() const;   // results of cond without users
+  bool drop_unused_operands() const;  // operands that no subgraph reads
   bool drop_unused_carried() const;   // carried values of while_loop that are used only to compute themselves
 
  private:

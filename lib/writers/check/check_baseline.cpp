@@ -1,10 +1,11 @@
+// The baseline of `fxtrace check`: the offences that are known.
 #include "rules/baseline.h"
 #include "support/json_emitter.h"
 #include "writers/check/check_writers.h"
 
 namespace fxtrace {
 
-// Without what wrote it: it changes with what is known, and not with versions of fxtrace.
+// Leaves out the producer, so that the file changes with its offences only, not with the version of fxtrace.
 void write_check_baseline(const Baseline& baseline, std::ostream& out) {
   JsonEmitter json(out);
   json.document([&] {

@@ -1,3 +1,4 @@
+// The answer of `fxtrace check` as JSON.
 #include "writers/check/check_words.h"
 #include "writers/check/check_writers.h"
 #include "writers/formats/json_parts.h"

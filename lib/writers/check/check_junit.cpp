@@ -1,3 +1,4 @@
+// The answer of `fxtrace check` as JUnit's XML.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 namespace fxtrace {
 namespace {
 
-// Of printable characters: in an element and in an attribute.
+// Returns text of printable characters, for elements and attributes.
 std::string xml_text(std::string_view text) {
   std::string result;
   for_each_printable(text, result, "\\", [&](std::string_view bytes, char32_t c) {
@@ -27,7 +28,7 @@ std::string xml_text(std::string_view text) {
       case '\'':
         result += "&#39;";
         break;
-      case 0xFFFE:  // no characters of XML
+      case 0xFFFE:  // forbidden in XML
       case 0xFFFF:
         result += escaped(c);
         break;
@@ -42,7 +43,7 @@ std::string attribute(const char* name, std::string_view text) {
   return std::string(" ") + name + "=\"" + xml_text(text) + "\"";
 }
 
-// A line each.
+// Writes a line for each offence.
 void write_offences(const std::vector<const Offence*>& offences, std::size_t known, std::ostream& out) {
   for (const Offence* offence : offences) {
     out << xml_text(short_line(offence->message));
@@ -54,12 +55,12 @@ void write_offences(const std::vector<const Offence*>& offences, std::size_t kno
   if (known > 0) out << check_words::known_offences(known) << "\n";
 }
 
-// What breaks the rule is known, and all of it.
+// Returns whether all offences against the rule are known.
 bool is_skipped(const CheckReport& report, std::size_t rule) {
   return report.count(rule) == 0 && report.count_known(rule) > 0;
 }
 
-// Test suites and cases.
+// The counts of a test suite.
 struct Counts {
   std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
 

@@ -1,3 +1,4 @@
+// The answer of `fxtrace check` as text and as Markdown.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -28,7 +29,7 @@ class CheckText : TextReport {
 
  private:
   void rule(const CheckReport& report, std::size_t index) {
-    constexpr std::size_t kMost = 50;  // offences; JSON has all
+    constexpr std::size_t kMost = 50;  // offences of a rule; JSON has all
     const Rule& rule = report.rules[index];
     const auto offences = check_words::new_offences(report, index);
     if (offences.empty()) return;
@@ -48,7 +49,8 @@ class CheckText : TextReport {
 };
 
 void write_section(const CheckReport& report, std::ostream& out) {
-  constexpr std::size_t kMost = 200;  // GitHub takes 65,536 characters in a comment, a MiB in a summary
+  constexpr std::size_t kMost =
+      200;  // offences: GitHub takes 65,536 characters in a comment, 1 MiB in a summary
   out << "**" << markdown_sentence(check_words::headline(report)) << "**\n";
   const std::size_t count = report.offences.size() - report.count_known();
   if (count > 0) out << "\n| | Rule | Offence | Where | Source |\n|---|---|---|---|---|\n";
@@ -65,7 +67,7 @@ void write_section(const CheckReport& report, std::ostream& out) {
   if (count > kMost) out << "\n... and " << count - kMost << " more\n";
   for (const auto& [label, rules] :
        {Line("Known", check_words::known_rules(report)), Line("Holds", check_words::rules_that_hold(report)),
-        Line("More in the baseline than there is", check_words::gone_rules(report))}) {
+        Line("In the baseline, but no longer found", check_words::gone_rules(report))}) {
     if (!rules.empty()) out << "\n" << label << ": " << markdown_code(rules) << "\n";
   }
 }

@@ -1,3 +1,4 @@
+// The answer of `fxtrace check` as SARIF 2.1.0, for GitHub's code scanning.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -18,8 +19,8 @@
 namespace fxtrace {
 namespace {
 
-// A path as a reference relative to the repository, as GitHub takes it: without a scheme, and
-// percent-encoded.
+// Returns a path as a URI reference relative to the repository, without a scheme and percent-encoded, as
+// GitHub expects it.
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string uri;
@@ -32,8 +33,8 @@ std::string uri_of(std::string_view path) {
   return uri;
 }
 
-// The path that was given, from the folder that the program runs in: where GitHub's jobs have the repository.
-// What is outside of it has no place there, and no folder of this machine is told.
+// Returns the given path relative to the current folder, where GitHub's jobs have the repository.  A file
+// outside of it is given by its name alone, so that no folder of the machine is disclosed.
 std::string uri_of_model(const std::string& given) {
   const std::filesystem::path path = path_from_here(given);
   const bool is_outside = path.empty() || path.is_absolute() || *path.begin() == "..";
@@ -46,7 +47,7 @@ std::string uri_of_source(const SourceLocation& source) {
   return uri_of(path.empty() || *path.begin() == ".." ? path.filename().string() : path.string());
 }
 
-// Braces and brackets are markup in SARIF's messages.
+// Escapes braces and brackets, which are markup in SARIF's messages.
 std::string message_of(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -68,7 +69,7 @@ void write_sarif_rule(JsonEmitter& json, const Rule& rule) {
   json.key("defaultConfiguration").object([&] { json.field("level", to_string(rule.severity)); });
 }
 
-// Each once, as SARIF wants them: nodes of two graphs may have the same module and name.
+// Writes each location once, as SARIF requires: nodes of two graphs may have the same module and name.
 void write_logical_locations(JsonEmitter& json, std::vector<OffencePlace> places) {
   for (OffencePlace& place : places) place.graph.reset();
   remove_repeated(places);
@@ -90,8 +91,8 @@ void write_physical_location(JsonEmitter& json, const std::string& uri, std::int
   });
 }
 
-// The same in every run, whatever other offences there are: GitHub tells by it which ones are new.  Lines of
-// a binary file cannot.
+// Returns a hash that is the same in every run, whatever other offences there are: GitHub tells new offences
+// by it, as a binary file has no lines.
 std::string fingerprint(const CheckReport& report, const Offence& offence) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a
   const auto add = [&](std::string_view text) {
@@ -100,7 +101,7 @@ std::string fingerprint(const CheckReport& report, const Offence& offence) {
   };
   add(report.rules[offence.rule].name);
   add(offence.message);
-  if (offence.source) add(offence.source->text);  // its line moves
+  if (offence.source) add(offence.source->text);  // not the line number, which moves
   for (const OffencePlace& place : offence.places) {
     add(place.module);
     add(place.record.value_or(""));
@@ -169,7 +170,7 @@ void write_invocation(JsonEmitter& json, const CheckReports& reports) {
 }  // namespace
 
 void write_check_sarif(const CheckReports& reports, std::ostream& out) {
-  std::vector<const Rule*> rules;  // of all models, each once
+  std::vector<const Rule*> rules;  // the rules of all models, each once
   std::unordered_map<std::string, std::size_t> indices;
   for (const CheckReport& report : reports.models) {
     for (const Rule& rule : report.rules) {

@@ -13,16 +13,16 @@
 namespace fxtrace::check_words {
 namespace {
 
-constexpr std::size_t kMostNames = 3;  // that stand in full
+constexpr std::size_t kMostNames = 3;  // names that are listed in full
 
-// "a, b, c"; of more "a … f (6 modules)".
+// Returns "a, b, c"; for more names "a … f (6 modules)".
 std::string list(const std::vector<std::string>& names, const char* what) {
   if (names.size() <= kMostNames) return joined(names, short_line);
   return short_line(names.front()) + " … " + short_line(names.back()) + " (" +
          with_separators(static_cast<std::int64_t>(names.size())) + " " + what + ")";
 }
 
-// "deny aten.item.* (2)": the rules of which there are some.
+// Returns the rules with a count above 0: "deny aten.item.* (2)".
 template <class Count>
 std::string counted_rules(const CheckReport& report, Count count_of) {
   std::vector<std::string> names;
@@ -44,10 +44,10 @@ std::string headline(const CheckReport& report) {
   for (std::size_t i = 0; i < report.rules.size(); ++i) broken += report.count(i) > 0 ? 1 : 0;
   const auto count = static_cast<std::int64_t>(report.rules.size());
   const std::string file = short_line(path(report)) + ": ";
-  if (count == 0) return file + "held to no rule";
+  if (count == 0) return file + "no rule to check";
   const std::size_t known = report.count_known();
   const std::string known_text = known == 0 ? "" : ", " + known_offences(known);
-  if (broken == 0 && known > 0) return file + "nothing new" + known_text;
+  if (broken == 0 && known > 0) return file + "no new offence" + known_text;
   if (broken == 0)
     return file + (count == 1 ? "the rule holds" : "all " + with_separators(count) + " rules hold");
   const std::string of = " of " + with_separators(count) + (count == 1 ? " rule" : " rules");
@@ -72,7 +72,7 @@ std::vector<const Offence*> new_offences(const CheckReport& report, std::size_t 
 }
 
 std::string places(const Offence& offence) {
-  // Modules stand in the order of the model, equal ones together.
+  // Places are in the order of the model, those of one module together.
   std::vector<std::string> modules, nodes, records;
   for (const OffencePlace& place : offence.places) {
     if (place.record) {
@@ -101,7 +101,7 @@ std::string source(const Offence& offence) {
 std::string source_file(const SourceLocation& source) {
   const std::string& file = source.file;
   if (!file.starts_with('/')) return file;
-  // That of a package says where in the package it is.
+  // The file of an installed package is given by its path in the package.
   for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
     if (const std::size_t at = file.rfind(packages); at != std::string::npos)
       return file.substr(at + packages.size());

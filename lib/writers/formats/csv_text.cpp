@@ -7,9 +7,10 @@
 namespace fxtrace {
 namespace {
 
-// An apostrophe before what begins a formula: at the beginning, and behind what spreadsheets may take for the
-// end of a cell.  A comma is not among it, as such a cell stands in quotes; tabs are escaped.  Sums have
-// spaces around + and -.
+// Puts an apostrophe in front of each character that may begin a formula: at the start, and behind characters
+// that spreadsheets may take for the end of a cell.  A comma needs none, as its cell is quoted; tabs are
+// escaped.
+// + and - with spaces around them, as in sums, are left.
 std::string harmless(std::string_view text) {
   std::string result;
   char separator = ';';

@@ -1,4 +1,4 @@
-// Writes rows of CSV (RFC 4180) that a spreadsheet takes for text and numbers, and never for formulas.
+// Writes rows of CSV (RFC 4180) that a spreadsheet reads as text and numbers, never as formulas.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace fxtrace {
 class Csv {
  public:
   explicit Csv(std::ostream& out) : out_(out) {}
-  // Begins with a row of the columns, which single spaces set apart.
+  // Starts with a row of column names; `columns` has them separated by single spaces.
   Csv(std::ostream& out, std::string_view columns);
 
   void cell(std::int64_t number) { put(std::to_string(number)); }
   void cell(double number);
-  // A text that may be of the file.
+  // Writes a text that may come from the model's file.
   void cell(std::string_view untrusted);
   void cell(const std::string& untrusted) { cell(std::string_view(untrusted)); }
   void cell(const char* text) { cell(std::string_view(text)); }
-  // Empty for nothing.
+  // Writes an empty cell for nothing.
   void cell(const std::optional<SymInt>& size);
   void end_row();
   template <class... Cells>

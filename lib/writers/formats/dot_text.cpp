@@ -11,8 +11,8 @@ struct CharacterRange {
   char32_t first, last;
 };
 
-// What leaves no mark besides what is unprintable anywhere: the rest of Unicode's
-// Default_Ignorable_Code_Point.  Graphviz complains about a text of nothing else.
+// Invisible characters that are not unprintable (printable.h): the rest of Unicode's
+// Default_Ignorable_Code_Point.  Graphviz warns about a text that consists of them.
 constexpr CharacterRange kInvisible[] = {
     {0x34F, 0x34F},   {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x200B, 0x200F},
     {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0000, 0xE0FFF},
@@ -25,14 +25,14 @@ bool is_invisible(char32_t c) {
   return is_unprintable(c);
 }
 
-// UTF-8, but forbidden in XML and with it in HTML-like labels.
+// Valid in UTF-8, but forbidden in XML and thus in HTML-like labels.
 bool is_forbidden(char32_t c) { return c == 0xFFFE || c == 0xFFFF; }
 
 bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// Calls write(ASCII character) for plain ones and appends the others to `out`.
+// Calls write() for ASCII characters, and appends all others to `out`, escaped where necessary.
 template <class F>
 void for_each_character(std::string_view text, std::string& out, std::string_view backslash, F&& write) {
   while (!text.empty()) {
@@ -55,7 +55,7 @@ void for_each_character(std::string_view text, std::string& out, std::string_vie
 
 std::string dot_html(std::string_view text) {
   std::string out;
-  bool has_mark = false;  // anything in ASCII that surely leaves one
+  bool has_mark = false;  // whether there is a visible ASCII character
   for_each_character(text, out, "\\", [&](char c) {
     has_mark = has_mark || c != ' ';
     switch (c) {
@@ -68,11 +68,11 @@ std::string dot_html(std::string_view text) {
         out += "&quot;";
         break;
       case ' ':
-        // Spaces next to tags or to each other would be swallowed.
+        // Graphviz drops spaces next to tags or to each other.
         out += out.empty() || out.ends_with(' ') ? "&#160;" : " ";
         break;
       case ']':
-        // Graphviz's reader loses its way when the XML parser hands it a piece of text that starts so.
+        // Graphviz misreads a piece of text that starts with "]".
         out += !out.empty() && is_letter_or_digit(out.back()) ? "]" : "&#93;";
         break;
       default:
@@ -80,7 +80,7 @@ std::string dot_html(std::string_view text) {
     }
   });
   if (out.ends_with(' ')) out.replace(out.size() - 1, 1, "&#160;");
-  // A lone combining character has no width of its own, and Graphviz complains about a text of none.
+  // A lone combining character has no width, and Graphviz warns about a text without width.
   if (!has_mark && !out.ends_with("&#160;")) out += "&#160;";
   return out;
 }

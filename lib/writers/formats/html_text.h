@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// Returns what stands for & < > in HTML and XML: "&amp;"; empty for all other characters.
+// Returns the entity for & < > in HTML and XML, such as "&amp;"; empty for all other characters.
 constexpr std::string_view entity_of(char32_t c) {
   return c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : "";
 }

@@ -15,7 +15,7 @@ bool is_plain(char c) {
 
 std::string markdown_code(const std::string& text) {
   if (text.empty()) return "";
-  constexpr std::string_view kHarmless = "_.:-+*/%()[]=?";  // in a code span
+  constexpr std::string_view kHarmless = "_.:-+*/%()[]=?";  // harmless in a code span
   const bool is_harmless = std::ranges::all_of(
       text, [&](char c) { return is_plain(c) || kHarmless.find(c) != std::string_view::npos; });
   if (is_harmless && text.front() != ' ' && text.back() != ' ') return "`" + text + "`";

@@ -1,4 +1,5 @@
-// GitHub's Markdown around texts that may hold anything.  They are one line of printable characters.
+// Writes text of a model into GitHub's Markdown.  Arguments are one line of printable characters, and may
+// contain any markup.
 #pragma once
 
 #include <string>
@@ -7,14 +8,14 @@
 
 namespace fxtrace {
 
-// Code, in a table or elsewhere: entities are no markup, and GitHub makes neither links nor mentions of what
-// is between these tags.
+// Returns code, also for tables.  Special characters become entities in <code> tags, where GitHub reads no
+// markup, links or mentions.
 std::string markdown_code(const std::string& text);
 
-// A sentence, as it is where nothing in it could be markup or a link.
+// Returns a sentence unchanged if nothing in it could be markup or a link; otherwise as code.
 std::string markdown_sentence(const std::string& text);
 
-// Return lines: a row of a table, of cells that are Markdown, and a list of labels and of texts, which become
+// Return lines: a row of a table, whose cells are Markdown; and a list of labels with texts, which become
 // code.
 std::string markdown_row(const std::vector<std::string>& cells);
 std::string markdown_list(const std::vector<std::pair<std::string, std::string>>& lines);

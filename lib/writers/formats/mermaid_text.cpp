@@ -5,7 +5,7 @@
 namespace fxtrace {
 namespace {
 
-// Mermaid's own marks of entities while it reads are U+FB02 U+00B0 and U+00B6 U+00DF.
+// Mermaid marks entities internally by U+FB02 U+00B0 and U+00B6 U+00DF.
 bool is_entity_mark(char32_t c) { return c == 0xFB02 || c == 0xB6; }
 
 bool is_word_character(char32_t c) {
@@ -20,8 +20,8 @@ bool is_plain_word(char32_t c) {
          c == ')';
 }
 
-// Mermaid looks for \n, $$, fa:fa- and its marks of entities when all entities are characters again; an empty
-// element behind the character is in the way then.
+// Mermaid looks for \n, $$, fa:fa- and its marks of entities after it has decoded entities; an empty element
+// behind the character then keeps it from matching.
 bool is_read_later(char32_t c) { return c == '\\' || c == '$' || c == ':' || is_entity_mark(c); }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::string mermaid_html(std::string_view text) {
   std::string out;
   for_each_printable(text, out, backslash, [&](std::string_view bytes, char32_t c) {
     if (c == ' ' && (out.empty() || out.back() == ' ')) {
-      out += "#160;";  // HTML makes one of several
+      out += "#160;";  // HTML collapses spaces
     } else if (is_plain_word(c)) {
       out += bytes;
     } else {

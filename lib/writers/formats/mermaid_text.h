@@ -11,7 +11,7 @@
 
 namespace fxtrace {
 
-// Returns HTML for a label in double quotes.  Nothing of `text` starts a tag, a comment, a directive or a
+// Returns HTML for a label in double quotes, in which `text` cannot start a tag, a comment, a directive or a
 // Markdown fence.
 std::string mermaid_html(std::string_view text);
 

@@ -26,7 +26,7 @@ class Folding {
   }
 
  private:
-  // What names of a block begin with: "h.12", of which "h." is the stem.
+  // The common prefix of the names of a block: "h.12", with the stem "h.".
   struct Prefix {
     std::string_view stem;
     std::int64_t number = 0;
@@ -58,7 +58,8 @@ class Folding {
     return folded;
   }
 
-  // A block begins where the row before it is not in it; so each is looked at once.
+  // Folds the blocks that begin at this row.  A block begins at its first row only, so that each is read
+  // once.
   std::size_t fold_blocks(std::size_t at, std::string_view prefix, std::size_t part) {
     const auto first = prefix_of(prefix);
     if (!first || (at > 0 && is_in(at - 1, prefix))) return 0;

@@ -1,4 +1,4 @@
-// The place that a text for people is written to.
+// The layout of text reports: the width of the terminal, and colours.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ inline constexpr const char* kCyan = "\033[36m";
 inline constexpr const char* kReset = "\033[0m";
 
 struct TextLayout {
-  static constexpr std::size_t kAny = std::size_t{1} << 30;  // of files and pipes: nothing is cut there
+  static constexpr std::size_t kAny = std::size_t{1} << 30;  // for files and pipes: no text is cut
   std::size_t width = kAny;  // columns of the terminal; lines of notes and totals may be longer
   bool colour = false;       // also enables bars of each row's share
 
-  // To which sentences are wrapped.
+  // Returns the width to which sentences are wrapped.
   std::size_t line() const { return width == kAny ? 100 : width; }
 
-  // Returns the text in one of the styles above, where there are colours.
+  // Returns the text in one of the styles above if colours are enabled.
   std::string paint(const std::string& text, const char* style) const {
     return colour && !text.empty() && *style != '\0' ? style + text + kReset : text;
   }

@@ -12,7 +12,7 @@ namespace fxtrace {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kMostRagged = 60;  // characters of a column
+constexpr std::size_t kMostRagged = 60;  // the widest column of a ragged table
 
 }  // namespace
 
@@ -74,7 +74,7 @@ std::string TextTable::line(const TableRow& row, const TextLayout& layout) const
     const TableColumn& column = columns[i];
     std::string tree, text = row[i].text;
     if (!is_ragged) {
-      // The front of a name goes first, and then that of the tree.
+      // The start of the name is cut first, then that of the tree.
       constexpr std::size_t kLeastName = 8;
       const std::size_t least = std::min({fxtrace::width(text), kLeastName, column.width});
       if (column.width > least) tree = cut(row[i].tree, column.width - least, Keep::kEnd);

@@ -27,9 +27,9 @@ namespace {
 
 constexpr std::size_t kColumns = 110;
 constexpr std::size_t kNameRoom = 20;  // for the indentation and the name of a node
-// Python's parser gives up somewhere above a hundred.
+// Nested arguments: Python's parser gives up somewhere above a hundred.
 constexpr int kMaxNesting = 50;
-// Modules around one that are looked at.
+// The number of enclosing modules that are searched.
 constexpr int kMaxModules = 200;
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -51,13 +51,13 @@ std::vector<std::string> path_parts(std::string_view path) {
   return names;
 }
 
-// What is known of a value beyond that it is a tensor.
+// Returns the known type and shape of a value; empty when only that it is a tensor is known.
 std::string value_comment(const Meta& meta) {
   std::string text = known_value_text(meta);
   return text == "Tensor" ? "" : text;
 }
 
-// A class for one graph of the collection.
+// Writes the class of one graph.
 class ClassWriter {
  public:
   ClassWriter(const ModuleGraph& graph, FxFile& file) : root_(graph), file_(file) {
@@ -97,8 +97,8 @@ class ClassWriter {
  private:
   // --- names ---
 
-  // Names the bodies, and notes what is called: attributes inside of that are read where the graph reads
-  // them.
+  // Names the bodies, and records the modules that are called: their attributes are read where the graph
+  // reads them, and not in __init__.
   void prepare(const ModuleGraph& graph) {
     for (const NodeId id : graph.graph.order()) {
       const Node& node = graph.graph.node(id);
@@ -111,13 +111,14 @@ class ClassWriter {
     }
   }
 
-  // --- what stands in __init__ ---
+  // --- __init__ ---
 
-  // Where the model has what is called so.  Nothing for names that are no module's or tensor's.
+  // Returns an expression that finds the module, tensor or value of this name in the model; nothing for names
+  // that no module or tensor can have.
   static std::optional<std::string> place_in_model(const std::string& path, FxFile& file) {
     if (path.empty()) return "model";
     const std::vector<std::string> parts = path_parts(path);
-    for (const std::string& part : parts) {  // what every object of Python has
+    for (const std::string& part : parts) {  // names that every Python object has
       const bool is_magic = part.starts_with("__") && part.ends_with("__");
       if (is_magic && !file.modules.contains(path)) return std::nullopt;
     }
@@ -132,7 +133,7 @@ class ClassWriter {
     return std::nullopt;
   }
 
-  // Of the module that a node calls.
+  // Returns the type of the module that a node calls.
   std::string type_of(const Node& node) const {
     const auto record = file_.modules.find(called_module(node));
     const std::string type = record != file_.modules.end() ? record->second->type : "";
@@ -145,7 +146,7 @@ class ClassWriter {
     return QualifiedName(type).last() == "LSTM" || QualifiedName(type).last() == "GRU";
   }
 
-  // The name of the module in the class.
+  // Returns the attribute of the class that holds the module.
   const std::string& module_attribute(const Node& node) {
     const std::string& path = *node.target;
     const auto [found, is_new] = modules_here_.try_emplace(path);
@@ -153,7 +154,7 @@ class ClassWriter {
     found->second = attributes_.create(path.empty() ? "root_module" : path);
     auto place = place_in_model(path, file_);
     if (!place) {
-      problem_ = python_string(path) + " is no name of a module";
+      problem_ = python_string(path) + " is not a name of a module";
       return found->second;
     }
     if (is_overloaded(node)) {
@@ -164,7 +165,8 @@ class ClassWriter {
     return found->second;
   }
 
-  // An attribute of a module that is called, which may have put another value there.
+  // Returns an expression that reads an attribute of a module that is called, as the call may have set it;
+  // nothing for other attributes.
   std::optional<std::string> live_attribute(const std::string& target) {
     std::string_view path = QualifiedName(target).parent();
     for (int i = 0; i < kMaxModules; ++i, path = QualifiedName(path).parent()) {
@@ -200,7 +202,7 @@ class ClassWriter {
     } else if (const auto place = place_in_model(target, file_)) {
       init_.push_back("self." + name + " = " + *place);
     } else {
-      problem_ = python_string(target) + " is no name of a parameter";
+      problem_ = python_string(target) + " is not a name of a parameter";
     }
     return "self." + name;
   }
@@ -235,7 +237,7 @@ class ClassWriter {
     } else if (!file_.model.is_torchscript()) {
       const auto place = place_in_model(target, file_);
       if (!place) {
-        problem_ = python_string(target) + " is no name of a tensor";
+        problem_ = python_string(target) + " is not a name of a tensor";
         return;
       }
       buffer(*place);
@@ -259,7 +261,7 @@ class ClassWriter {
     return "(" + list + (numbers.size() == 1 ? ",)" : ")");
   }
 
-  // Lines of an expression in parentheses, as far as a line is too short for them.
+  // Returns an expression for the tensor, on several lines if one is too short.
   std::string tensor_text(const std::vector<Argument>& data, const std::string& dtype,
                           const std::vector<std::int64_t>& shape) {
     std::vector<std::string> items;
@@ -298,7 +300,7 @@ class ClassWriter {
     }
   }
 
-  // The names of a method: those of inputs as the model has them, those of nodes as the graph has them.
+  // Chooses the names of a method: those of the model for inputs, those of the graph for nodes.
   void name_nodes(const ModuleGraph& graph) {
     PythonNames names(&file_.names);
     names.reserve("self");
@@ -326,7 +328,7 @@ class ClassWriter {
     if (methods_.size() == start) line("pass");
   }
 
-  // Raises where a guard over the inputs does not hold.  The names are those of forward.
+  // Writes check(), which raises if a guard over the inputs does not hold.  The names are those of forward.
   void check(const ModuleGraph& graph) {
     std::map<std::string, std::string> names, sizes;
     for (const NodeId id : graph.graph.order()) {
@@ -372,14 +374,15 @@ class ClassWriter {
     if (!methods_.ends_with(":\n") && !methods_.ends_with("\n\n")) methods_ += '\n';
   }
 
-  // An input of an archive's method that is no placeholder of its own: fixed, or taken apart.
+  // A parameter of an archive's method, with the placeholders that are made of it: itself, its parts, or none
+  // if it is fixed.
   struct InputGroup {
-    std::string text;  // the parameter
+    std::string text;  // the name of the parameter
     std::vector<const GraphSignature::Entry*> parts;
     bool is_whole() const { return parts[0]->node.valid() && parts[0]->path.size() == 1; }
   };
 
-  // In the order of the method; none where the inputs are the placeholders.
+  // Finds the groups in the order of the method; none when the parameters are the placeholders.
   void find_groups(const ModuleGraph& graph, PythonNames& names) {
     groups_.clear();
     if (!file_.model.is_torchscript() || !graph.signature) return;
@@ -405,7 +408,7 @@ class ClassWriter {
     }
   }
 
-  // The parts of an input as the graph has them; those that are fixed are checked.
+  // Writes statements that read the parts of an input, and check those that are fixed.
   void take_apart(const ModuleGraph& graph, const InputGroup& group) {
     if (group.is_whole()) return;
     for (const GraphSignature::Entry* entry : group.parts) {
@@ -440,7 +443,7 @@ class ClassWriter {
       const Argument* default_value = nullptr;
       bool is_required = false;
     };
-    // What options give may have a default that they overrule: None.
+    // An input that an option gives (--input) is required, though its default in the model is None.
     const auto is_given = [&](const Node& node) {
       return std::ranges::any_of(graph.guards, [&](const Guard& guard) {
         return guard.expr ==
@@ -467,12 +470,12 @@ class ClassWriter {
       const Node& node = graph.graph.node(id);
       if (node.op == Opcode::kPlaceholder && groups_.empty()) add_placeholder(node);
     }
-    // Up to here the model itself has no defaults.
+    // Parameters up to the last required one get no default.
     std::size_t required = 0;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].is_required) required = i + 1;
     }
-    bool has_default = false;  // one before
+    bool has_default = false;  // an earlier parameter has one
     bool has_comments = false;
     std::vector<std::string> texts{"self"};
     late_.clear();
@@ -511,7 +514,8 @@ class ClassWriter {
     for (const std::string& name : late_) line("_given(" + name + ", " + python_string(name) + ")");
   }
 
-  // What is known of an input; its name where Python has no such, and its place where it is a part of one.
+  // Returns the known type of an input; with its name if that is not valid in Python, and its place if it is
+  // a part of a parameter.
   std::string input_comment(const ModuleGraph& graph, const Node& node) {
     std::string text;
     if (nodes_.at(node.id) != *node.target) text = "input " + python_string(*node.target);
@@ -560,7 +564,7 @@ class ClassWriter {
     }
   }
 
-  // Of a plain attribute: of a module that is called, or of the class itself.
+  // Returns an assignment to a plain attribute of a module that is called, or of the class itself.
   std::string assignment(const ModuleGraph& graph, const Assignment& each) {
     const std::string_view holder = QualifiedName(each.target).parent();
     const std::string name = name_of_part(QualifiedName(each.target).last());
@@ -574,7 +578,7 @@ class ClassWriter {
     }
     if (!module) return attribute(graph, each.target) + " = " + value;
     if (!is_python_name(name) || has_word(torch_module_names(), name))
-      problem_ = python_string(each.target) + " is no name of an attribute";
+      problem_ = python_string(each.target) + " is not a name of an attribute";
     return *module + "." + name + " = " + value;
   }
 
@@ -585,8 +589,8 @@ class ClassWriter {
     return source.text.empty() ? text : text + ", code: " + printable(source.text);
   }
 
-  // The module whose forward makes the node.  A leaf stands where it is called from: in the module around it
-  // whose forward runs.
+  // Returns the module whose forward runs the node.  A leaf is run by the innermost module around it whose
+  // forward runs.
   std::string_view caller(const Node& node) const {
     std::string_view path = node.scope->module_path;
     if (node.op != Opcode::kCallModule) return path;
@@ -600,7 +604,8 @@ class ClassWriter {
     return path;
   }
 
-  // Which call of the module it is.  Only nodes of the module itself tell: for a leaf the next of them does.
+  // Finds the call of the module that runs each leaf.  Only nodes of the module itself have it: a leaf takes
+  // it from the next of them.
   void find_calls(const ModuleGraph& graph) {
     calls_.clear();
     std::unordered_map<std::string_view, const Scope*> next;
@@ -616,7 +621,7 @@ class ClassWriter {
     }
   }
 
-  // A title where another module's forward goes on than before.
+  // Returns a title when another module's forward continues.
   std::string scope_change(const Node& node) {
     const std::string_view path = caller(node);
     Scope scope = *node.scope;
@@ -636,7 +641,7 @@ class ClassWriter {
     return scope_.call == 1 ? text : text + ", call " + std::to_string(scope_.call);
   }
 
-  // The line of a node; one that raises when Python cannot say what it does.
+  // Returns the line of a node; one that raises when the node cannot be written in Python.
   std::string statement(const ModuleGraph& graph, const Node& node) {
     problem_.reset();
     std::string text;
@@ -663,21 +668,22 @@ class ClassWriter {
       case Opcode::kCallModule: {
         const std::string module = "self." + module_attribute(node);
         if (node.method->empty()) {
-          // Hooks stand around the forward of a module.
+          // Calling forward itself skips the module's hooks.
           return call(graph, file_.skips_hooks && !is_overloaded(node) ? module + ".forward" : module,
                       node.args, node.kwargs);
         }
-        if (!is_python_name(*node.method)) problem_ = python_string(*node.method) + " is no name of a method";
+        if (!is_python_name(*node.method))
+          problem_ = python_string(*node.method) + " is not a name of a method";
         return call(graph, checked("_method", module, *node.method), node.args, node.kwargs);
       }
       case Opcode::kCallMethod: {
         if (node.args.empty() || !is_python_name(*node.target)) {
-          problem_ = python_string(*node.target) + " is no method that a graph calls";
+          problem_ = python_string(*node.target) + " is not a method that a graph calls";
           return {};
         }
         const std::string object = operand(graph, node.args[0], "");
         if (object.empty()) {
-          problem_ = "a method of a value that is no node";
+          problem_ = "it calls a method of a value that is not a node";
           return {};
         }
         const bool is_tensors = is_torch_function("torch.Tensor." + *node.target);
@@ -690,13 +696,13 @@ class ClassWriter {
     }
   }
 
-  // What the helper gives: it looks, when the file runs, whether `holder` has such a thing.
+  // Returns a call of the helper, which checks, when the file runs, that `holder` has such a value.
   std::string checked(const char* helper, const std::string& holder, const std::string& name) {
     file_.helpers.insert(helper);
     return std::string(helper) + "(" + holder + ", " + python_string(name) + ")";
   }
 
-  // As Python writes it with symbols and brackets, as far as it does.
+  // Returns a call, written with Python's symbols and brackets where it has them.
   std::string function_call(const ModuleGraph& graph, const Node& node) {
     const std::string& target = *node.target;
     const auto& args = node.args;
@@ -705,7 +711,7 @@ class ClassWriter {
       if (target == "builtins.getattr") {
         const auto* name = args[1].get_if<std::string>();
         if (name == nullptr || !is_python_name(*name) || name->starts_with('_') || !args[0].is<NodeId>()) {
-          problem_ = "no attribute that a graph reads";
+          problem_ = "it reads an attribute that is not allowed in a graph";
           return {};
         }
         const std::string holder = argument(graph, args[0]);
@@ -722,7 +728,7 @@ class ClassWriter {
       }
     }
     if (target == "builtins.getattr") {
-      problem_ = "no attribute that a graph reads";
+      problem_ = "it reads an attribute that is not allowed in a graph";
       return {};
     }
     if (node.kwargs.empty() && args.size() == 1 && args[0].is<NodeId>()) {
@@ -732,7 +738,7 @@ class ClassWriter {
     return call(graph, function(target), args, node.kwargs);
   }
 
-  // What can stand beside a symbol without parentheses; empty for the rest.
+  // Returns the text of an argument that needs no parentheses beside the symbol; empty for others.
   std::string operand(const ModuleGraph& graph, const Argument& argument, std::string_view symbol) {
     const bool identity = symbol == "is" || symbol == "is not";
     const auto* integer = argument.get_if<std::int64_t>();
@@ -765,7 +771,7 @@ class ClassWriter {
   std::string call(const ModuleGraph& graph, const std::string& callee, const std::vector<Argument>& args,
                    const Kwargs& kwargs) {
     std::vector<std::string> parts;
-    std::string others;  // keyword arguments that Python has no syntax for
+    std::string others;  // keyword arguments whose names are not valid in Python
     parts.reserve(args.size() + kwargs.size());
     for (const Argument& argument : args) parts.push_back(this->argument(graph, argument));
     for (const auto& [name, argument] : kwargs) {
@@ -780,7 +786,7 @@ class ClassWriter {
     return callee + in_parentheses(parts, callee.size() + kNameRoom);
   }
 
-  // "(a, b)"; on lines of their own where one line has no room for them behind what stands there.
+  // Returns "(a, b)"; on lines of their own if there is no room behind the `before` characters of the line.
   static std::string in_parentheses(const std::vector<std::string>& parts, std::size_t before) {
     const std::string line = joined(parts);
     const std::string indent = "\n" + std::string(12, ' ');
@@ -792,7 +798,7 @@ class ClassWriter {
 
   // --- functions and arguments ---
 
-  // The attribute of the class that is a function of the model's own.
+  // Returns the attribute of the class that holds a function of the model's own.
   const std::string& model_function(const std::string& target) {
     const auto [found, is_new] = functions_here_.try_emplace(target);
     if (is_new) found->second = attributes_.create(file_.model_functions.at(target));
@@ -825,7 +831,7 @@ class ClassWriter {
     return text;
   }
 
-  // Appends, so that what is nested deeply is not copied at every level.
+  // Appends the text to `out`, so that deeply nested arguments are not copied at every level.
   void append(const ModuleGraph& graph, const Argument& argument, std::string& out, int depth) {
     if (depth > kMaxNesting) {
       problem_ = "its arguments are nested deeper than " + std::to_string(kMaxNesting);
@@ -840,7 +846,7 @@ class ClassWriter {
       out += close;
     };
     const auto of_torch = [&](bool is_known, const std::string& name, const char* what) {
-      if (!is_known) problem_ = python_string(name) + " is no " + what + " of torch";
+      if (!is_known) problem_ = python_string(name) + " is not a " + what + " of torch";
       out += "torch." + name;
     };
     std::visit(
@@ -864,7 +870,7 @@ class ClassWriter {
             if (value.names != nullptr) {
               const auto named = file_.named_tuples.find({value.names->type, value.names->fields});
               if (named == file_.named_tuples.end()) {
-                problem_ = python_string(value.names->type) + " is no named tuple that Python can make";
+                problem_ = python_string(value.names->type) + " is not a valid named tuple in Python";
                 return;
               }
               out += named->second;
@@ -885,7 +891,7 @@ class ClassWriter {
             out += nodes_.at(value);
           } else if constexpr (std::is_same_v<Value, Argument::Dtype>) {
             const auto dtype = find_scalar_type(value.name);
-            if (!dtype) problem_ = python_string(value.name) + " is no dtype of torch";
+            if (!dtype) problem_ = python_string(value.name) + " is not a dtype of torch";
             if (dtype) out += "torch." + dtype_name(*dtype);
           } else if constexpr (std::is_same_v<Value, Argument::Device>) {
             out += "torch.device(" + python_string(value.name) + ")";
@@ -897,7 +903,7 @@ class ClassWriter {
             if (fx_function(value.name)) {
               out += function(value.name);
             } else {
-              problem_ = python_string(value.name) + " is no function that a graph hands on";
+              problem_ = python_string(value.name) + " is not a function that a graph may pass on";
             }
           } else {
             static_assert(std::is_same_v<Value, Argument::GraphRef>);
@@ -917,22 +923,22 @@ class ClassWriter {
 
   PythonNames attributes_;
   std::map<std::string_view, const Node*> called_;     // a node that calls the module, by path
-  std::map<std::string, std::string> modules_here_;    // the attribute for each path
-  std::map<std::string, std::string> functions_here_;  // and for each function of the model
-  // The attribute for each name; constants are those of one graph.
+  std::map<std::string, std::string> modules_here_;    // attributes of the class, by module path
+  std::map<std::string, std::string> functions_here_;  // likewise, by function of the model
+  // Attributes of the class, by name; for constants by graph too.
   std::map<std::pair<const ModuleGraph*, std::string>, std::string> values_here_;
-  std::map<const ModuleGraph*, std::string> bodies_;  // the method of each
-  std::map<NodeId, std::string> nodes_;               // of the method at hand
-  std::vector<InputGroup> groups_;                    // likewise
+  std::map<const ModuleGraph*, std::string> bodies_;  // the methods of bodies
+  std::map<NodeId, std::string> nodes_;               // the names of nodes in the current method
+  std::vector<InputGroup> groups_;                    // the inputs of the current method
   std::vector<std::string> late_;                     // inputs without a default behind one that has one
   std::vector<std::string> init_;
   std::string methods_;
-  Scope scope_;                               // of the node before, without the type
-  std::map<NodeId, const Scope*> calls_;      // of the callers of leaves
-  std::set<std::string_view> other_methods_;  // modules with other methods that are called
+  Scope scope_;                               // the scope of the previous node, without the type
+  std::map<NodeId, const Scope*> calls_;      // the scopes that call leaves
+  std::set<std::string_view> other_methods_;  // modules of which other methods than forward are called
   std::set<std::string> libraries_here_;      // namespaces of operators that torch does not have itself
   bool needs_archive_ = false;
-  std::optional<std::string> problem_;  // why the node at hand cannot be written
+  std::optional<std::string> problem_;  // why the current node cannot be written
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Writes one graph of a collection as a Python class, in the form that fx_writer.h describes; and the data
-// shared by the classes of a file.
+// Writes one graph of a collection as a Python class, in the form that fx_writer.h describes; and holds the
+// data that the classes of a file share.
 #pragma once
 
 #include <map>
@@ -15,16 +15,17 @@
 
 namespace fxtrace {
 
+// The data that the classes of a file share.
 struct FxFile {
   explicit FxFile(const GraphCollection& collection);  // `collection` must live as long
 
   const GraphCollection::Model& model;
   std::unordered_map<std::string_view, const ModuleRecord*> modules;  // by path
-  bool skips_hooks = false;                                           // those of modules that are called, too
+  bool skips_hooks = false;                                           // calls of modules run no hooks
 
   // Computed before the classes are written:
   PythonNames names;                                       // names of the whole file
-  std::unordered_map<std::string, std::string> functions;  // the Python text of each target
+  std::unordered_map<std::string, std::string> functions;  // the Python text of each function, by target
   // Functions that the file cannot name, by target, with the name of the function that raises in their place.
   std::vector<std::pair<std::string, std::string>> missing;
   // Functions of the model's own, by qualified name, with the parameter of __init__ that provides each.

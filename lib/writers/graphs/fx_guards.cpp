@@ -15,19 +15,19 @@ namespace {
 using ExpressionKind = Expression::Kind;
 using GuardNames = std::map<std::string, std::string>;
 
-constexpr int kDeepest = 30;  // of what Python's parser takes
+constexpr int kDeepest = 30;  // the deepest nesting; Python's parser takes more
 
 constexpr std::array<std::string_view, 9> kMethods{
     "dim", "is_complex", "is_contiguous", "is_floating_point", "item", "numel", "size", "sum", "stride"};
 constexpr std::array<std::string_view, 7> kAttributes{"device", "dtype",         "is_cuda", "is_meta",
                                                       "ndim",   "requires_grad", "shape"};
 
-// Throws nothing: what cannot be written leaves `fails_`.
+// Writes one guard.  An expression that cannot be written sets `fails_`.
 class GuardText {
  public:
   explicit GuardText(const GuardNames& names) : names_(names) {}
 
-  // Without parentheses around it.
+  // Returns the text without parentheses around it; nothing when the guard cannot be written.
   std::optional<std::string> write(const Expression& guard) {
     std::string text = print(guard, 0);
     return fails_ ? std::nullopt : std::optional(std::move(text));
@@ -66,7 +66,7 @@ class GuardText {
         joined(parts, [&](const Expression& part) { return print(part, depth + 1); }, separator), depth);
   }
 
-  // A tensor's method; torch.device(...); len(...) and list(...) of an input with parts.
+  // Writes a method of a tensor; torch.device(...); len(...) and list(...) of an input with parts.
   std::string call(const Expression& value, int depth) {
     const Expression& function = value.parts()[0];
     if (function.text() == "torch.device" && value.parts().size() == 2 &&

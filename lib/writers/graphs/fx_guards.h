@@ -10,8 +10,8 @@
 namespace fxtrace {
 
 // Returns the guard as a Python expression, with its names (inputs and dimensions) replaced by those of the
-// source.  Nothing when it contains anything but inputs, dimensions, arithmetic, comparisons and attributes
-// of tensors, as guards of a collection are untrusted.
+// source.  Returns nothing when it contains anything but inputs, dimensions, arithmetic, comparisons and
+// attributes of tensors, as guards of a collection are untrusted.
 std::optional<std::string> python_guard(const Expression& guard,
                                         const std::map<std::string, std::string>& names);
 

@@ -17,7 +17,7 @@ bool is_in(const std::array<std::string_view, N>& names, std::string_view name) 
   return std::ranges::find(names, name) != names.end();
 }
 
-// What every torch.nn.Module has: no module or tensor can have these names in it.
+// The attributes of every torch.nn.Module.
 constexpr std::string_view kModuleNames =
     "T_destination _apply _backward_hooks _backward_pre_hooks _buffers _call_impl _compiled_call_impl "
     "_forward_hooks _forward_hooks_always_called _forward_hooks_with_kwargs _forward_pre_hooks "
@@ -35,7 +35,7 @@ constexpr std::string_view kModuleNames =
     "register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule share_memory state_dict to "
     "to_empty train training type xpu zero_grad";
 
-// Builtins that graphs call: what could run other code than the graph's is not among them.
+// Builtins that graphs call, without those that could run other code.
 constexpr auto kBuiltins = std::to_array<std::string_view>(
     {"abs",    "all",       "any",   "bin",  "bool",  "bytes", "chr",        "complex", "dict",
      "divmod", "enumerate", "float", "hash", "hex",   "int",   "isinstance", "len",     "list",
@@ -43,17 +43,17 @@ constexpr auto kBuiltins = std::to_array<std::string_view>(
      "slice",  "sorted",    "str",   "sum",  "tuple", "type",  "zip"});
 constexpr auto kNotOfOperator =
     std::to_array<std::string_view>({"attrgetter", "call", "itemgetter", "methodcaller"});
-// What these read of their arguments is not the graph's business.
+// Excluded methods of str: format strings can read any attribute of the arguments.
 constexpr auto kNotOfStrings = std::to_array<std::string_view>({"format", "format_map"});
-// Attributes of tensors that are values, whatever the holder is.
+// Attributes of tensors that are plain values, on any object.
 constexpr auto kTensorAttributes = std::to_array<std::string_view>(
     {"H",       "T",       "data",      "device",       "dtype",         "grad",     "imag",   "is_cuda",
      "is_leaf", "is_meta", "is_nested", "is_quantized", "is_sparse",     "itemsize", "layout", "mH",
      "mT",      "nbytes",  "ndim",      "real",         "requires_grad", "shape"});
-// Attributes of torch.ops and torch.classes that are no namespaces.
+// Attributes of torch.ops and torch.classes that are not namespaces.
 constexpr auto kNotOfOps =
     std::to_array<std::string_view>({"import_module", "load_library", "loaded_libraries"});
-// Operators of TorchScript whose names Python has for methods of its own.
+// Operators of TorchScript with the names of Python's special methods.
 constexpr auto kMagicOperators = std::to_array<std::string_view>(
     {"__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__iand__", "__ior__", "__ixor__",
      "__ilshift__", "__irshift__", "__contains__", "__getitem__", "__is__", "__isnot__", "__not__"});
@@ -62,7 +62,7 @@ constexpr auto kLayouts = std::to_array<std::string_view>(
 constexpr auto kMemoryFormats = std::to_array<std::string_view>(
     {"channels_last", "channels_last_3d", "contiguous_format", "preserve_format"});
 
-// Of torch.classes.space.Name, which makes an object, the namespace; empty for other functions.
+// Returns the namespace of torch.classes.space.Name, which makes an object; empty for other functions.
 std::string_view class_space(const TargetParts& target) {
   constexpr std::string_view kClasses = "torch.classes.";
   if (!target.space.starts_with(kClasses) || target.name.starts_with("__")) return {};
@@ -71,10 +71,11 @@ std::string_view class_space(const TargetParts& target) {
   return is_one ? space : std::string_view();
 }
 
-// What torch has itself is in the table, or it does more than compute.
+// Returns whether a library may have registered the namespace.  Those of torch itself are in the table, as
+// far as they only compute.
 bool may_be_librarys(std::string_view space) { return !space.empty() && !is_torch_operator_space(space); }
 
-// `.name`, or getattr() where Python has no such syntax.
+// Returns value.name, or getattr() for names that are not valid in Python.
 std::string attribute_of(const std::string& value, std::string_view name) {
   if (is_python_name(name) ||
       (name.starts_with("__") && name.ends_with("__") && is_in(kMagicOperators, name))) {

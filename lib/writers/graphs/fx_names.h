@@ -8,19 +8,19 @@
 
 namespace fxtrace {
 
-// Returns the Python text of a call_function's target.  Nothing for a function that no graph of torch.fx
-// calls.
+// Returns the Python text of a call_function's target; nothing for functions that graphs of torch.fx do not
+// call.
 std::optional<std::string> fx_function(std::string_view target);
 
-// Returns the attributes of every torch.nn.Module, whose names no submodule or tensor can have. Spaces set
-// them apart.
+// Returns the attributes of every torch.nn.Module, separated by spaces.  No submodule or tensor can have
+// their names.
 std::string_view torch_module_names();
 
 // Returns whether the name is a tensor attribute without side effects: "shape".
 bool is_tensor_attribute(std::string_view name);
 
-// Returns the namespace of an operator or class that fx_function() has a text for and that only whoever runs
-// the source can vouch for: a library registers it.  Empty for others.
+// Returns the namespace of an operator or class that a library registers: fx_function() has a text for it,
+// but only the user who runs the source can vouch for it.  Empty for others.
 std::string_view fx_library(std::string_view target);
 
 // Returns whether the name is a layout or memory format that is an attribute of torch: "strided",

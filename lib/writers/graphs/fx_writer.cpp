@@ -1,3 +1,7 @@
+// Writes the file around the classes of fx_class.h: header, imports, and the helpers that its classes call.
+//
+// Names are chosen before anything is written, as classes, helpers and functions share one scope; the header
+// comes last, as it depends on what the classes use.
 #include "writers/graphs/fx_writer.h"
 
 #include <algorithm>
@@ -24,13 +28,13 @@ struct Helper {
   std::array<const char*, 2> imports;
   const char* text;
 };
-// Functions and classes that only some files need.
+// Python functions and classes that are written only to files that need them.
 constexpr std::array<Helper, 16> kHelpers{{
     {"_check_libraries",
      {},
      R"py(
 def _check_libraries(given, needed):
-    """Operators that torch does not have itself may do anything: who makes the graph says that they may run."""
+    """Operators of other libraries may do anything: the caller must say that they may run."""
     missing = [name for name in needed if name not in given]
     if missing:
         raise NotImplementedError(
@@ -41,7 +45,7 @@ def _check_libraries(given, needed):
      {},
      R"py(
 def _sparse(function):
-    """One that makes a sparse tensor: torch holds the indices against the sizes only when it is told to."""
+    """A function that makes a sparse tensor, with torch's check of the indices against the sizes."""
 
     def make(*args, **kwargs):
         with torch.sparse.check_sparse_tensor_invariants():
@@ -56,7 +60,7 @@ _MISSING = object()
 
 
 def _given(value, name):
-    """An input without a default behind one that has one, where Python wants some."""
+    """An input without a default behind one that has a default, which Python does not allow."""
     if value is _MISSING:
         raise TypeError(f"forward() is missing the argument {name!r}")
 )py"},
@@ -64,7 +68,7 @@ def _given(value, name):
      {},
      R"py(
 def _part(value, key):
-    """What stands in an input under a key or position, or in a field of a named tuple."""
+    """The item of an input at a key or position, or the field of a named tuple."""
     if isinstance(value, tuple) and isinstance(key, str):
         return value[value._fields.index(key)]
     return value[key]
@@ -73,7 +77,7 @@ def _part(value, key):
      {},
      R"py(
 def _check(value, fixed, guard):
-    """An input that has the value that the graph was traced with."""
+    """Check that an input has the value that the graph was traced with."""
     if isinstance(fixed, (list, tuple)):
         same = isinstance(value, (list, tuple)) and len(value) == len(fixed)
         for one, other in zip(value, fixed) if same else ():
@@ -88,13 +92,13 @@ def _check(value, fixed, guard):
      {},
      R"py(
 def _value(holder, name):
-    """An attribute that a graph reads: no function, class or module of Python."""
+    """An attribute that a graph reads, which must not be a function, class or module of Python."""
     if name.startswith("__"):
         raise AttributeError(name)
     value = getattr(holder, name)
     own = (torch.nn.Module, torch.jit.RecursiveScriptClass)
     if isinstance(value, type(torch)) or (callable(value) and not isinstance(value, own)):
-        raise TypeError(f"{name} is no module, tensor or other value")
+        raise TypeError(f"{name} is not a module, tensor or other value")
     return value
 )py"},
     {"_find",
@@ -113,7 +117,7 @@ def _find(model, path, separator="."):
      {},
      R"py(
 def _method(module, name):
-    """A method that a graph calls: one of TorchScript, or one that stands beside the module's forward."""
+    """A method that a graph calls: one of TorchScript, or of the module's classes up to that which defines forward."""
     if isinstance(module, torch.jit.ScriptModule):
         is_own = module._c._has_method(name)
     else:
@@ -123,7 +127,7 @@ def _method(module, name):
             if is_own or "forward" in vars(base):
                 break
     if not is_own:
-        raise TypeError(f"{name} is no method that the module's forward could call")
+        raise TypeError(f"{name} is not a method that the module's forward could call")
     return getattr(module, name)
 )py"},
     {"_object_method",
@@ -132,7 +136,7 @@ def _method(module, name):
 def _object_method(value, name):
     """A method of a script object."""
     if not isinstance(value, (torch.ScriptObject, torch.jit.RecursiveScriptClass)):
-        raise TypeError(f"{name} is a method of a script object, and called on none")
+        raise TypeError(f"{name} is called on a value that is not a script object")
     return getattr(value, name)
 )py"},
     {"_assume",
@@ -215,7 +219,7 @@ def _while_loop(goes_on, body, carried, operands):
 )py"},
 }};
 
-// What the class and the helpers name.
+// Names that classes and helpers use, so that no class or function of the file may have them.
 constexpr std::string_view kUsed =
     "NotImplementedError TypeError ValueError bool bytearray callable collections complex float getattr hasattr io "
     "isinstance len list math operator slice str super torch tuple type vars zip zipfile";
@@ -233,7 +237,7 @@ class FileWriter {
     for (auto& [target, name] : file_.missing) name = file_.names.create(target);
     for (auto& [names, name] : file_.named_tuples)
       name = file_.names.create("_" + std::string(QualifiedName(names.first).last()));
-    PythonNames parameters(&file_.names);  // of __init__
+    PythonNames parameters(&file_.names);  // the parameters of __init__
     for (const char* name : {"self", "model", "archive", "libraries"}) parameters.reserve(name);
     for (auto& [target, name] : file_.model_functions) {
       name = parameters.create(function_parts(target).name);
@@ -262,7 +266,7 @@ class FileWriter {
     for (const auto& [target, name] : file_.missing) {
       out_ << "\n\ndef " << name << "(*args, **kwargs):\n    raise NotImplementedError("
            << python_string(target +
-                            " is no function that torch.fx finds, or none that is known to only compute: put "
+                            " cannot be found by torch.fx, or is not known to be free of side effects: put "
                             "the model's own in its place")
            << ")\n";
     }
@@ -292,7 +296,7 @@ class FileWriter {
       if (node.op == Opcode::kCallModule) calls_modules_ = true;
       for_each_of<Argument::Tuple>(node, [&](const Argument::Tuple& tuple) { find_named_tuple(tuple); });
       for_each_of<Argument::Function>(node, [&](const Argument::Function& function) {
-        if (fx_function(function.name)) find_function(function.name);  // no other is handed on
+        if (fx_function(function.name)) find_function(function.name);  // others are not passed on
       });
     }
     for (const Subgraph& body : graph.subgraphs) find_functions(body.graph);
@@ -307,7 +311,7 @@ class FileWriter {
 
   void find_named_tuple(const Argument::Tuple& tuple) {
     if (tuple.names == nullptr) return;
-    // Names of another kind are no class that Python can make; the node that has them raises.
+    // Python cannot make a class of other names; the node that has them raises.
     const auto& fields = tuple.names->fields;
     const auto is_field = [](const std::string& name) {
       return is_python_name(name) && !name.starts_with('_');
@@ -334,7 +338,8 @@ class FileWriter {
   }
 
   void header(const std::vector<std::string>& classes) {
-    // Python looks for the file's encoding in the first two lines, so nothing of the model stands there.
+    // Python reads the file's encoding from the first two lines, so that no text of the model may stand
+    // there.
     out_ << R"py("""Graphs of a model as torch.fx's own code, written by fxtrace )py" << FXTRACE_VERSION
          << ".\n\n";
     const bool needs_archive =
@@ -408,7 +413,7 @@ its name in `libraries`.
   const GraphCollection& collection_;
   std::ostream& out_;
   FxFile file_;
-  std::set<std::string> spaces_;  // of operators that torch does not have itself
+  std::set<std::string> spaces_;  // namespaces of operators that torch does not have itself
   bool calls_modules_ = false;
 };
 

@@ -147,7 +147,7 @@ class CollectionWriter {
     json_.field("name", entry.name);
     if (entry.target) json_.field("target", *entry.target);
     if (entry.persistent) json_.field("persistent", *entry.persistent);
-    // A model's only output has a path too: an empty one.
+    // The only output of a model has an empty path.
     if (!entry.path.empty() || entry.role == SignatureRole::kUserInput ||
         entry.role == SignatureRole::kUserOutput) {
       json_.key("path");
@@ -210,7 +210,8 @@ class CollectionWriter {
         std::span<const Argument> data = *constant.data;
         elements(graph, constant.shape, data);
         if (!data.empty() || short_of_data_) {
-          throw Error(ErrorKind::kInternal, "constant " + name + " has other elements than its shape says");
+          throw Error(ErrorKind::kInternal,
+                      "constant " + name + ": the number of elements does not match its shape");
         }
         return;
       }
@@ -222,7 +223,7 @@ class CollectionWriter {
     });
   }
 
-  // A tensor without elements can still claim any number of empty lists.
+  // Returns whether a shape without elements would need too many empty lists.
   static bool too_many_lists(const std::vector<std::int64_t>& shape) {
     std::int64_t lists = 1;
     for (const auto size : shape) {

@@ -41,13 +41,13 @@ class TextWriter {
   }
 
  private:
-  // The one place where text of a file becomes text of a line.
+  // Writes one line; the only place where text of the file is written.
   void line(const std::string& text) {
     const std::string indent(2 * depth_, ' ');
     out_ << indent << printable(text) << '\n';
   }
 
-  // A heading with lines below it; nothing where there are none.
+  // Writes a heading with an indented line for each item; nothing when there are no items.
   template <class Items, class F>
   void section(const char* heading, const Items& items, F&& write) {
     if (items.empty()) return;

@@ -50,7 +50,7 @@ std::optional<Change> DifferenceMarks::of_closed(Outline::Index item) const {
   const Kind kind = outline_[item].kind;
   if (kind != Kind::kRepeats && kind != Kind::kPeriod && kind != Kind::kPart)
     return inside_[item] == 0 ? std::nullopt : std::optional(Change::kChanged);
-  // Boxes that only group: all that they hold may have come or gone, with the box around them too.
+  // A box that only groups items was added or removed if all its items were.
   const auto& children = outline_[item].children;
   const auto first = of_closed(children.front());
   const bool is_one =

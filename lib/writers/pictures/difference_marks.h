@@ -1,4 +1,4 @@
-// What differs between two models, item by item of an outline of both as one.
+// The differences between two models, by item of an outline of both models merged into one.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace fxtrace {
 
-// Keeps what differs apart from its equals where they are folded.  `merged` may be null.
+// Returns a distinction that keeps items that differ apart from equal ones when repeats are folded.  `merged`
+// may be null.
 Distinction distinction_of(const MergedCollection* merged);
 
 class DifferenceMarks {
@@ -19,12 +20,13 @@ class DifferenceMarks {
   // The outline must be of merged.collection; both must outlive this.
   DifferenceMarks(const MergedCollection& merged, const Outline& outline);
 
-  // Of a node its own, else that of the module that it calls or a box is.
+  // Returns the change of the item itself: that of its node, or else of the module that it is or calls.
   std::optional<Change> own(Outline::Index item) const { return own_[item]; }
-  // Of a box that is closed also what is in it: of repeats that came or went together that; else, where some
-  // of it differs, kChanged.
+  // Returns the change to show for a closed box: its own; or for repeats that were all added or all removed,
+  // that; or kChanged if something in it differs.
   std::optional<Change> of_closed(Outline::Index item) const;
-  // How many things in it differ: what came or went with a box is one with it.
+  // Returns the number of differences in the box; a box that was added or removed counts as one with its
+  // content.
   std::uint32_t inside(Outline::Index item) const { return inside_[item]; }
 
  private:

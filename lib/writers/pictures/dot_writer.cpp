@@ -26,15 +26,15 @@ constexpr const char* kFailure = "#b3261e";  // text of a failure
 constexpr const char* kAmber = "#a88a1d";    // parameters and constants
 constexpr const char* kBody = "#7d5fb2";     // around bodies of control flow
 
-// In the order of kLooks.
+// The shapes, in the order of kLooks.
 constexpr std::string_view kDotShapes[] = {"ellipse", "box", "box", "hexagon", "note", "box", "box"};
 static_assert(std::size(kDotShapes) == std::size(kLooks));
 
-// Of what differs between two models.
+// The mark of an item that differs between two models.
 struct DotMark {
   const char* sign;
   const char* meaning;
-  const char* style;  // of the border
+  const char* style;  // the style of the border
   const char* fill;
   const char* line;
 };
@@ -50,7 +50,7 @@ constexpr const char* kClusterFills[] = {"#f6f8fa", "#ffffff"};
 
 class DotWriter {
  public:
-  // `merged`: where the collection is that of two models; else null.
+  // `merged`: the two models of which the collection is made, or null.
   DotWriter(const GraphCollection& collection, std::ostream& out, const PictureOptions& options,
             const MergedCollection* merged = nullptr)
       : collection_(collection),
@@ -71,7 +71,7 @@ class DotWriter {
            "        height=0.3];\n"
            "  edge [color=\"#6e7781\", arrowsize=0.6, penwidth=0.9];\n";
     const std::string& type = collection_.model.type;
-    // There is room above a picture, whatever a box has.
+    // The title of the picture may be longer than that of a box.
     const std::size_t room = options_.max_label == 0 ? 0 : 2 * options_.max_label;
     out_ << "  label=<" << "<B>" + dot_html(cut(type.empty() ? "model" : type, room, Keep::kEnd)) + "</B>";
     if (!collection_.model.file.empty())
@@ -97,9 +97,9 @@ class DotWriter {
 
  private:
   static constexpr const char* kNewLine = "<BR ALIGN=\"LEFT\"/>";
-  // A line is as high as what is largest in it: below a title it must be more than its own text asks for.
+  // An invisible space that makes a line higher, as needed below a title.
   static constexpr const char* kRoom = R"(<FONT POINT-SIZE="13">&#8202;</FONT>)";
-  // Below others of its size: what is in brackets or underlined reaches the next line.
+  // Likewise for lines below others of the same size, as brackets and underlines reach into the next line.
   static constexpr const char* kSomeRoom = R"(<FONT POINT-SIZE="11">&#8202;</FONT>)";
 
   const Outline::Item& item(Index index) const { return picture_.outline[index]; }
@@ -110,7 +110,7 @@ class DotWriter {
   static std::string small(const std::string& html, const char* colour) {
     return R"(<FONT POINT-SIZE="9" COLOR=")" + std::string(colour) + "\">" + html + "</FONT>";
   }
-  // What stands in one line behind something else.
+  // Returns secondary text that follows other text on the line.
   std::string beside(std::string_view text) const { return small("&#160;&#160;" + html(text), kQuiet); }
   std::string quiet(std::string_view text) const { return small(html(text), kQuiet); }
 
@@ -124,7 +124,7 @@ class DotWriter {
     return mark == nullptr ? title : std::string(mark->sign) + " " + title;
   }
 
-  // In two lines where it is long.
+  // Returns the title; on two lines if it is long.
   std::string title_html(std::string_view title, const char* new_line) const {
     std::string text;
     for (const std::string_view line : break_lines(title, options_.max_label, 2)) {
@@ -138,7 +138,7 @@ class DotWriter {
     return std::find(picture_.neighbors.begin(), picture_.neighbors.end(), index) != picture_.neighbors.end();
   }
 
-  // Each graph but the first of a column below the one before.
+  // Puts each graph of a column below the previous one, by an invisible edge.
   void stack_graphs() {
     for (const std::vector<Index>& column : graph_columns(picture_)) {
       for (std::size_t i = 1; i < column.size(); ++i) {
@@ -148,7 +148,7 @@ class DotWriter {
     }
   }
 
-  // Coloured squares with what they mean, of what is in the picture.
+  // Returns the meanings of the colours that occur in the picture.
   std::string legend() const {
     std::string text;
     if (marks_) {
@@ -203,7 +203,7 @@ class DotWriter {
     out_ << indent << "}\n";
   }
 
-  // A sentence in lines of a label's length.
+  // Returns the reason of a failure, broken into lines of a label's length.
   std::string failure(std::string_view reason) const {
     std::string text = small("<B>failed</B>", kFailure);
     const char* before = ": ";
@@ -226,7 +226,7 @@ class DotWriter {
     }
     const Label label = labels_.label(index);
     std::vector<std::string> lines;
-    // A long path says most at its end.
+    // A long title is cut at its start, as the end of a path says most.
     std::string first = title_html(title_of(mark, label.title), "<BR/>");
     std::string second = label.type;
     if (!label.details.empty()) second += (second.empty() ? "" : "  ") + label.details;
@@ -240,7 +240,7 @@ class DotWriter {
     if (!label.failure.empty()) lines.push_back(failure(label.failure));
     for (const std::string& attribute : label.attributes) lines.push_back(small(html(attribute), kAmber));
     std::string note = label.note;
-    // Of a box that came or went as a whole there is no more to say.
+    // A box that was added or removed as a whole needs no number.
     const std::uint32_t inside = marks_ ? marks_->inside(index) : 0;
     if (inside > 0 && marks_->of_closed(index) == Change::kChanged)
       note += (note.empty() ? "" : ", ") + std::to_string(inside) + (inside == 1 ? " differs" : " differ");
@@ -264,7 +264,7 @@ class DotWriter {
     out_ << ">, tooltip=" << dot_quoted(about(index)) << "];\n";
   }
 
-  // What the label leaves out.
+  // Returns the tooltip: what the label leaves out.
   std::string about(Index index) const {
     const Outline::Item& shown = item(index);
     std::string text;
@@ -291,7 +291,7 @@ class DotWriter {
     return text;
   }
 
-  // "weight [8, 4]", one line each.
+  // Writes the parameters of a leaf, one line each: "weight [8, 4]".
   void parameters_of(const Outline::Item& call) {
     const auto lines = parameters_.lines(call, labels_);
     if (!lines.empty()) out_ << "<BR/>";
@@ -305,7 +305,7 @@ class DotWriter {
     }
   }
 
-  std::optional<DifferenceMarks> marks_;  // where there are two models
+  std::optional<DifferenceMarks> marks_;  // for two models
   const GraphCollection& collection_;
   std::ostream& out_;
   const PictureOptions& options_;

@@ -17,9 +17,9 @@ namespace fxtrace {
 // as make_picture().
 void write_dot(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
-// Likewise, of two models in one what differs: what was added has a bold border and "+" in front of its
-// title, what was removed a dashed one and "-", what changed or moved "~"; a closed box says how much of it
-// is in there.
+// Likewise for two models merged into one, with marks: an added item has a bold border and "+" in front of
+// its title, a removed one a dashed border and "-", a changed or moved one "~".  A closed box gives the
+// number of differences in it.
 void write_dot(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

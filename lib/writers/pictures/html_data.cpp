@@ -27,12 +27,13 @@ using Index = Outline::Index;
 using Kind = Outline::Kind;
 constexpr Index kNone = Outline::kNone;
 
-// Characters of one text: what is longer nobody reads in a panel, and many of them would make the page large.
+// The most characters of one text: longer ones are hard to read in a panel, and many would make the page
+// large.
 constexpr std::size_t kMaxText = 300;
 constexpr std::size_t kMaxMessage = 4000;
 constexpr std::int64_t kLargestExactDouble = std::int64_t{1} << 53;
 
-// What it costs to run everything in an item.
+// The cost of running everything in an item.
 struct Sum {
   std::optional<SymInt> macs;
   std::optional<SymInt> activation_bytes;
@@ -92,7 +93,7 @@ class HtmlDataWriter {
   }
 
  private:
-  // Boxes before what is in them.
+  // Numbers the items in pre-order.
   void number() {
     place_.resize(outline_.items.size());
     order_.reserve(outline_.items.size());
@@ -107,7 +108,8 @@ class HtmlDataWriter {
     }
   }
 
-  // An operator of control flow tells what its bodies cost; boxes are the sum of what is in them.
+  // An operator of control flow and a graph have a cost of their own, if it is known; the cost of another box
+  // is the sum of its content.
   void add_costs() {
     sums_.resize(order_.size());
     for (std::size_t place = order_.size(); place-- > 0;) {
@@ -173,7 +175,7 @@ class HtmlDataWriter {
     column("module", [&](Index i) { out_ << module_row(outline_[i].module); });
     column("source", [&](Index i) { out_ << source_row(outline_[i].node); });
     column("cost", [&](Index i) { out_ << cost_row(sums_[place_[i]]); });
-    // How far in front of the item; a loop's inputs may stand behind it.
+    // Distances to places in front of the item; the inputs of a loop may stand behind it.
     column("inputs", [&](Index i) {
       write_list(outline_[i].inputs, [&](Index input) {
         out_ << static_cast<std::int64_t>(place_[i]) - static_cast<std::int64_t>(place_[input]);
@@ -221,7 +223,7 @@ class HtmlDataWriter {
     out_ << ']';
   }
 
-  // Each as [name, piece, ...]: numbers are places of items in front, texts are texts.
+  // Writes each argument as [name, piece, ...]: a number is the place of an item, a string is text.
   void write_arguments(Index index) {
     if (outline_[index].kind != Kind::kNode) {
       out_ << '0';
@@ -315,9 +317,9 @@ class HtmlDataWriter {
   Outline outline_;
   Labels labels_;
   Arguments arguments_;
-  std::optional<DifferenceMarks> marks_;  // where there are two models
-  std::vector<Index> order_;              // items as the page has them
-  std::vector<Index> place_;              // by item: where in `order_`
+  std::optional<DifferenceMarks> marks_;  // for two models
+  std::vector<Index> order_;              // items in pre-order
+  std::vector<Index> place_;              // by item: its index in `order_`
   std::vector<Sum> sums_;                 // by place
 
   std::unordered_map<std::string, std::size_t> text_places_;

@@ -1,4 +1,4 @@
-// The page of web/ as strings, which cmake/WebPage.cmake generates.
+// The page of web/ as strings; cmake/WebPage.cmake generates the implementation.
 #pragma once
 
 #include <string_view>

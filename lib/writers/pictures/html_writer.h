@@ -14,7 +14,7 @@ namespace fxtrace {
 // same collection gives the same bytes.
 void write_html(const GraphCollection& collection, std::ostream& out, const PictureOptions& options);
 
-// Likewise, of two models in one what differs, with the marks of write_dot().
+// Likewise for two models merged into one, with the marks of write_dot().
 void write_html(const MergedCollection& merged, std::ostream& out, const PictureOptions& options);
 
 }  // namespace fxtrace

@@ -24,10 +24,10 @@ using Kind = Outline::Kind;
 
 struct MermaidClass {
   const char* name;
-  const char* open;  // the shape, around the label
+  const char* open;  // the brackets around the label, which select the shape
   const char* close;
 };
-// In the order of kLooks.
+// The classes, in the order of kLooks.
 constexpr MermaidClass kMermaidClasses[] = {
     {"port", "([", "])"},      {"module", "(", ")"},   {"operation", "(", ")"}, {"method", "{{", "}}"},
     {"attribute", "[/", "/]"}, {"closed", "[[", "]]"}, {"failed", "(", ")"},
@@ -35,10 +35,10 @@ constexpr MermaidClass kMermaidClasses[] = {
 static_assert(std::size(kMermaidClasses) == std::size(kLooks));
 
 constexpr const char* kTextColour = "24292f";
-// Between rows, in pixels.  Titles of boxes that begin in one row share this space.
+// The space between rows, in pixels.  Titles of boxes that begin in one row share it.
 constexpr int kRanks = 30;
 constexpr int kRanksOfNested = 55;
-constexpr std::size_t kInLine = 4;  // of a legend
+constexpr std::size_t kInLine = 4;  // entries in a line of the legend
 constexpr const char* kSpace = "#160;#160;";
 
 class MermaidWriter {
@@ -64,7 +64,7 @@ class MermaidWriter {
   std::string html(std::string_view text, Keep keep = Keep::kStart) const {
     return mermaid_html(cut(text, options_.max_label, keep));
   }
-  // In two lines where it is long, as in other pictures.
+  // Returns the lines of a title: two if it is long.
   std::vector<std::string> title_lines(std::string_view title) const {
     std::vector<std::string> lines;
     for (const std::string_view line : break_lines(title, options_.max_label, 2))
@@ -76,13 +76,13 @@ class MermaidWriter {
     return "<small>" + html(text, keep) + "</small>";
   }
 
-  // Front matter and comments.
+  // Returns the front matter, and a comment if the picture is too large for GitHub.
   std::string head(std::size_t body) const {
     const auto& [file, kind, type, method, producer] = collection_.model;
     std::string title{QualifiedName(type).last()};
     if (!file.empty()) title += (title.empty() ? "" : ", ") + file;
     std::string text = "---\n";
-    // There is room above a picture, whatever a box has.
+    // The title of the picture may be longer than that of a box.
     if (!title.empty()) text += "title: " + mermaid_title(cut(title, 2 * options_.max_label)) + "\n";
     text +=
         "config:\n"
@@ -94,7 +94,7 @@ class MermaidWriter {
         "    subGraphTitleMargin: {top: 4, bottom: 16}\n"
         "    wrappingWidth: 480\n"
         "---\n";
-    // Edges without a line count too.
+    // Invisible edges count too.
     const std::size_t characters = width(text) + body;
     if (characters > kMermaidCharacters || edges_ > kMermaidEdges) {
       text += "%% This is more than GitHub draws: " + std::to_string(characters) + " characters of " +
@@ -122,7 +122,7 @@ class MermaidWriter {
     classes();
   }
 
-  // Edges without a line: the legend is above the picture, and graphs stand in columns.
+  // Writes invisible edges that put the legend above the picture and graphs into columns.
   void place() {
     if (picture_.tops.size() == 1 && picture_.is_open[picture_.tops[0]]) {
       const std::vector<Index> seen = seen_in(picture_, picture_.tops[0]);
@@ -148,7 +148,7 @@ class MermaidWriter {
     ++edges_;
   }
 
-  // Coloured squares with what they mean, of what is in the picture, and what else is said of all of it.
+  // Writes the legend: notes on the whole picture, and the meanings of the colours that occur in it.
   void legend() {
     std::vector<std::string> lines;
     if (!picture_.note.empty()) lines.push_back(mermaid_html(picture_.note));
@@ -169,7 +169,7 @@ class MermaidWriter {
     has_legend_ = true;
   }
 
-  // Of elements without a blank line, so that no version of Mermaid reads Markdown in them.
+  // Joins lines as elements without a blank line between them, in which no version of Mermaid reads Markdown.
   static std::string joined(const std::vector<std::string>& lines) {
     std::string text;
     for (const std::string& line : lines) text += "<div>" + line + "</div>";
@@ -191,7 +191,7 @@ class MermaidWriter {
     if (!label.type.empty()) lines.back() += kSpace + small(label.type);
     if (!label.order.empty()) lines.back() += kSpace + small(label.order);
     if (box.kind == Kind::kModule && !label.details.empty()) lines.push_back(small(label.details));
-    // Without a direction of its own, Mermaid draws a box that no edge enters from left to right.
+    // Without a direction, Mermaid draws a box that no edge enters from left to right.
     out_ << indent << "subgraph b" << index << "[\"" << joined(lines) << "\"]\n"
          << indent << "  direction TB\n";
     for (const Index child : box.children) this->box(child, indent + "  ", level + 1);
@@ -261,7 +261,7 @@ class MermaidWriter {
     out_ << ' ' << name << '\n';
   }
 
-  // Classes, behind those of nodes and closed boxes.
+  // Further classes, behind those of nodes and closed boxes.
   enum Class : std::size_t { kOpen = std::size(kLooks), kControl, kFailedGraph, kOutside, kClasses };
 
   const GraphCollection& collection_;
@@ -272,7 +272,7 @@ class MermaidWriter {
   std::optional<LeafParameters> parameters_;
   std::ostringstream out_;
   std::size_t edges_ = 0;
-  std::size_t nesting_ = 0;  // of open boxes
+  std::size_t nesting_ = 0;  // the deepest nesting of open boxes
   bool has_legend_ = false;
   std::vector<Index> members_[kClasses];
 };

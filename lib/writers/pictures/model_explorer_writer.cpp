@@ -25,16 +25,16 @@ namespace {
 
 constexpr const char* kFailedColour = "#fbd9d5";
 constexpr std::size_t kMostAttribute = 1000;  // characters of one attribute
-constexpr std::size_t kMostName = 100;        // of one level of a namespace, or of a label
-// Modules within modules: what is deeper stands in the innermost of these.
+constexpr std::size_t kMostName = 100;        // characters of one level of a namespace, or of a label
+// The deepest nesting of groups: nodes that are nested deeper stand in the innermost group.
 constexpr std::size_t kMaxLevels = 64;
 
-// Text of a model, cut and safe to show: the one way for it into the file.
+// Returns text of a model, cut and printable; all text of the model is written through this.
 std::string shown(std::string_view text, std::size_t most = kMostAttribute) {
   return cut(printable(text), most);
 }
 
-// The path, or of one that is nested too deep the modules that have groups.
+// Returns the path, cut to the modules that have groups if it is nested too deep.
 std::string_view outermost(std::string_view path) {
   std::size_t levels = 0;
   std::string_view result;
@@ -44,12 +44,12 @@ std::string_view outermost(std::string_view path) {
   return result;
 }
 
-// Adds the module and those around it.
+// Adds the module and its ancestors.
 void add_modules(std::string_view path, std::unordered_set<std::string>& modules) {
   QualifiedName(outermost(path)).for_each_prefix([&](std::string_view module) { modules.emplace(module); });
 }
 
-// A part for people, in one level of a namespace: those have slashes between them.
+// Returns the name of one level of a namespace; slashes separate levels, so that it has none.
 std::string level_name(std::string_view part) {
   std::string name = name_of_part(part);
   std::ranges::replace(name, '/', '_');
@@ -63,12 +63,12 @@ std::string amount(const SymInt& size) {
   return number ? with_separators(*number) : shown(size.text());
 }
 
-// What the graphs of one collection have in common.
+// The modules of the collection, which all graphs share.
 struct Models {
   std::unordered_map<std::string_view, const ModuleRecord*> modules;
   std::unordered_map<std::string_view, const SummaryRow*> rows;
 
-  // "linear (Linear)": the last part of the path and the type.
+  // Returns the last part of the path with the type: "linear (Linear)".
   std::string name(std::string_view path, std::string_view part) const {
     std::string name = part.empty() ? "?" : level_name(part);
     const auto module = modules.find(path);
@@ -78,20 +78,20 @@ struct Models {
   }
 };
 
-// Where the nodes of one graph stand: groups within groups, each with its namespace.
+// The groups of one graph: a tree, each group with its namespace.
 class Groups {
  public:
   using Index = std::size_t;
   static constexpr Index kTop = 0;
   struct Group {
     std::string space;      // "stage (Stage)/first (Block)"
-    std::string path = {};  // of the module
+    std::string path = {};  // the path of the module
     std::int64_t call = 1;
     std::string method = {};  // as Scope::method
     std::size_t depth = 0;
   };
 
-  // Modules of `outside` are around the whole graph: no groups of it.
+  // Modules of `outside` are around the whole graph, and have no groups in it.
   Groups(const Models& models, const ModuleGraph& graph, const std::vector<NodeId>& order,
          std::unordered_set<std::string> outside)
       : models_(models), outside_(std::move(outside)) {
@@ -107,7 +107,7 @@ class Groups {
 
   Index index_of(const Node& node) {
     const Call call{std::string(outermost(node.scope->module_path)), node.scope->call, node.scope->method};
-    // It stands where it is called from; what is too deep stands in the innermost group.
+    // A leaf stands in the group that calls it, unless it is nested too deep.
     if (node.op == Opcode::kCallModule && call.path.size() == node.scope->module_path.size())
       return find(call, true);
     last_.insert_or_assign(call.path, call);
@@ -130,7 +130,7 @@ class Groups {
     }
   };
 
-  // By call of a module: that of the next module around it that is called.
+  // Finds, for each call of a module, the call of the innermost module around it that is called.
   void find_callers(const Execution& execution) {
     const CallOrder calls(execution);
     for (const OrderedCall& call : calls) live_.emplace(outermost(call.module));
@@ -154,7 +154,7 @@ class Groups {
     return path.empty() || outside_.contains(std::string(path));
   }
 
-  // From the module outwards, then the groups that are missing.
+  // Walks from the module outwards, then adds the missing groups.
   Index find(const Call& call, bool is_call) {
     std::vector<Call> levels;  // the innermost first
     std::optional<Call> caller;
@@ -166,7 +166,7 @@ class Groups {
         if (caller && caller->path == at) {
           current = *caller;
         } else if (!live_.contains(here)) {
-          levels.push_back({here});  // a container: one in each call of what is around it
+          levels.push_back({here});  // a container has one group in each call of the module around it
           continue;
         } else {
           const auto last = last_.find(here);
@@ -178,7 +178,7 @@ class Groups {
       const auto found = callers_.find(current);
       caller = found == callers_.end() ? std::nullopt : std::optional(found->second);
     }
-    if (is_call && !levels.empty()) levels.erase(levels.begin());  // it stands where it is called from
+    if (is_call && !levels.empty()) levels.erase(levels.begin());  // a leaf stands in the group that calls it
     Index group = kTop;
     for (; !levels.empty(); levels.pop_back()) group = inside(group, levels.back());
     return group;
@@ -215,10 +215,10 @@ class Groups {
   std::vector<Group> groups_;
   std::unordered_map<Call, Index, CallHash> known_;
   std::unordered_map<std::string, Index> inside_;
-  std::unordered_set<std::string> spaces_;  // that are taken
+  std::unordered_set<std::string> spaces_;  // the namespaces that are taken
 };
 
-// "a.b" of "a.b.c" and "a.b.d".
+// Returns the innermost common module: "a.b" for "a.b.c" and "a.b.d".
 std::string common_module(const std::string& a, const std::string& b) {
   const auto first = QualifiedName(a).parts();
   const auto second = QualifiedName(b).parts();
@@ -251,9 +251,9 @@ class ModelExplorerWriter {
   }
 
  private:
-  using Ids = std::unordered_map<std::string_view, std::string>;  // of subgraphs, by name
+  using Ids = std::unordered_map<std::string_view, std::string>;  // ids of subgraphs, by name
 
-  // An item of a list of attributes.
+  // Writes one item of a list of attributes.
   void attribute(std::string_view key, std::string_view value) {
     json_.item();
     json_.object([&] {
@@ -262,7 +262,7 @@ class ModelExplorerWriter {
     });
   }
 
-  // An input or output with the one attribute that it has.
+  // Writes an input or output with its only attribute.
   void metadata(std::string_view id, std::string_view key, std::string_view value) {
     json_.object([&] {
       json_.field("id", id);
@@ -283,7 +283,7 @@ class ModelExplorerWriter {
     const std::vector<NodeId> order = graph.graph.order();
     Ids ids;
     for (const Subgraph& body : graph.subgraphs) ids.emplace(body.name, new_id(id + "/" + shown(body.name)));
-    std::unordered_map<std::string_view, std::string> runners;  // by body: the module around what runs it
+    std::unordered_map<std::string_view, std::string> runners;  // by body: the module whose nodes run it
     add_modules(graph.module, outside);
     Groups groups(models_, graph, order, outside);
     json_.item();
@@ -400,7 +400,7 @@ class ModelExplorerWriter {
     std::string text;
     for (const std::string& name : names) {
       text += (text.empty() ? "" : ", ") + name;
-      if (text.size() > 4 * kMostAttribute) break;  // it is cut anyway
+      if (text.size() > 4 * kMostAttribute) break;  // shown() cuts it
     }
     return shown(text);
   }
@@ -413,7 +413,7 @@ class ModelExplorerWriter {
     return shown(failure.message + (failure.source ? " (" + place(*failure.source) + ")" : ""));
   }
 
-  // Each use of another node, by its place among the arguments: "0", "1.2", "mask".
+  // Writes each use of another node, with its place among the arguments: "0", "1.2", "mask".
   void inputs(const Graph& graph, const Node& node) {
     std::vector<std::pair<std::string, NodeId>> uses;
     for (std::size_t i = 0; i < node.args.size(); ++i)
@@ -450,7 +450,7 @@ class ModelExplorerWriter {
     }
   }
 
-  // What stands at the side while no node is selected.
+  // Writes the attributes of the graph, which are shown while no node is selected.
   void model() {
     json_.key("").object([&] {
       json_.field("file", shown(collection_.model.file));
@@ -492,7 +492,7 @@ class ModelExplorerWriter {
   ModelSummary summary_;
   Models models_;
   JsonEmitter json_;
-  std::unordered_set<std::string> ids_;  // of graphs
+  std::unordered_set<std::string> ids_;  // the ids of graphs
 };
 
 }  // namespace

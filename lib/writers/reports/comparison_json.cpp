@@ -1,3 +1,4 @@
+// The answer of `fxtrace diff` as JSON.
 #include <string_view>
 
 #include "writers/formats/json_parts.h"

@@ -1,3 +1,4 @@
+// The answer of `fxtrace diff` as text and as Markdown: both have the same sentences.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -20,28 +21,30 @@
 namespace fxtrace::comparison_words {
 namespace {
 
+// One difference.
 struct Entry {
   Change change = Change::kChanged;
-  std::string text;    // what is code in it
+  std::string text;    // the difference itself
   std::string remark;  // "used by %add"; a place in a source
 };
+// The differences of one module, or of several equal ones.
 struct Group {
   std::string title;  // "h.0", "h.0 … h.11 (12 modules)"
   std::string type;   // "pkg.Block"
   std::vector<Entry> entries;
-  std::size_t left_out = 0;  // entries
+  std::size_t left_out = 0;  // the number of further entries
 };
 
 constexpr const char* kArrow = " → ";
-constexpr std::size_t kMostEntries = 20;  // of a module; JSON has all
+constexpr std::size_t kMostEntries = 20;  // entries of a module; JSON has all
 
-// "a, b" of the texts that say something.
+// Joins the texts that are not empty: "a, b".
 std::string together(std::vector<std::string> texts, std::string_view between = ", ") {
   std::erase(texts, "");
   return joined(texts, {}, between);
 }
 
-// "1,234 → 2,345 (+1,111, +90.0 %)"
+// Returns "1,234 → 2,345 (+1,111, +90.0 %)".
 std::string numbers(std::int64_t before, std::int64_t after, std::string (*text)(std::int64_t)) {
   if (before == after) return text(before);
   std::string result = text(before) + kArrow + text(after);
@@ -74,7 +77,7 @@ std::string sizes(const std::optional<SymInt>& before, const std::optional<SymIn
   return one(before) + kArrow + one(after);
 }
 
-// "13 added, 1 changed"; empty where there is none.
+// Returns "13 added, 1 changed"; empty when nothing changed.
 std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
   std::vector<std::string> parts;
   if (!comparison.told.has(kind)) return "";
@@ -86,8 +89,8 @@ std::string counts(const ModelComparison& comparison, DifferenceKind kind) {
   return joined(parts);
 }
 
-// Of a total that changed by more or less than what is told: the rest is what one form of a model writes, and
-// changes nothing that is computed.
+// Returns the part of a total's change that the listed differences do not explain: modules and nodes that
+// only one form of a model has, without effect on the computation.
 std::string rest(const ModelComparison& comparison, DifferenceKind kind, std::int64_t before,
                  std::int64_t after, const char* what) {
   if (!comparison.told.has(kind)) return "";
@@ -102,7 +105,7 @@ std::string with_counts(const std::string& text, const std::string& counts) {
   return counts.empty() ? text : text + ": " + counts;
 }
 
-// "%add_1 = call_function[aten.add.Tensor]" without what is given to it.
+// Returns a node without its arguments: "%add_1 = call_function[aten.add.Tensor]".
 std::string operation(const Difference& difference) {
   const std::size_t end = difference.text.find("](");
   if (end == std::string::npos) return "%" + difference.subject;
@@ -115,7 +118,7 @@ std::string change_text(const Difference& difference) {
   return value(difference.before) + kArrow + value(difference.after);
 }
 
-// "13 modules, 7,087,872 parameters, 45 operations"
+// Returns "13 modules, 7,087,872 parameters, 45 nodes".
 std::string contents(const ModuleDifferences& module) {
   return together({module.modules > 1 ? counted(module.modules, "module") : "",
                    module.parameters > 0 ? counted(module.parameters, "parameter") : "",
@@ -262,8 +265,8 @@ Group group_of(const ModuleDifferences& module) {
   return group;
 }
 
-// Of a folded comparison, those that say something that no other one tells.  Where nothing but shapes
-// follows, other modules say why.
+// Returns the modules of a folded comparison with differences of their own.  Modules in which only shapes
+// follow from other differences are left out, unless there are no others.
 std::vector<const ModuleDifferences*> telling_modules(const ModelComparison& comparison) {
   const auto is_own = [](const Difference& difference) { return !difference.within; };
   const auto says = [&](const ModuleDifferences& module) {
@@ -280,7 +283,7 @@ std::vector<const ModuleDifferences*> telling_modules(const ModelComparison& com
   return modules;
 }
 
-// "12 of 104 differ: 45.2 MiB, 3 not compared"
+// Returns "12 of 104 differ: 45.2 MiB, 3 not compared".
 std::string weights(const WeightCounts& counts) {
   std::vector<std::string> parts;
   if (counts.differ > 0) {
@@ -297,7 +300,7 @@ std::string weights(const WeightCounts& counts) {
   return parts.empty() ? "none" : joined(parts);
 }
 
-// Each is one line of printable characters, of bounded length.
+// headline() and models() return one line of printable characters, of bounded length.
 std::string headline(const ModelComparison& comparison) {
   return short_line(comparison.before.model.file) + kArrow + short_line(comparison.after.model.file);
 }
@@ -313,7 +316,7 @@ std::string models(const ModelComparison& comparison) {
   return before == after ? before : before + kArrow + after;
 }
 
-// "Modules", "148 → 160: 13 added".
+// Returns the lines of the summary: "Modules", "148 → 160: 13 added".
 std::vector<Line> summary(const ModelComparison& comparison) {
   const ComparedModel& a = comparison.before;
   const ComparedModel& b = comparison.after;
@@ -348,7 +351,7 @@ std::vector<Line> summary(const ModelComparison& comparison) {
   const auto is_partial = [](const ComparedModel& model) {
     return model.is_partial && (model.macs || model.activation_bytes);
   };
-  if (is_partial(a) || is_partial(b)) costs += ", without what is not known";
+  if (is_partial(a) || is_partial(b)) costs += ", without unknown costs";
   lines.emplace_back("Costs", costs);
   std::string others =
       together({count(DifferenceKind::kOrder, "order change"), count(DifferenceKind::kGuards, "guard"),
@@ -375,7 +378,8 @@ char mark(Change change) {
   return kMarks[static_cast<std::size_t>(change)];
 }
 
-// As GitHub colours a diff; every line of the block begins with one of them, so that none can end it.
+// Returns the mark that GitHub colours in a diff block.  Each line of the block starts with one, so that no
+// text can end the block.
 char markdown_mark(Change change) {
   return change == Change::kAdded ? '+' : change == Change::kRemoved ? '-' : '!';
 }
@@ -387,7 +391,7 @@ namespace fxtrace {
 
 void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout) {
   using namespace comparison_words;
-  constexpr std::size_t kMost = 100;  // modules
+  constexpr std::size_t kMost = 100;  // the most modules
   TextReport report(out, layout);
   report.line(report.bold(headline(comparison)));
   report.line(models(comparison) + "\n");
@@ -411,7 +415,7 @@ void write_comparison_text(const ModelComparison& comparison, std::ostream& out,
 
 void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out) {
   using namespace comparison_words;
-  constexpr std::size_t kMost = 50;  // modules: GitHub takes 65,536 characters
+  constexpr std::size_t kMost = 50;  // the most modules: GitHub takes 65,536 characters
   out << "**" << markdown_code(headline(comparison)) << "** " << markdown_code(models(comparison)) << "\n\n"
       << markdown_list(summary(comparison));
   const auto modules = telling_modules(comparison);

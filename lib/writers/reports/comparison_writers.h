@@ -8,12 +8,12 @@
 
 namespace fxtrace {
 
-// For people, of a folded comparison: five lines, and then what differs, module by module; long ones are cut.
-// What was added is marked with +, what was removed with -, what moved with >, and what changed with ~.
+// Writes a folded comparison as text: a summary, then the differences by module; long lists are cut.  Marks:
+// + added, - removed, > moved, ~ changed.
 void write_comparison_text(const ModelComparison& comparison, std::ostream& out, const TextLayout& layout);
-// Of a comparison that is not folded; schemas/comparison.schema.json describes it.
+// Writes a comparison that is not folded as JSON: schemas/comparison.schema.json.
 void write_comparison_json(const ModelComparison& comparison, std::ostream& out);
-// GitHub's Markdown, for a pull request, of a folded comparison; long ones are cut.
+// Writes a folded comparison as GitHub's Markdown, for a pull request; long lists are cut.
 void write_comparison_markdown(const ModelComparison& comparison, std::ostream& out);
 
 }  // namespace fxtrace

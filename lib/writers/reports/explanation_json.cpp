@@ -1,3 +1,4 @@
+// The answer of `fxtrace why` as JSON.
 #include "writers/formats/json_parts.h"
 #include "writers/reports/explanation_writers.h"
 

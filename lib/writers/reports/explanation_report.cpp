@@ -1,3 +1,5 @@
+// The answer of `fxtrace why` as text: why modules failed, which options help, what became of a module, why a
+// guard is there, and where a dimension comes from.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -17,14 +19,14 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMostItems = 100;   // of one list; JSON has all
+constexpr std::size_t kMostItems = 100;   // items of one list; JSON has all
 constexpr std::size_t kMostOptions = 60;  // characters in a column of options
-constexpr std::size_t kMostPaths = 4;     // in one line
-constexpr std::size_t kMostDepth = 20;    // to which the tree grows to the right
+constexpr std::size_t kMostPaths = 4;     // paths in one line
+constexpr std::size_t kMostDepth = 20;    // the depth to which the tree grows to the right
 
 std::string path_of(const std::string& path) { return short_line(path_text(path)); }
 
-// "gate, h.0 … h.11 (12 modules)", of a bounded length.
+// Returns "gate, h.0 … h.11 (12 modules)", of bounded length.
 std::string list_text(const std::vector<std::string>& paths) {
   const std::vector<PathRange> ranges = fold_paths(paths);
   std::string text;
@@ -72,7 +74,7 @@ class ExplanationText : TextReport {
   }
 
  private:
-  // The first of a list, each written by `write`.
+  // Writes the first items of a list, each by `write`.
   template <class Items, class F>
   void each(const Items& items, const char* what, F&& write) {
     for (std::size_t i = 0; i < std::min(items.size(), kMostItems); ++i) write(items[i]);
@@ -82,18 +84,18 @@ class ExplanationText : TextReport {
     }
   }
 
-  // --- what a guard is for ---
+  // --- the reasons of guards ---
 
   static const char* reason_text(GuardReason reason) {
     switch (reason) {
       case GuardReason::kInput:
-        return "--input says so, and what was traced relies on it";
+        return "given by --input, and the graph relies on it";
       case GuardReason::kDim:
-        return "the sizes that --input and --dim allow decide it, others may not";
+        return "it holds for all sizes that --input and --dim allow, but maybe not for others";
       case GuardReason::kConcrete:
-        return "--concrete says so: the graph is made with this value";
+        return "given by --concrete: the graph is traced with this value";
       case GuardReason::kDefault:
-        return "nothing says otherwise, and the usual value decides what was traced";
+        return "assumed by default, and the graph relies on this value";
       case GuardReason::kExported:
         return "torch.export fixed it, with its example inputs or for dynamic_shapes";
       case GuardReason::kAssert:
@@ -112,7 +114,7 @@ class ExplanationText : TextReport {
     }
   }
 
-  // --- what failed ---
+  // --- failures ---
 
   void failures(const Explanation& explanation) {
     const std::string name = short_line(explanation.model.file);
@@ -127,11 +129,11 @@ class ExplanationText : TextReport {
          " failed to trace");
     tree(explanation.failures);
     if (explanation.suggestions) suggestions(*explanation.suggestions);
-    if (is_saved_) line("\nThis is a saved collection: what would help is tried with the model itself.");
+    if (is_saved_) line("\nThis is a saved collection: options can be tried only on the model itself.");
   }
 
   void tree(const std::vector<FailureGroup>& failures) {
-    std::vector<std::string> above{""};  // by depth: the lines of the tree in front of what is there
+    std::vector<std::string> above{""};  // by depth: the lines of the tree in front of the text
     std::vector<std::size_t> depths;
     for (std::size_t i = 0; i < std::min(failures.size(), kMostItems); ++i)
       depths.push_back(failures[i].depth);
@@ -160,7 +162,7 @@ class ExplanationText : TextReport {
     }
   }
 
-  // --- what helps ---
+  // --- options that help ---
 
   std::string left(const Trial& trial) const {
     if (trial.failed.empty()) return layout_.paint("no module fails", kGreen);
@@ -177,10 +179,10 @@ class ExplanationText : TextReport {
       list(lines, "", "  ", kMostOptions);
     }
     if (!suggestions.others.empty()) {
-      line("\nTried alone, as many fail: " + joined(suggestions.others, options_text));
+      line("\nOptions tried alone that leave as many failures: " + joined(suggestions.others, options_text));
     }
     if (!suggestions.is_tried) {
-      line("\nThe graphs are too large to try what would help.");
+      line("\nThe graphs are too large to try options.");
     } else if (suggestions.best) {
       heading("The fewest options found that leave the fewest failures");
       line("  " + options_text(suggestions.best->options));
@@ -189,7 +191,8 @@ class ExplanationText : TextReport {
       line("\nNo option that was tried leaves fewer failures.");
     }
     if (suggestions.with_leaves) {
-      heading(suggestions.best ? "With what is left as leaves on purpose" : "As leaves on purpose");
+      heading(suggestions.best ? "With the remaining failures kept as leaves"
+                               : "With the failures kept as leaves");
       line("  " + options_text(suggestions.with_leaves->options));
       line("  " + left(*suggestions.with_leaves) +
            "; a leaf is one node wherever it is called, and its submodules get no graphs");
@@ -204,7 +207,7 @@ class ExplanationText : TextReport {
     }
   }
 
-  // --- what became of a module ---
+  // --- modules ---
 
   void modules(const Explanation& explanation) {
     each(explanation.explained, "module", [&](const ModuleExplanation& module) {
@@ -262,13 +265,13 @@ class ExplanationText : TextReport {
       case ModuleCause::kTraced:
         return line(module.calls == 0 && !module.methods.empty()
                         ? "  traced: not its forward, but " + list_text(module.methods) +
-                              "; what it does is in the graphs below"
-                        : "  traced: what it does is in the graphs below");
+                              "; its nodes are in the graphs below"
+                        : "  traced: its nodes are in the graphs below");
       case ModuleCause::kRule:
         line("  a leaf by " + rule_text(module));
         return undo_rule(module, module.path);
       case ModuleCause::kLeaf:
-        return line("  one node: no rule says so, it is called by what is one node");
+        return line("  one node: not by a rule, but because the module that calls it is one node");
       case ModuleCause::kFailed:
         line("  " +
              layout_.paint(std::string("failed: ") +
@@ -278,11 +281,11 @@ class ExplanationText : TextReport {
         if (module.failure) failure(*module.failure, "    ");
         return;
       case ModuleCause::kContainer:
-        // A file leaves out the forward of what was not called, and torch.export the type.
+        // A file has no forward for a module that was not called, and torch.export no type.
         return line(
             module.type.starts_with("torch.nn.modules.container.")
                 ? "  not visited: it has no forward to call; its submodules stand for themselves"
-                : "  not visited: the file has no call of its forward: a container has none, and another method is its caller's code");
+                : "  not visited: the file has no call of its forward: a container has no forward, and another method is code of its caller");
       case ModuleCause::kInLeaf:
         if (!module.rule) {
           return line(
@@ -351,7 +354,7 @@ class ExplanationText : TextReport {
     });
   }
 
-  // --- where a dimension comes from ---
+  // --- dimensions ---
 
   void dimension(const DimensionExplanation& dimension) {
     line(bold(short_line(dimension.name)) + ": " + to_string(dimension.range));
@@ -366,8 +369,8 @@ class ExplanationText : TextReport {
     }
     places("Guards", dimension.guards);
     places("Asserts", dimension.asserts);
-    places("Questions that modules failed at", dimension.questions);
-    places("Sizes made of it", dimension.derived);
+    places("Conditions at which modules failed", dimension.questions);
+    places("Sizes derived from it", dimension.derived);
     heading(counted(dimension.nodes, "node") + (dimension.nodes == 1 ? " depends on it" : " depend on it"));
     if (dimension.narrowed.empty()) return;
     heading("Ranges that narrow it, each tried");

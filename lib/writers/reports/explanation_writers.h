@@ -8,9 +8,9 @@
 
 namespace fxtrace {
 
-// For people.
+// Writes text.
 void write_explanation_text(const Explanation& explanation, std::ostream& out, const TextLayout& layout = {});
-// schemas/why.schema.json describes it.
+// Writes JSON: schemas/why.schema.json.
 void write_explanation_json(const Explanation& explanation, std::ostream& out);
 
 }  // namespace fxtrace

@@ -1,3 +1,4 @@
+// The answer of `fxtrace inspect` as JSON.
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ void signature_json(const MethodInfo& method, JsonEmitter& json) {
   ports_json("outputs", method.outputs, false, json);
 }
 
-// Of a parameter or constant; of a script object its type, and what it holds.
+// Writes the fields of a parameter or constant: of a tensor, or of a script object with its stored tensors.
 template <class T>
 void tensor_json(bool is_tensor, const T& item, JsonEmitter& json) {
   json.field("shape", is_tensor ? std::optional(item.shape) : std::nullopt);
@@ -76,7 +77,7 @@ void module_json(const ModuleRecord& module, const ModuleSizes& sizes,
   sizes_json("buffers", sizes.own_buffers, sizes.buffers, json);
 }
 
-// Nothing where there are none.
+// Writes the compiled models; nothing when there are none.
 void compiled_models_json(const std::vector<CompiledModel>& models, JsonEmitter& json) {
   if (models.empty()) return;
   json.key("compiled_models").objects(models, [&](const CompiledModel& model) {

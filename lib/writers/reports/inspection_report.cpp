@@ -1,3 +1,4 @@
+// The answer of `fxtrace inspect` as text.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,13 +17,14 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kMostConstants = 40;  // rows of the text; JSON has them all
+constexpr std::size_t kMostConstants = 40;  // rows of the text; JSON has all
 constexpr std::size_t kMostLibraries = 10;
 constexpr std::size_t kMostListText = 300;  // characters of names in a row
 
+// An entry of AOTInductor's metadata, and the title of its row.
 struct KnownNote {
   const char* key;
-  const char* row;  // null: the row before it says it, too
+  const char* row;  // null: its text is appended to the row before
 };
 constexpr std::array<KnownNote, 5> kNotes{{{"AOTI_DEVICE_KEY", "device"},
                                            {"AOTI_PLATFORM", "platform"},
@@ -43,7 +45,7 @@ std::string status_text(const ModuleRecord& module) {
   return text;
 }
 
-// "Tensor", "float32[1, batch]", "0.5 (fixed)"
+// Returns "Tensor", "float32[1, batch]" or "0.5 (fixed)".
 std::string port_text(const PortInfo& port) {
   if (port.fixed) return print_argument(*port.fixed) + " (fixed)";
   return value_or_type(port.meta, "unknown");
@@ -61,7 +63,7 @@ std::string signature_text(const MethodInfo& method) {
   return text + "(" + joined(method.outputs, port_text) + ")";
 }
 
-// "a, b", of a bounded length.
+// Returns "a, b", of bounded length.
 std::string names_text(const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) {
@@ -127,7 +129,7 @@ class InspectionText : TextReport {
       line("... and " + std::to_string(count - kMostConstants) + " more, which --json lists");
   }
 
-  // "parameters: 1,024 elements in 2 tensors, 4,096 bytes (float32 on cpu)"
+  // Writes "parameters: 1,024 elements in 2 tensors, 4,096 bytes (float32 on cpu)".
   void total(const std::string& what, const TensorTotal& total) {
     if (total.tensors == 0) return line(what + ": none");
     line(what + ": " + counted(total.elements, "element") + " in " + counted(total.tensors, "tensor") + ", " +
@@ -197,7 +199,7 @@ class InspectionText : TextReport {
       const auto& methods = inspection.module_methods[i];
       if (!methods.empty() && std::ranges::find(methods, "forward") == methods.end())
         status += "; methods: " + joined(methods);
-      constexpr std::size_t kMostDepth = 30;  // where a tree gets too deep to be read as one
+      constexpr std::size_t kMostDepth = 30;  // deeper rows are not indented further
       const ModuleSizes& sizes = inspection.sizes[i];
       table.rows.push_back({std::string(2 * std::min(depth, kMostDepth), ' ') +
                                 (module.path.empty() ? path_text("") : name_of_part(path.last())),

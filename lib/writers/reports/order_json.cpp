@@ -1,3 +1,4 @@
+// The answer of `fxtrace order` as JSON.
 #include <algorithm>
 #include <functional>
 #include <optional>

@@ -1,3 +1,4 @@
+// The answer of `fxtrace order --fsdp2`: Python source that shards the model.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,7 +38,7 @@ void write_table(const char* name, const std::vector<std::pair<std::string, std:
   out << "}\n";
 }
 
-// Bytes of the parameters by the module of `units` that has them; the others' by "".
+// Returns the bytes of parameters by the module of `units` that contains them; those of all others by "".
 std::unordered_map<std::string_view, std::int64_t> bytes_by_unit(const UseOrder& order,
                                                                  const std::vector<std::string>& units) {
   std::unordered_map<std::string_view, std::int64_t> bytes;

@@ -1,3 +1,4 @@
+// The answer of `fxtrace order` as text and as CSV.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +21,9 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::size_t kLeastWidth = 60;  // below this texts are not cut
-constexpr std::size_t kMostRows = 200;   // of a table
-constexpr std::size_t kMostListed = 10;  // of a list
+constexpr std::size_t kLeastWidth = 60;  // the least width to which tables are cut
+constexpr std::size_t kMostRows = 200;   // rows of a table
+constexpr std::size_t kMostListed = 10;  // items of a list
 constexpr std::size_t kMostCalls = 6;
 
 // Returns the number of a call: "7"; "b.l#2" in the graph of a submodule; "?" when no call is known.
@@ -31,7 +32,7 @@ std::string call_text(const UseOrder& order, const UseOrder::Place& place) {
   return place.graph == 0 ? number : order.graphs[place.graph].module + "#" + number;
 }
 
-// Returns the calls that use a parameter, each once, as far as its uses are listed.
+// Returns the calls that use a parameter, among the listed uses; each call once.
 std::vector<UseOrder::Place> calls_of(const UseOrder::Parameter& parameter) {
   std::vector<UseOrder::Place> places;
   for (const UseOrder::Use& use : parameter.uses) {
@@ -67,7 +68,7 @@ class OrderText : TextReport {
       line("... and " + with_separators(static_cast<std::int64_t>(left_out)) + " more (--json has all)");
   }
 
-  // Returns how many rows are left out.
+  // Cuts the rows to those shown; returns the number of rows left out.
   template <class T>
   static std::size_t cut_rows(std::vector<T>& rows) {
     const std::size_t left_out = rows.size() - std::min(rows.size(), kMostRows);
@@ -123,7 +124,7 @@ class OrderText : TextReport {
                 std::move(table), left_out);
   }
 
-  // The name behind that of the row around it, which may be folded in the same way.
+  // Returns the part of the name below that of the enclosing row, which may be folded in the same way.
   std::string name_below(const NumberedRow& row, const NumberedRow& around) const {
     const QualifiedName name(row.name);
     const std::string_view below = name.below(around.name);
@@ -213,13 +214,13 @@ class OrderText : TextReport {
                 std::move(table), left_out);
   }
 
-  // "a, b and 7 more".
+  // Returns "a, b and 7 more".
   static std::string list_text(const std::vector<std::string>& texts) {
     const std::size_t shown = std::min(texts.size(), kMostListed);
     const std::string text = joined(std::span(texts).first(shown), one_line);
     return texts.size() == shown ? text : text + " and " + std::to_string(texts.size() - shown) + " more";
   }
-  // "h.0 - 11.b".
+  // Returns folded names: "h.0 - 11.b".
   template <class Items, class Name>
   static std::string names_text(const Items& items, Name name) {
     std::vector<std::string_view> names;

@@ -9,16 +9,16 @@
 
 namespace fxtrace {
 
-// For people: modules in the order of their calls, parameters in that of their first uses, and what is tied,
-// shared and unused.  Equal blocks that follow one another, such as h.0 and h.1, are written once.
+// Writes text: modules in the order of their calls, parameters in the order of their first uses, and those
+// that are tied, shared or unused.  Consecutive equal blocks, such as h.0 and h.1, are written once.
 void write_order_text(const UseOrder& order, std::ostream& out, const TextLayout& layout);
-// schemas/order.schema.json describes it.
+// Writes JSON: schemas/order.schema.json.
 void write_order_json(const UseOrder& order, const FsdpPlan& plan, std::ostream& out);
-// CSV (writers/formats/csv_text.h): a row for each module in the order of first calls, then for each
-// parameter in the order of first uses, then for what is never called or used, without a number.
+// Writes CSV (writers/formats/csv_text.h): a row for each module in the order of first calls, then for each
+// parameter in the order of first uses, then, without a number, for those that are never called or used.
 void write_order_csv(const UseOrder& order, std::ostream& out);
-// Python that applies FSDP2 (torch.distributed.fsdp.fully_shard) to a model, with the prefetches of a plan:
-// shard(model, **options), which takes the options of fully_shard().
+// Writes Python source that applies FSDP2 (torch.distributed.fsdp.fully_shard) to a model, with the
+// prefetches of a plan: a function shard(model, **options), which takes the options of fully_shard().
 void write_order_python(const UseOrder& order, const FsdpPlan& plan, std::ostream& out);
 
 }  // namespace fxtrace

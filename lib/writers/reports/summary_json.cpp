@@ -1,3 +1,4 @@
+// The answer of `fxtrace summary` as JSON.
 #include "writers/formats/json_parts.h"
 #include "writers/reports/summary_writers.h"
 
@@ -106,7 +107,7 @@ class SummaryJsonWriter {
   }
 
   JsonEmitter json_;
-  std::vector<CostColumn> columns_;  // that were asked for
+  std::vector<CostColumn> columns_;  // the requested columns
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+// The answer of `fxtrace summary` as text, Markdown and CSV.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,16 +26,16 @@ namespace {
 
 enum class Style { kExact, kRounded };
 
-// What the text and the Markdown say; each text is one line of printable characters.
+// The sentences of the text and the Markdown; each is one line of printable characters.
 class SummaryWords {
  public:
   explicit SummaryWords(const ModelSummary& summary)
       : summary_(summary), example_(example_sizes(summary)), usual_dtype_(usual_dtype(summary)) {}
 
-  // "model.pt: pkg.Net, TorchScript"
+  // Returns "model.pt: pkg.Net, TorchScript".
   std::string headline() const { return one_line(summary_.model.file + ": " + model_text(summary_.model)); }
 
-  // A column of the table, and its cells: those of Markdown are texts to be quoted where `is_code` says so.
+  // A column of the table and its cells; in Markdown, cells for which `is_code` holds are quoted.
   struct Column {
     TableColumn column;
     std::function<std::string(const SummaryRow&, Style)> text;
@@ -44,7 +45,7 @@ class SummaryWords {
     const auto always = [](const SummaryRow&) { return true; };
     const bool is_measured = summary_.has_measurements();
     const bool has_costs = summary_.has_costs();
-    // What people read first is cut last.
+    // The columns that are read first keep the most characters when the table is cut.
     std::vector<Column> columns = {
         {{"Module", false, 22, Keep::kEnd},
          [=, this](const SummaryRow& row, Style) { return name(row, is_markdown); },
@@ -89,7 +90,7 @@ class SummaryWords {
     return columns;
   }
 
-  // What the row has of all that is measured, the time, or else of the MACs.
+  // Returns the row's share of the measured time, or else of the MACs.
   double share(const SummaryRow& row) const {
     const double time = seconds(summary_.rows.front());
     if (time > 0) return seconds(row) / time;
@@ -99,7 +100,7 @@ class SummaryWords {
     return static_cast<double>(*own) / static_cast<double>(*all);
   }
 
-  // "x", "float32[1, 3, 224, 224]"; of what is no tensor its type.
+  // Returns names and types of inputs or outputs: "x", "float32[1, 3, 224, 224]".
   static std::vector<Line> ports(const std::vector<ModelSummary::Port>& ports) {
     std::vector<Line> lines;
     for (const auto& [name, meta] : ports)
@@ -107,7 +108,7 @@ class SummaryWords {
     return lines;
   }
 
-  // What is said of the whole model: "MACs", "1,814,073,344 (1.81 G)".
+  // Returns the totals of the model: "MACs", "1,814,073,344 (1.81 G)".
   std::vector<Line> totals() const {
     std::vector<Line> lines;
     const auto add_tensors = [&](const char* label, const TensorTotal& total) {
@@ -131,7 +132,7 @@ class SummaryWords {
     return lines;
   }
 
-  // What is to be known of the table: modules that failed, omitted rows, the meaning of marks.
+  // Returns notes on the table: modules that failed, omitted rows, the meaning of marks.
   std::vector<std::string> notes() const {
     std::vector<std::string> lines;
     if (summary_.hidden > 0) {
@@ -146,12 +147,12 @@ class SummaryWords {
       lines.emplace_back("(...) are shared with another module and counted there");
     if (has_costs && std::ranges::any_of(summary_.rows, &SummaryRow::is_in_body))
       lines.emplace_back(
-          "Modules that run in a branch or a loop have no MACs of their own: the module around has them");
+          "Modules that run in a branch or a loop have no MACs of their own: the enclosing module has them");
     if (!summary_.failed.empty()) {
       lines.push_back(failed_text());
       if (has_costs && summary_.has_closed())
         lines.emplace_back(
-            "Of a module that failed, costs and calls are those of its submodules, each run once");
+            "Costs and calls of a module that failed are those of its submodules, each run once");
     }
     if (has_costs && !summary_.unknown.empty()) {
       constexpr std::size_t kShown = 5;
@@ -176,7 +177,7 @@ class SummaryWords {
   }
 
  private:
-  // That most outputs have; empty when there is none.
+  // Returns the dtype of most outputs; empty when there is none.
   static std::string usual_dtype(const ModelSummary& summary) {
     std::map<std::string, std::size_t> counts;
     for (const SummaryRow& row : summary.rows) {
@@ -198,19 +199,19 @@ class SummaryWords {
     return text.data();
   }
 
-  // "layer1", "0 - 11", "layer0 - 11", "(root)"; with `whole`, the path: "h.0 - h.11".
+  // Returns "layer1", "0 - 11", "layer0 - 11" or "(root)"; with `whole`, the path: "h.0 - h.11".
   static std::string name(const SummaryRow& row, bool whole) {
     if (row.path.empty()) return "(root)";
     if (!row.last) return one_line(whole ? row.path : row.name);
     if (whole) return one_line(row.path + " - " + *row.last);
-    // What is new of the last name; all of it where the number is not at its end.
+    // Only the number of the last name is shown, unless the names differ in more than that.
     const std::string last(QualifiedName(*row.last).last());
     const std::string_view prefix = without_last_number(row.name);
     const bool is_number = prefix.size() < row.name.size() && prefix == without_last_number(last);
     return one_line(row.name + " - " + last.substr(is_number ? prefix.size() : 0));
   }
 
-  // Without its package, with counts: "12 x Block", "ReLU (2 calls)".
+  // Returns the type without its package, with counts: "12 x Block", "ReLU (2 calls)".
   static std::string type(const SummaryRow& row) {
     std::string text = row.type.empty() ? "-" : std::string(QualifiedName(row.type).last());
     if (row.repeats > 1) text = std::to_string(row.repeats) + " x " + text;
@@ -226,8 +227,8 @@ class SummaryWords {
     return one_line(text);
   }
 
-  // "[1, 64, 112, 112]"; of several tensors the first and the number of others; with a dtype that is not the
-  // usual one.
+  // Returns "[1, 64, 112, 112]", with the dtype if it is not the usual one; for several tensors, the first
+  // and the number of others.
   std::string outputs(const SummaryRow& row) const {
     if (!row.outputs || row.outputs->empty()) return "";
     const Meta& first = row.outputs->front();
@@ -240,7 +241,7 @@ class SummaryWords {
     return one_line(text);
   }
 
-  // "38,597,376"; in parentheses when another row counts them.
+  // Returns "38,597,376"; in parentheses when another row counts them.
   static std::string counted_text(const SummaryRow& row, std::int64_t TensorCount::* number,
                                   std::string (*text)(std::int64_t)) {
     if (row.alias_of) return "";
@@ -251,11 +252,11 @@ class SummaryWords {
 
   struct SizeText {
     std::string text;
-    bool is_example = false;  // it is a value at the example's sizes
+    bool is_example = false;  // the value is that at the example's sizes
     std::string marked() const { return (is_example ? "~" : "") + text; }
   };
 
-  // A number, or an expression; of one that is too long to be read its value at the example's sizes.
+  // Returns a number or an expression; for an expression that is too long, its value at the example's sizes.
   SizeText size_text(const SymInt& size, std::string (*whole_text)(std::int64_t),
                      std::string (*number_text)(std::int64_t)) const {
     constexpr std::size_t kMostExpression = 40;  // characters that are readable at a glance
@@ -266,8 +267,8 @@ class SummaryWords {
     return {number ? number_text(*number) : "?", number.has_value()};
   }
 
-  // "1,814,073,344" or "1.81 G", or an expression, "batch·1.81 G".  "?" when unknown, "-" for 0, followed by
-  // "+" when a part is unknown.
+  // Returns "1,814,073,344" or "1.81 G", or an expression, "batch·1.81 G"; "?" when unknown, "-" for 0; with
+  // "+" appended when a part is unknown.
   SizeText macs(const SummaryRow& row, Style style) const {
     if (row.alias_of) return {};
     if (!row.macs) return {row.is_partial() ? "?" : ""};
@@ -315,7 +316,7 @@ class SummaryWords {
       if (is_example) text += " at " + example_.text;
       if (const auto number = summary_.macs->number(); number && *number >= 1000)
         text += " (" + rounded(*number) + ")";
-      lines.emplace_back("MACs", text + (is_partial ? ", and what is not known" : ""));
+      lines.emplace_back("MACs", text + (is_partial ? ", plus an unknown part" : ""));
     }
     if (!summary_.activation_bytes) return;
     auto [text, is_example] = size_text(*summary_.activation_bytes, bytes_text, bytes_text);
@@ -400,7 +401,7 @@ class SummaryText : TextReport {
     const auto room = [&] { return std::max(layout_.width, kLeastTable) - (bar == 0 ? 0 : bar + kGap); };
     const auto fits = [&] { return table.width() <= room(); };
     const auto can_be_cut = [&] { return table.least_width() <= room(); };
-    // Rounds numbers, and cuts texts, as far as it takes.
+    // Rounds numbers, and cuts texts, until the table fits.
     if (!fits()) round("MACs");
     if (!can_be_cut()) round("Params");
     if (!can_be_cut()) bar = 0;
@@ -431,7 +432,7 @@ class SummaryText : TextReport {
   }
 
   void ports(const std::string& title, const std::vector<Line>& ports, std::size_t names) {
-    constexpr std::size_t kMostPorts = 8;  // JSON has them all
+    constexpr std::size_t kMostPorts = 8;  // JSON has all
     for (std::size_t i = 0; i < std::min(ports.size(), kMostPorts + 1); ++i) {
       const auto& [name, text] = ports[i];
       const std::string label = (i == 0 ? bold(title) : std::string(title.size(), ' ')) + "  ";

@@ -8,18 +8,19 @@
 
 namespace fxtrace {
 
-// A table for a terminal; one with colour gets bars of each row's share of the MACs too.  Writes UTF-8; the
-// same summary and layout give the same bytes.
+// Writes a table as text; with colours, also bars of each row's share of the MACs.  Writes UTF-8; the same
+// summary and layout give the same bytes.
 void write_summary_text(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
-// The table of a summary with measurements, beside the costs to compare them with.
+// Writes the table of a summary with measurements, beside the costs for comparison.
 void write_measured_table(const ModelSummary& summary, std::ostream& out, const TextLayout& layout);
-// schemas/summary.schema.json describes it: numbers are exact, expressions of dimensions are strings.
+// Writes JSON (schemas/summary.schema.json): numbers are exact, expressions of dimensions are strings.
 void write_summary_json(const ModelSummary& summary, std::ostream& out);
-// CSV (RFC 4180), one row for each module, for spreadsheets and data frames.  A text that a spreadsheet would
-// interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an apostrophe.
+// Writes CSV (RFC 4180), one row for each module, for spreadsheets and data frames.  A text that a
+// spreadsheet would interpret as a formula (it begins with = + - or @, also after ; or |) is prefixed by an
+// apostrophe.
 void write_summary_csv(const ModelSummary& summary, std::ostream& out);
-// GitHub-flavoured Markdown.  Text of the file cannot become markup: names are written in code spans, or with
-// special characters as entities.
+// Writes GitHub-flavoured Markdown.  Text of the file cannot become markup: names are written in code spans,
+// or with special characters as entities.
 void write_summary_markdown(const ModelSummary& summary, std::ostream& out);
 
 }  // namespace fxtrace

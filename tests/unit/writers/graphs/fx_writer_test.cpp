@@ -342,12 +342,12 @@ args,  # input "*args"
 ):
 a = self.a____import_os____(self_1)
 b = self.forward_1
-raise NotImplementedError("node c: \"a.__class__\" is no name of a parameter")
+raise NotImplementedError("node c: \"a.__class__\" is not a name of a parameter")
 d = torch.ops.aten.sin.default(a, **{"import": 1, "__x": 2})
-raise NotImplementedError("node e: \"__reduce__\" is no method that a graph calls")
-raise NotImplementedError("node f: \"x();y\" is no method that a graph calls")
-raise NotImplementedError("node g: no attribute that a graph reads")
-raise NotImplementedError("node h: \"load\" is no dtype of torch")
+raise NotImplementedError("node e: \"__reduce__\" is not a method that a graph calls")
+raise NotImplementedError("node f: \"x();y\" is not a method that a graph calls")
+raise NotImplementedError("node g: it reads an attribute that is not allowed in a graph")
+raise NotImplementedError("node h: \"load\" is not a dtype of torch")
 i = builtins_eval("1")
 j = os_system("true")
 k = load_library_a_default("true")
@@ -357,8 +357,8 @@ n = torch_serialization_os_system("true")
 o = aten___class___mro()
 p = self.a__b_c(self_1)
 q = operator_call(self_1)
-raise NotImplementedError("node r: \"x y\" is no memory format of torch")
-raise NotImplementedError("node output: \"higher_order.a b\" is no function that a graph hands on")
+raise NotImplementedError("node r: \"x y\" is not a memory format of torch")
+raise NotImplementedError("node output: \"higher_order.a b\" is not a function that a graph may pass on")
 )py");
   const auto source = source_of(collection_of(module_graph("", "os\nimport x.class", R"py(
       %x = placeholder[x]()
@@ -421,7 +421,7 @@ self,
 a,  # default 1
 b,
 c=None,
-d=None,  # default left out: "x" is no dtype of torch
+d=None,  # default left out: "x" is not a dtype of torch
 ):
 return b
 )");
