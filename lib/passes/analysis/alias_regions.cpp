@@ -70,7 +70,7 @@ AliasRegions::AliasRegions(const ModuleGraph& graph, Semantics& semantics) {
     for (const NodeId written : effects.written) writes.push_back({written, position, effects.changes_shape});
     if (node.op == Opcode::kCallModule && effects.writes_parameters && !attributes.empty()) {
       semantics.for_each_parameter(called_module(node), [&](const std::string& name) {
-        const auto attribute = attributes.find(name);
+        const auto attribute = attributes.find(semantics.memory_name(name));
         if (attribute == attributes.end()) return;
         writes.push_back({attribute->second, position, effects.is_unknown});
         if (effects.is_unknown) unite(id, attribute->second);

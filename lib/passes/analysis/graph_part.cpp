@@ -41,7 +41,7 @@ GraphPart::GraphPart(const GraphCollection& collection, const ModuleGraph& graph
   for (const NodeId id : order_) {
     const Node& node = graph.graph.node(id);
     if (node.op == Opcode::kGetAttr && memory_.has_memory(id))
-      attributes.emplace(semantics_.first_name(*node.target), region(id));
+      attributes.emplace(semantics_.memory_name(*node.target), region(id));
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const Node& node = this->node(i);
@@ -51,7 +51,7 @@ GraphPart::GraphPart(const GraphCollection& collection, const ModuleGraph& graph
     }
     if (!effects_[i].writes_parameters || attributes.empty()) continue;
     semantics_.for_each_parameter(*node.target, [&](const std::string& name) {
-      const auto attribute = attributes.find(name);
+      const auto attribute = attributes.find(semantics_.memory_name(name));
       if (attribute != attributes.end()) writes_[i].push_back(attribute->second);
     });
   }
