@@ -5,17 +5,15 @@
 // that are exactly one call of a function, and RecordedCalls replaces each run by one call_function.
 //
 // 1. A step is an operation.  Its place names the outermost function on its stack that a rule keeps, and a
-// key:
-//    the function and all frames around it.  Steps of one call have equal keys, but so have calls from one
-//    line.
+//    key: the function and all frames around it.  Steps of one call have equal keys, but so have calls from
+//    one line.
 // 2. A run is a sequence of consecutive steps with one key in one call of a module.  Steps without a stack
 //    inside a run belong to it.  Steps without a stack beside it, other than getitem, module calls and
 //    numbers, void it, unless they are known to be in another call of a module.  Computations of numbers may
 //    stand anywhere; those that use a result of the run belong to it.
 // 3. A run becomes a call only if it cannot be several calls: its lines ascend, no line follows one that
-// begins
-//    with `return`, it is not a shorter sequence repeated, and each step uses an earlier one, or the lines
-//    show that the function goes on to it (falls_apart()).
+//    begins with `return`, it is not a shorter sequence repeated, and each step uses an earlier one, or the
+//    lines show that the function goes on to it (falls_apart()).
 // 4. A run that calls a module, has subgraphs, or may write in place to anything never becomes a call.
 // 5. The same holds for a run with several results, one of which may be an argument itself (`to` its own
 //    dtype): torch lets later readers of the argument read that result.

@@ -8,19 +8,16 @@
 // 1. --concrete decides before --input-names.
 // 2. The last --concrete of a name counts.
 // 3. Only a value that is "$PH" as a whole makes kRemains.  A list or dict with "$PH" inside is kFixed; the
-// front
-//    end makes placeholders for its parts.
+//    front end makes placeholders for its parts.
 // 4. With --input-names, inputs that it does not list are kDefault.  Without it, all inputs without
-// --concrete
-//    are kRemains.
+//    --concrete are kRemains.
 // 5. `named` is true exactly for inputs that --concrete or --input-names mention.  A caller passes these, so
-// a
-//    front end may take an Optional input that is named for not None.
+//    a front end may take an Optional input that is named for not None.
 // 6. All names in both options are checked when an InputChoice is made, so decide() never sees an unknown
 // one.
 //
-// Example: forward(ids, mask: Optional[Tensor] = None, training: bool = True), with
-// --concrete training=false --input-names ids:
+// Example: forward(ids, mask: Optional[Tensor] = None, training: bool = True), with --concrete training=false
+// --input-names ids:
 //
 //   ids        kRemains, named    a placeholder
 //   mask       kDefault           None, its default

@@ -32,8 +32,8 @@ class RecursiveTrace {
     method_ = program_.method_to_trace(options_.method);
     bound_ = program_.bind(options_);
     // A module that fails in a later graph may be inlined in an earlier one, and a later graph may call a
-    // module that has its own graph already: such graphs are traced again until nothing changes
-    // (trace.h, 5.).
+    // module that has its own graph already: such graphs are traced again until nothing changes (trace.h,
+    // 5.).
     do {
       retraced_ = false;
       walk();

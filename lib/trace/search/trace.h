@@ -24,9 +24,8 @@
 // `layers`, and then an `if` on the elements of a tensor.  The second block calls an operator that fxtrace
 // does not know.
 //
-//   level 0  ""                 The encoder is followed up to its `if`, so that layers.1 fails on the way.
-//   Then
-//                               the encoder fails too: its nodes are taken back, and it is a leaf.
+//   level 0  ""                 the encoder is followed up to its `if`, so that layers.1 fails on the way;
+//                               then the encoder fails too: its nodes are taken back, and it is a leaf
 //   level 1  encoder.layers.0   has a graph; layers itself has no forward (2.)
 //            encoder.layers.1   has failed, as level 0 found out: a stub
 //   level 2  the direct submodules of encoder.layers.1

@@ -9,10 +9,9 @@
 //    buffer or a constant.  Leaf modules are exempt (effects unknown): torch runs them on the operands
 //    themselves, as the code does.
 // 2. A result of a subgraph is a copy of an input if it is an aten.clone without a source location (a clone
-// in
-//    the code has one) of that input, or if it comes from such a result of control flow inside.  In a loop,
-//    each carried value is also a copy of its own input (the loop may run no turn), and pairs are chained
-//    over turns.
+//    in the code has one) of that input, or if it comes from such a result of control flow inside.  In a
+//    loop, each carried value is also a copy of its own input (the loop may run no turn), and pairs are
+//    chained over turns.
 // 3. Values that may share memory in the code form a class: the regions of the alias analysis
 //    (passes/analysis/alias_regions.h), united for each pair of a copied result and its operand.
 // 4. Each value of such a class has the set of calls, among those with copies, that its memory went through.
@@ -31,9 +30,8 @@
 //   %output = output[output](%y)
 //
 // The result 0 of true_graph_0 is a clone of its input 0 (2.), so %y and %x are one class (3.).  The set of
-// %x is
-// {}, that of %cond and %y is {cond} (4.).  %add_ writes to %x with the set {}; the output then uses %y,
-// whose set {cond} differs (5.).  The check reports the write of add_ and the use by a result.
+// %x is {}, that of %cond and %y is {cond} (4.).  %add_ writes to %x with the set {}; the output then uses
+// %y, whose set {cond} differs (5.).  The check reports the write of add_ and the use by a result.
 #pragma once
 
 #include <functional>

@@ -25,8 +25,8 @@
 // 7. Before each node and each call, check_limit() compares the nodes of the innermost open graph and the
 //    logged calls, together, with max_nodes.
 //
-// Example: forward of the root is `y = self.a(x); return self.b(y)`, and the forward of b is
-// `z = self.c(y); return unsupported(z)`.
+// Example: forward of the root is `y = self.a(x); return self.b(y)`, and the forward of b is `z = self.c(y);
+// return unsupported(z)`.
 //
 //   inline_call(a)   records the nodes of a and returns true
 //   inline_call(b)   marks the journal and logs the call of b

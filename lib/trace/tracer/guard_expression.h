@@ -5,8 +5,8 @@
 // graph has the condition only as a node, so guard_expression() walks back from that node to the inputs and
 // writes one expression.
 //
-// 1. Inputs are written by name, and attributes as paths from `self`.  Operators are methods of tensors
-//    where torch has them as such (traits::kTensorMethod), else torch.ops.NAMESPACE.NAME.OVERLOAD.
+// 1. Inputs are written by name, and attributes as paths from `self`.  Operators are methods of tensors where
+//    torch has them as such (traits::kTensorMethod), else torch.ops.NAMESPACE.NAME.OVERLOAD.
 // 2. An operator is written out only if it is pure, or has a pure twin, which is then written in its place
 //    (add for add_), so that evaluating the guard writes to no tensor and draws no random number.
 // 3. The call of any other operator is written as its node's name.  So is a node more than kMaxGuardDepth
