@@ -7,8 +7,8 @@
 
 namespace fxtrace {
 
-// Returns whether both graphs have the same nodes in the same order, up to names.  Graphs that read attributes
-// never count as the same.
+// Returns whether both graphs have the same nodes in the same order, up to names.  Graphs that read
+// attributes never count as the same.
 bool is_same_code(const ModuleGraph& first, const ModuleGraph& second);
 
 // Returns whether two values of the graph are the same by construction: one node, or calls of one function
