@@ -297,7 +297,7 @@ std::vector<RecordedFunctions::Call> RecordedFunctions::find_calls(const std::ve
 void RecordedFunctions::Followed::add(const Place& place, const Diagnostic& why) {
   if (!told_.insert(place.key).second || told_.size() > kMaxMessages) return;
   const SourceLocation& caller = place.caller;
-  reasons_.push_back({"--wrap: {}, called at {}, is followed: ",
+  reasons_.push_back({"--wrap: {}, called at {}, is traced into: ",
                       {place.function, caller.file + ":" + std::to_string(caller.line)}});
   reasons_.back().add(why.id, why.subjects);
 }
@@ -306,7 +306,7 @@ std::vector<Diagnostic> RecordedFunctions::Followed::reasons() const {
   std::vector<Diagnostic> reasons = reasons_;
   if (told_.size() > kMaxMessages) {
     reasons.push_back(
-        {"--wrap: calls at {} more places are followed", {std::to_string(told_.size() - kMaxMessages)}});
+        {"--wrap: calls at {} more places are traced into", {std::to_string(told_.size() - kMaxMessages)}});
   }
   return reasons;
 }

@@ -256,12 +256,13 @@ class RecursiveTrace {
     for (const ModuleId root : order_) {
       for (const FixedInput& input : traced_.at(root).fixed) {
         if (!input.is_default) continue;
-        const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
-                                                              : " has its default, " + input.value);
+        const std::string text =
+            input.name + (input.is_given ? " is assumed to be given: the code needs an input"
+                                         : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given     ? "; --input-names says otherwise"
-                                  : input.takes_spec ? "; --concrete or --input gives it another"
-                                                     : "; --concrete gives it another"));
+          notes.push_back(text + (input.is_given     ? "; --input-names can name another"
+                                  : input.takes_spec ? "; --concrete or --input changes it"
+                                                     : "; --concrete changes it"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);

@@ -85,8 +85,8 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
                     std::to_string(nodes) + " nodes in " + result.trace_time + ", of which costs took " +
                     cost_time.milliseconds());
   if (const std::string names = assumed_names(result.collection); !names.empty()) {
-    listener.progress("takes modules with the same tensors and code for one, " + names +
-                      ": the file does not tell whether they are two");
+    listener.progress("modules with the same tensors and code are taken as one, " + names +
+                      ": the file does not tell them apart");
   }
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);

@@ -180,7 +180,7 @@ TEST_CASE("what may be of several calls stays", "[recorded_calls]") {
     CHECK(folded.graph == print_graph(parse_graph(one.text)).insert(0, "\n"));
     REQUIRE(folded.messages.size() == 1);
     CHECK(folded.messages[0].text().starts_with(
-        "--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is followed: "));
+        "--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is traced into: "));
     CHECK(folded.messages[0].text().find(one.says) != std::string::npos);
   }
 }
