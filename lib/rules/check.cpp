@@ -647,7 +647,7 @@ class Checker {
       const ModuleRecord* record = tree_->record(place);
       if (!subjects[place] || !runs_[place] || record->status != ModuleStatus::kUnvisited) continue;
       const std::string name = public_alias(record->type);
-      add("cannot tell what is beside " + name + ": it is inside of a leaf or a failed module", name,
+      add("cannot tell the neighbours of " + name + ": it is inside of a leaf or a failed module", name,
           {record->path, {}, {}, {}}, {}, true);
     }
   }

@@ -1,3 +1,5 @@
+// Dimension explanation (explanation.h): finds the inputs, nodes, guards and failures of a collection that
+// mention a dimension, and its range as the guards narrow it.
 #include <algorithm>
 #include <set>
 #include <string_view>

@@ -105,7 +105,7 @@ class Integers {
       try {
         if (auto known = of_call(*node, depth + 1)) return known;
       } catch (const SymbolicError&) {
-        // There is no symbolic form: the value becomes a dimension of its own.
+        // Without a symbolic form the value becomes a dimension of its own.
       }
     }
     return symbol("value", *node, false);

@@ -307,10 +307,10 @@ std::string with_default(const std::string& help, std::int64_t Limits::* limit) 
 
 std::vector<OptionRow> make_table() {
   return {
-      {"method", "--method", "NAME", kWhatIsTraced, "which method of the root to trace; default forward",
+      {"method", "--method", "NAME", kWhatIsTraced, "the method of the root to trace; default forward",
        text(&TraceOptions::method)},
-      {"model", "--model", "NAME", kWhatIsTraced, "which model, for an archive of several exported programs",
-       text(&TraceOptions::model)},
+      {"model", "--model", "NAME", kWhatIsTraced,
+       "the model to trace, in an archive of several exported programs", text(&TraceOptions::model)},
 
       {"rules", nullptr, nullptr, kLeaves, "", rules()},
       {"leaf", "--leaf", "RULE", kLeaves,

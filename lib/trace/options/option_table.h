@@ -17,7 +17,7 @@ namespace fxtrace {
 
 // Headings of --help, in order; OptionRow::group is an index.
 inline constexpr const char* kOptionGroups[] = {
-    "What is traced",
+    "Scope of the trace",
     "Shapes",
     "Leaves (kept as a single call)",
     "Custom operators",
@@ -27,7 +27,7 @@ enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, k
 
 // The command line or file that options are read from.
 struct OptionSource {
-  std::filesystem::path folder;  // where relative names of libraries are searched first
+  std::filesystem::path folder;  // searched first for libraries with relative names
   std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
   std::size_t inputs_by_position = 0;                                  // number so far; command line only
 };

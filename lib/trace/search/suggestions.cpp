@@ -1,3 +1,11 @@
+// The search for options (SuggestionSearch) goes in these steps.  Each set of options is traced at most once,
+// and OptionTrials bounds the work of all traces.
+//   1. Every candidate group is tried alone.  Groups that help are reduced to the options that they need.
+//   2. Each guess of the inputs is tried with all other options together, without last resorts (--hooks skip,
+//      --no-default-leaves).
+//   3. Groups are added to the best set as long as failures get fewer.
+//   4. The best set is reduced, and all smaller sets are tried.
+//   5. Modules that still fail are made leaves on purpose, by rules for exactly these modules.
 #include "trace/search/suggestions.h"
 
 #include <algorithm>

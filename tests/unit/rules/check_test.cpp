@@ -210,7 +210,7 @@ TEST_CASE("check: what is beside a module in a leaf cannot be told", "[check]") 
   CHECK(
       told(collection, require_rule("pkg.Inner followed-by torch.nn.*")) ==
       Lines{
-          "? cannot tell what is beside pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
+          "? cannot tell the neighbours of pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
   CHECK(told(collection, require_rule("no pkg.Inner")) == Lines{"pkg.Inner is not allowed @ h.1.l.inner"});
 }
 
