@@ -52,7 +52,7 @@ struct UseOrder {
     std::vector<std::int64_t> shape;
     std::int64_t elements = 0, bytes = 0;  // of all its tensors, if it has several
     std::vector<std::string> tied;         // its later names
-    std::vector<Use> uses;                 // only the first one, beyond a million uses in the model
+    std::vector<Use> uses;                 // not all of them, beyond a million uses in the model
     std::int64_t use_count = 0;
   };
 

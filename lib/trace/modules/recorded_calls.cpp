@@ -66,8 +66,8 @@ bool leads_to(const RecordedFunctions::Step& before, const RecordedFunctions::St
   return (lines == 0 || lines == 1) && goes_on(text);
 }
 
-// Returns whether some of the steps neither use an earlier one nor surely follow it: they may be another
-// call's.
+// Returns whether the steps fall into two parts, of which the second neither uses the first nor surely
+// follows it: it may be another call.
 bool falls_apart(const std::vector<RecordedFunctions::Step>& all, const std::vector<std::size_t>& steps,
                  bool has_repeated) {
   std::unordered_map<std::size_t, std::size_t> last_use;  // by step: the position of its last user

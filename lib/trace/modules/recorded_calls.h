@@ -12,8 +12,8 @@
 //    numbers, void it, unless they are known to be in another call of a module.  Computations of numbers may
 //    stand anywhere; those that use a result of the run belong to it.
 // 3. A run becomes a call only if it cannot be several calls: its lines ascend, no line follows one that
-//    begins with `return`, it is not a shorter sequence repeated, and each step uses an earlier one, or the
-//    lines show that the function goes on to it (falls_apart()).
+//    begins with `return`, it is not a shorter sequence repeated, and before each step there is a result that
+//    it or a later step uses, or the lines show that the function goes on to it (falls_apart()).
 // 4. A run that calls a module, has subgraphs, or may write in place to anything never becomes a call.
 // 5. The same holds for a run with several results, one of which may be an argument itself (`to` its own
 //    dtype): torch lets later readers of the argument read that result.

@@ -353,8 +353,8 @@ std::vector<OptionRow> make_table() {
        "default), or fails the module that depends on it (never)",
        choice({"needed", "never"}, &TraceOptions::defaults)},
       {"control_flow", "--control-flow", "fail|subgraph", kWhatIsTraced,
-       "the effect of an `if` or a loop that depends on data: its module fails and becomes a leaf (default), or "
-       "it becomes a node higher_order.cond or higher_order.while_loop with subgraphs",
+       "the effect of an `if` or a loop that depends on data: its module fails and becomes a leaf (default), "
+       "or it becomes a node higher_order.cond or higher_order.while_loop with subgraphs",
        choice({"fail", "subgraph"}, &TraceOptions::control_flow)},
       {"param_shapes_constant", "--param-shapes-constant", nullptr, kShapes,
        "treat sizes of parameters and buffers as plain values", flag(&TraceOptions::param_shapes_constant)},

@@ -6,8 +6,8 @@
 // code has the branch or loop then becomes a leaf.
 //
 // 1. A node of a subgraph must not write to a value that may alias an input of the subgraph, a parameter, a
-//    buffer or a constant.  Leaf modules are exempt (effects unknown): torch runs them on the operands
-//    themselves, as the code does.
+//    buffer or a constant.  Nodes with unknown effects, such as leaf modules, are exempt: torch runs them on
+//    the operands themselves, as the code does.
 // 2. A result of a subgraph is a copy of an input if it is an aten.clone without a source location (a clone
 //    in the code has one) of that input, or if it comes from such a result of control flow inside.  In a
 //    loop, each carried value is also a copy of its own input (the loop may run no turn), and pairs are

@@ -20,8 +20,9 @@
 // 5. Nodes are appended to the innermost open graph.  `builders_` has the module's own graph in front and the
 //    open subgraphs behind it.  A value of an enclosing graph enters a subgraph only through use(), which
 //    makes one input for each captured value at each level.
-// 6. Tensor attributes and attributes that change are read in the module's own graph, and enter subgraphs as
-//    captured values.
+// 6. get_attr() reads tensors in the module's own graph, and get_state() reads every attribute there; both
+//    enter subgraphs as captured values.  Other attributes and constants have a node in each graph that uses
+//    them.
 // 7. Before each node and each call, check_limit() compares the nodes of the innermost open graph and the
 //    logged calls, together, with max_nodes.
 //

@@ -62,7 +62,7 @@ struct PackedPart {
   std::optional<Quantization> quantization = {};
 };
 
-// The weights of a quantized layer, which torch keeps packed in an object of its own.
+// The parameters of a quantized layer, which torch keeps packed in an object of its own.
 struct PackedParameters {
   std::string type;
   std::vector<PackedPart> tensors;  // in the order of ParameterRecord::stored

@@ -149,10 +149,12 @@ TEST_CASE("check: errors of a rule say where it is wrong", "[check]") {
   CHECK(message_of("a.B folowed-by c") ==
         "'a.B folowed-by c': 'folowed-by' at position 5 is not a relation, did you mean 'followed-by'?");
   CHECK(message_of("a.B followed-by") == "'a.B followed-by': expected an operator or a type at position 16");
-  CHECK(message_of("a.B at-most few") == "'a.B at-most few': 'few' at position 13 is not a non-negative integer");
+  CHECK(message_of("a.B at-most few") ==
+        "'a.B at-most few': 'few' at position 13 is not a non-negative integer");
   CHECK(message_of("no a.B at-most 3") ==
         "'no a.B at-most 3': 'at-most' at position 8 cannot be combined with 'no'");
-  CHECK(message_of("a.B within c d") == "'a.B within c d': 'd' at position 14 follows a rule that is already complete");
+  CHECK(message_of("a.B within c d") ==
+        "'a.B within c d': 'd' at position 14 follows a rule that is already complete");
   CHECK(message_of("output followed-by c") ==
         "'output followed-by c': 'output' at position 1 is only allowed after followed-by or preceded-by");
   CHECK(message_of("a||b within c") == "'a||b within c': expected an operator or a type at position 3");
