@@ -31,11 +31,11 @@ KnownOffence read_known_offence(const JsonValue& value) {
   if (const auto undecided = value.find_or_null("undecided")) offence.is_undecided = read_boolean(*undecided);
   offence.module = find_string(value, "module");
   offence.record = find_string(value, "record");
-  if (offence.module && offence.record) value.fail("an offence is in a module or in a record");
+  if (offence.module && offence.record) value.fail("expected 'module' or 'record', got both");
   return offence;
 }
 
-// Of each place of the offence: one where it is about the whole model.
+// Calls visit(offence, place, amount) for each place, or once without a place if it is about the whole model.
 template <class Visit>
 void for_each_known(const CheckReport& report, const Offence& offence, const Visit& visit) {
   const Rule& rule = report.rules[offence.rule];
@@ -60,7 +60,7 @@ std::map<KnownOffence, std::int64_t> counts_of(const CheckReport& report) {
   return counts;
 }
 
-// Calls visit for those of one model: they stand together.
+// Calls visit for the offences of one model, which are adjacent in the map.
 template <class Visit>
 void for_each_of(const Baseline& baseline, const std::string& model, const Visit& visit) {
   const KnownOffence first{.model = model, .rule = "", .subject = "", .module = {}, .record = {}};
@@ -78,10 +78,10 @@ Baseline read_baseline(std::string_view text, const std::string& file) {
   object_fields(root, "an object, as check --write-baseline writes it");
   const auto format = root.find("format");
   if (!format || !format->is_string() || format->string() != kFormat)
-    root.fail("this is no baseline: its format is not " + std::string(kFormat));
+    root.fail("not a baseline: 'format' is not " + std::string(kFormat));
   check_keys(root, {"$schema", "format", "version", "rules", "offences"}, "key of a baseline");
   if (const JsonValue version = root.at("version"); read_integer(version, 1) != 1)
-    version.fail("a baseline of another version of fxtrace");
+    version.fail("unsupported version of a baseline, expected 1");
   Baseline baseline;
   for (const JsonValue item : array_items(root.at("rules"), "an array of rules")) {
     object_fields(item, "a rule: an object");
@@ -90,10 +90,11 @@ Baseline read_baseline(std::string_view text, const std::string& file) {
   }
   for (const JsonValue item : array_items(root.at("offences"), "an array of offences")) {
     KnownOffence offence = read_known_offence(item);
-    if (!baseline.rules.contains(offence.rule)) item.fail("its rule is not among those of the baseline");
+    if (!baseline.rules.contains(offence.rule))
+      item.fail("the rule of this offence is not among the rules of the baseline");
     const std::int64_t count = read_integer(item.at("count"), 0);
-    // Twice after a merge, for example.
-    if (!baseline.offences.emplace(std::move(offence), count).second) item.fail("it stands here twice");
+    // A merge of two versions of a file can leave an offence twice.
+    if (!baseline.offences.emplace(std::move(offence), count).second) item.fail("this offence appears twice");
   }
   return baseline;
 }
@@ -165,7 +166,7 @@ Baseline baseline_of(const std::vector<CheckReport>& reports, const Baseline& be
   check_is_for(result, rules, file);
   for (const CheckReport& report : reports) {
     for (const auto& [known, count] : counts_of(report)) {
-      // A model that is given twice has them once.
+      // A model that is given twice has its offences once.
       result.offences[known] = count;
       const auto rule = std::ranges::find(report.rules, known.rule, &Rule::name);
       result.rules[known.rule] = rule->text;

@@ -1,5 +1,5 @@
-// What is known to break rules: the file of `fxtrace check --baseline`, which people commit, and what a
-// report has beyond it.
+// Baseline: the known offences in the file of `fxtrace check --baseline`, which people commit, and the new
+// offences of a report.
 #pragma once
 
 #include <compare>
@@ -15,11 +15,13 @@
 
 namespace fxtrace {
 
-// What stays the same when a model changes elsewhere: no line of its code and no name of a node is in it.
+// An offence in a form that stays the same when a model changes elsewhere: without lines of code and names of
+// nodes.
 struct KnownOffence {
   std::string model;  // path_from_here()
   std::string rule;
-  // Of the offence; of one of the file that has none its message, without numbers.
+  // The subject of the offence.  An offence of the file itself without a subject has its message, without
+  // numbers.
   std::string subject;
   bool is_undecided = false;
   std::optional<std::string> module, record;  // neither: the whole model
@@ -27,35 +29,34 @@ struct KnownOffence {
 };
 
 struct Baseline {
-  std::map<std::string, std::string> rules;  // of those that have offences: what each asks for
-  // In how many places; of the whole model Offence::amount.  More than that is new.
+  std::map<std::string, std::string> rules;  // Rule::text by name, for rules with offences
+  // The number of places of each offence, or Offence::amount for the whole model.  More than that is new.
   std::map<KnownOffence, std::int64_t> offences;
 };
 
-// Throws Error(kUsage) with the place in `file`.
+// Reads a baseline.  Throws Error(kUsage) with the place in `file`.
 Baseline read_baseline(std::string_view text, const std::string& file);
 
-// Throws Error(kUsage) where it has offences of a rule that is not among these, or asked for something else:
-// whether they still hold could not be told.
+// Checks that the baseline is for these rules.  Throws Error(kUsage) if it has offences of a rule that is not
+// among them or has another text, because these offences cannot be compared.
 void check_is_for(const Baseline& baseline, const std::vector<Rule>& rules, const std::string& file);
 
-// Marks what is known.  Of an offence in several modules, those where it is known become an offence of their
-// own.  In a module that has more than is known all of it is new: nobody can tell which.  Says as well what
-// is known and no longer there.
+// Marks known offences.  For an offence in several modules, the modules where it is known become an offence
+// of their own.  In a module with more places than are known, all of them are new, because it is not known
+// which are the old ones.  Adds the known offences that are gone.
 void apply_baseline(const Baseline& baseline, CheckReport& report);
 
-// The offences of the reports, and of `before` those of models that are not among them and of which
-// `is_there` says that they still exist.  Throws Error(kUsage) as check_is_for() if these have rules that are
-// not among those of the reports.
+// Returns a baseline with the offences of the reports, and those of `before` for other models that still
+// exist according to `is_there`.  Throws Error(kUsage) as check_is_for() does for the rules of the latter.
 Baseline baseline_of(const std::vector<CheckReport>& reports, const Baseline& before,
                      const std::vector<Rule>& rules, const std::string& file,
                      const std::function<bool(const std::string& model)>& is_there);
 
-// The models of which it has offences, sorted.
+// Returns the models with offences, sorted.
 std::vector<std::string> models_of(const Baseline& baseline);
 
-// The path as a repository has it: without "./" and "a/..", and relative to the current folder if it is in
-// there.
+// Returns the path as a repository has it: without "./" and "a/..", and relative to the current folder if it
+// is inside.
 std::string path_from_here(const std::string& given);
 
 }  // namespace fxtrace

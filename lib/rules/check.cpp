@@ -27,15 +27,15 @@ using Place = ModulePlaces::Place;
 
 constexpr Place kNone = ModulePlaces::kNone;
 
-// A graph or a body of control flow.
+// A graph or subgraph.
 struct GraphView {
   const ModuleGraph* graph = nullptr;
   std::string name;  // as OffencePlace::graph
 };
 
-// A call whose operators the graph does not show: of a leaf, a failed module, a function that stays one call.
+// A call whose operators the graph does not show: a leaf, a failed module, or a function that stays one call.
 struct HiddenCall {
-  std::string what;  // its type or name
+  std::string what;  // type of the module, or name of the function
   bool is_torch = false;
   bool is_failed = false;
   const Node* node = nullptr;
@@ -48,13 +48,13 @@ bool is_call(const Node& node) {
 bool is_getitem(const Node& node) {
   return node.op == Opcode::kCallFunction && *node.target == "operator.getitem";
 }
-// The value that a getitem takes its part of; invalid where it is none of the graph.
+// Returns the value that a getitem takes its part from; invalid when that is not a node.
 NodeId base_of(const Node& getitem) {
   const NodeId* id = getitem.args.empty() ? nullptr : getitem.args.front().get_if<NodeId>();
   return id == nullptr ? NodeId{} : *id;
 }
 
-// A function that is one call of several operators.
+// Returns whether the node is one call of a function that runs several operators.
 bool hides_operators(const Node& node) {
   if (node.op != Opcode::kCallFunction) return false;
   return node.model_function || node.target->starts_with("torch.nn.functional.") ||
@@ -66,12 +66,12 @@ bool is_plain_number(const Node& node) {
   return kind == ValueKind::kInt || kind == ValueKind::kFloat || kind == ValueKind::kBool;
 }
 
-// A module that its graph's calls lead to, or that a leaf or a failed module may call.
+// Marks the modules that graphs call, or that a leaf or a failed module may call.
 std::vector<bool> modules_that_run(const ModulePlaces& tree) {
   std::vector<bool> closed(tree.size(), false);
   std::vector<bool> run(tree.size(), false);
   for (Place place = 0; place < tree.size(); ++place) {
-    const Place parent = tree.parent(place);  // comes before its children
+    const Place parent = tree.parent(place);  // parents come before their children
     const ModuleRecord* record = tree.record(place);
     if (parent != kNone) closed[place] = closed[parent];
     if (record == nullptr) continue;
@@ -88,7 +88,7 @@ std::string size_text(std::int64_t size, RuleKind kind) {
   return with_separators(size) + " bytes (" + bytes_text(size) + ")";
 }
 
-// "batch: 2..64, seq: 1.."
+// Returns "batch: 2..64, seq: 1.." for the dimensions of a size.
 std::string ranges_text(const SymInt& size, const ShapeEnv& dimensions) {
   return joined(size.symbols(),
                 [&](const std::string& name) { return name + ": " + to_string(dimensions.range(name)); });
@@ -107,7 +107,7 @@ const char* quantity_of(RuleKind kind) {
   }
 }
 
-// Of "torchvision.nms.default": whether torch registers it by itself.
+// Returns whether torch itself registers the operator or class, unlike "torchvision.nms.default".
 bool is_registered_by_torch(std::string_view name) {
   static const std::unordered_set<std::string_view> spaces = [] {
     std::unordered_set<std::string_view> found = {"higher_order", "prims", "prim", "inductor"};
@@ -119,7 +119,7 @@ bool is_registered_by_torch(std::string_view name) {
     const std::string_view space = name.substr(0, name.find('.'));
     return spaces.contains(space) || is_torch_operator_space(space);
   }
-  // Of LibTorch itself; the others come with libraries.
+  // These namespaces of classes are in LibTorch itself; others come with libraries.
   constexpr std::array<std::string_view, 10> kOwn = {"quantized.", "rnn.",      "sparse.",    "xnnpack.",
                                                      "mkldnn.",    "_nnapi.",   "profiling.", "dist_rpc.",
                                                      "c10d.",      "dist_c10d."};
@@ -166,7 +166,7 @@ class Checker {
           limited(rule);
       }
     }
-    // A node can break a rule several times, by each of its users.
+    // A node can break a rule several times, once for each of its users.
     for (Offence& offence : report_.offences) remove_repeated(offence.places);
     return std::move(report_);
   }
@@ -199,7 +199,7 @@ class Checker {
       report_.unknown.push_back({rule.name, path.text(), true, find_nearest(path.text(), paths, 3)});
   }
 
-  // Each once.
+  // Returns the targets and types in the model, each once.
   Pattern::Names names_of_model() const {
     std::unordered_set<std::string> targets(model_.declared.begin(), model_.declared.end()), types;
     for (const GraphView& view : views_) {
@@ -230,7 +230,7 @@ class Checker {
     const ModuleRecord* record = tree_->record(place);
     return record != nullptr && record->path == called_module(call) ? record : nullptr;
   }
-  // Empty where it is not known.
+  // Returns the type of the called module; empty when it is unknown.
   std::string type_of(const Node& call) const {
     if (call.scope->module_type) return *call.scope->module_type;
     const ModuleRecord* record = record_of(call);
@@ -289,7 +289,7 @@ class Checker {
     return marks;
   }
 
-  // The module whose forward makes the node; of a module's call, that around the module.
+  // Returns the module whose forward makes the node; for the call of a module, the module around it.
   Place place_of(const Node& node) const {
     const Place place = tree_->find_place(node.scope->module_path);
     return node.op == Opcode::kCallModule ? tree_->parent(place) : place;
@@ -342,8 +342,7 @@ class Checker {
       if (finding.kind != kind) continue;
       const bool is_library = kind == SecurityKind::kLibrary;
       if (is_library && is_registered_by_torch(finding.subject)) continue;
-      add(is_library ? finding.subject + " comes with a library that has to be loaded before"
-                     : finding.message,
+      add(is_library ? finding.subject + " needs a library that has to be loaded first" : finding.message,
           finding.subject, {"", {}, {}, finding.record}, {});
     }
   }
@@ -362,7 +361,7 @@ class Checker {
     decide(rule, size, missing(costs));
   }
 
-  // What of the costs is not known: "3 calls have unknown sizes"; empty where nothing is.
+  // Returns the unknown parts of the costs: "3 calls of unknown sizes"; empty when there are none.
   static std::string missing(const ModelSummary& costs) {
     std::vector<std::string> parts;
     const auto calls = [](std::int64_t count) {
@@ -412,7 +411,7 @@ class Checker {
     if (!missing.empty()) undecided(text + rest);
   }
 
-  // Of each type of leaf, failed module or function that may call an X, one offence.
+  // Adds one undecided offence for each type of leaf, failed module or function that may hide the subject.
   template <class MayHide>
   void add_hidden(const MayHide& may_hide) {
     std::unordered_map<std::string, std::size_t> offences;  // by message
@@ -453,11 +452,12 @@ class Checker {
       const Graph& graph = view.graph->graph;
       for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
         const Node& node = graph.node(id);
-        // What unpacks several results is no operator.
+        // A getitem that unpacks several results does not count as an operator.
         if (!is_call(node) || node.op == Opcode::kCallModule || is_getitem(node) || hides_operators(node))
           continue;
         if (!is_listed(node))
-          add(*node.target + " is not among the operators", node.target, place_in(view, node), node.source);
+          add(*node.target + " is not among the allowed operators", node.target, place_in(view, node),
+              node.source);
       }
     }
     add_hidden([&](const HiddenCall& call) { return !is_listed(*call.node); });
@@ -483,7 +483,7 @@ class Checker {
     add_hidden(rule.subject);
   }
 
-  // Calls visit(name, place, source, the module around it) for each call of a matching operator, and for each
+  // Calls visit(name, place, source, module around it) for each call of a matching operator, and for each
   // matching module that runs.
   template <class Visit>
   void for_each_subject(const Pattern& subject, const Visit& visit) const {
@@ -499,7 +499,7 @@ class Checker {
       for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
         const Node& node = graph.node(id);
         if (!is_call(node) || !matches(node, subject)) continue;
-        if (node.op == Opcode::kCallModule && record_of(node) != nullptr) continue;  // seen above
+        if (node.op == Opcode::kCallModule && record_of(node) != nullptr) continue;  // visited above
         visit(name_of(node), place_in(view, node), *node.source, place_of(node));
       }
     }
@@ -530,7 +530,7 @@ class Checker {
     const bool is_most = rule.relation == Requirement::Relation::kAtMost;
     const std::string found = count == 1 ? "there is 1 " : "there are " + with_separators(count) + " ";
     const std::string message = found + rule.subject.text() + (is_most ? ", at most " : ", at least ") +
-                                with_separators(rule.count) + (is_most ? " may be" : " have to be");
+                                with_separators(rule.count) + (is_most ? " are allowed" : " are required");
     if (is_most && count > rule.count) {
       return for_each_subject(rule.subject, [&](const std::string&, const OffencePlace& place,
                                                 const std::optional<SourceLocation>& source,
@@ -538,25 +538,25 @@ class Checker {
     }
     if (!is_most && count >= rule.count) return;
     const std::size_t before = report_.offences.size();
-    add_hidden(rule.subject);  // which may hold what decides
+    add_hidden(rule.subject);  // hidden calls may decide the rule
     if (!is_most && report_.offences.size() == before) add_whole(message, false, rule.count - count);
   }
 
   // --- neighbours ---
 
-  // A value that goes from one node to another.  What leaves a module is the module's value for what is
-  // outside.
+  // A value that goes from one node to another.  For nodes outside of a module, a value that leaves the
+  // module is the module's value.
   struct Edge {
     const Node* from = nullptr;
     const Node* to = nullptr;
   };
 
-  // Calls visit(Edge) for every value that is taken, but for parameters, constants and numbers.  A getitem is
-  // passed through: what takes the part takes the whole.
+  // Calls visit(Edge) for every use of a value, except parameters, constants and numbers.  A getitem is
+  // passed through: a node that takes the part takes the whole.
   template <class Visit>
   static void for_each_edge(const Graph& graph, const Visit& visit) {
-    std::unordered_map<std::uint32_t, NodeId> bases;   // of each getitem
-    std::unordered_map<std::uint32_t, NodeId> takers;  // of each value, the last
+    std::unordered_map<std::uint32_t, NodeId> bases;   // by getitem
+    std::unordered_map<std::uint32_t, NodeId> takers;  // the last user, by value
     takers.reserve(graph.size());
     for (NodeId id = graph.first(); id.valid(); id = graph.next(id)) {
       const Node& node = graph.node(id);
@@ -580,7 +580,8 @@ class Checker {
     }
   }
 
-  // The marked modules that a value leaves on its way from `from` to `to`, the outermost last.
+  // Calls visit for the marked modules that a value leaves on its way from `from` to `to`, the outermost
+  // last.
   template <class Visit>
   void for_each_left(const Node& from, const Node& to, const std::vector<bool>& marks,
                      const Visit& visit) const {
@@ -595,7 +596,7 @@ class Checker {
     }
   }
 
-  // The node's name, with the module that it is in where the other one is outside of that.
+  // Returns the node's name, with its module if the other node is outside of that.
   std::string name_beside(const Node& node, const Node& other) const {
     const Place place = place_of(node);
     const bool is_inside = place != kNone && tree_->common(place, place_of(other)) != place;
@@ -604,7 +605,7 @@ class Checker {
     return name_of(node) + " of " + public_alias(record->type);
   }
 
-  // Both relations are one: of an edge one end is asked about, the other end has to be an object.
+  // Checks followed-by and preceded-by: one end of an edge is a subject, and the other end must be an object.
   void neighbours(const Requirement& rule) {
     const bool follows = rule.relation == Requirement::Relation::kFollowedBy;
     const std::vector<bool> subjects = marks_of(rule.subject);
@@ -646,12 +647,12 @@ class Checker {
       const ModuleRecord* record = tree_->record(place);
       if (!subjects[place] || !runs_[place] || record->status != ModuleStatus::kUnvisited) continue;
       const std::string name = public_alias(record->type);
-      add("cannot tell what is beside " + name + ": it is inside of a leaf or a failed module", name,
+      add("cannot tell the neighbours of " + name + ": it is inside of a leaf or a failed module", name,
           {record->path, {}, {}, {}}, {}, true);
     }
   }
 
-  // Subjects that no value leaves, or enters.
+  // Adds offences for subjects without an edge.
   void add_alone(const Requirement& rule, const GraphView& view, const std::vector<bool>& subjects,
                  const std::unordered_set<std::uint32_t>& nodes_with_edges,
                  std::unordered_set<Place> places_with_edges) {
@@ -666,7 +667,7 @@ class Checker {
       for (Place place = any_subject ? place_of(node) : kNone; place != kNone; place = tree_->parent(place)) {
         const bool is_own =
             tree_->record(place) != nullptr && tree_->record(place)->path == view.graph->module;
-        if (is_own) break;  // the graph's own module has no neighbours in it
+        if (is_own) break;  // a graph does not show the neighbours of its own module
         if (!subjects[place] || !places_with_edges.insert(place).second) continue;
         const ModuleRecord& record = *tree_->record(place);
         add(public_alias(record.type) + what, public_alias(record.type),
@@ -681,7 +682,7 @@ class Checker {
   std::unordered_map<std::string, std::size_t> groups_;  // indices of offences
   std::optional<ModulePlaces> tree_;
   std::vector<bool> runs_;                      // by place
-  std::vector<const SourceLocation*> sources_;  // by place: of the first node in there
+  std::vector<const SourceLocation*> sources_;  // by place: the source of the first node in it
   std::vector<GraphView> views_;
   std::vector<HiddenCall> hidden_;
   std::optional<ModelSummary> summary_;
@@ -733,7 +734,7 @@ std::size_t CheckReports::count_known() const {
 bool CheckReports::has_baseline() const { return std::ranges::any_of(models, &CheckReport::has_baseline); }
 
 void add_guards(const GraphCollection& collection, ShapeEnv& dimensions) {
-  constexpr std::size_t kMostGuards = 1'000;  // each makes the next ones dearer
+  constexpr std::size_t kMostGuards = 1'000;  // each one makes the next ones slower
   if (collection.graphs.empty()) return;
   const InputSizes inputs(collection.graphs.front().graph);
   std::size_t count = 0;

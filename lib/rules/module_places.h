@@ -1,4 +1,4 @@
-// The modules of a collection as a tree, for questions about what is inside of what.
+// Module places: the modules of a collection as a tree, to decide which module is inside of which.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ class ModulePlaces {
   explicit ModulePlaces(const GraphCollection& collection);
 
   std::size_t size() const { return parents_.size(); }
-  // The innermost place whose path is `path` or above it.
+  // Returns the innermost place whose path is `path` or above it.
   Place find_place(std::string_view path) const;
   Place parent(Place place) const { return parents_[place]; }                // kNone for the root's
-  const ModuleRecord* record(Place place) const { return records_[place]; }  // null where there is none
-  // The innermost place that is, or is around, both; kNone where one of them is.
+  const ModuleRecord* record(Place place) const { return records_[place]; }  // null when there is none
+  // Returns the innermost place that is equal to or around both; kNone when one of them is kNone.
   Place common(Place a, Place b) const;
-  // Whether `marks` holds for the place or for one around it.
+  // Returns whether `marks` holds for the place or for one around it.
   bool is_within(Place place, const std::vector<bool>& marks) const;
 
  private:

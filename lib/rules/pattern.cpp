@@ -14,7 +14,7 @@
 namespace fxtrace {
 namespace {
 
-// "aten::add.Tensor", as LibTorch writes it.
+// Returns "aten.add.Tensor" for "aten::add.Tensor", as LibTorch writes it.
 std::string with_dots(std::string_view text) {
   const std::size_t at = text.find("::");
   if (at == std::string_view::npos) return std::string(text);
@@ -29,14 +29,14 @@ bool is_type(const NamePattern& glob, const std::string& type) {
   const std::string alias = public_alias(type);
   return glob.matches(type) || (alias != type && glob.matches(alias));
 }
-// Nodes that have no name of their own.
+// Returns whether the glob is a word for nodes without a target.
 bool is_word(const NamePattern& glob) { return glob.text() == "placeholder" || glob.text() == "output"; }
 bool is_known(const NamePattern& glob) {
   const std::vector<std::string>& names = known_names();
   const std::string& prefix = glob.glob().prefix();
   for (auto name = std::ranges::lower_bound(names, prefix); name != names.end() && name->starts_with(prefix);
        ++name) {
-    // By the last part only names without overloads are meant: "aten.add.out" is no "out".
+    // A last part is compared with names without overloads: "out" does not mean "aten.add.out".
     if (glob.is_last_part() ? is_target(glob, *name) : glob.matches(*name)) return true;
   }
   return false;
@@ -114,7 +114,7 @@ bool Pattern::matches_registered() const {
 bool Pattern::has_word() const { return std::ranges::any_of(globs_, is_word); }
 
 std::vector<std::string> nearest_names(const std::string& text, const Pattern::Names& model) {
-  // What is around a name stays as it was written: "aten.itme.*".
+  // Dots and stars around a name are kept: only "aten.itme" of "aten.itme.*" is corrected.
   constexpr const char* kAround = ".*";
   const std::size_t begin = text.find_first_not_of(kAround);
   if (begin == std::string::npos) return {};

@@ -1,4 +1,4 @@
-// What a rule speaks of: operators and types of modules, by globs.
+// Patterns of rules: globs over operators and types of modules.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace fxtrace {
 // functions whose target, with or without its overload, it matches ("aten.add", "aten.add.*",
 // "aten::add.Tensor"), and for the modules whose type or public alias it matches ("torch.nn.Linear").  The
 // words placeholder and output stand for these nodes.  A bare name may be the last part of such names
-// (support/text/name_pattern.h), of an operator that in front of its overload.
+// (support/text/name_pattern.h); for an operator, the part in front of its overload.
 class Pattern {
  public:
-  // Throws Error(kUsage) that shows the position of what is wrong in `whole`, where the text begins at
+  // Throws Error(kUsage) that shows the position of the mistake in `whole`, in which the text begins at
   // `offset`.
   explicit Pattern(std::string_view text) : Pattern(text, text, 0) {}
   Pattern(std::string_view text, std::string_view whole, std::size_t offset);
@@ -26,8 +26,8 @@ class Pattern {
   struct Names {
     std::vector<std::string> targets, types;
   };
-  // Settles which names are meant.  Returns the globs that match neither a name of the model nor one that
-  // torch has: misspelled, as a rule.
+  // Decides which names are meant.  Returns the globs that match neither a name of the model nor one of
+  // torch, and so are probably misspelled.
   std::vector<std::string> settle(const Names& model);
 
   const std::string& text() const { return text_; }
@@ -40,14 +40,14 @@ class Pattern {
  private:
   std::string text_;
   std::vector<NamePattern> globs_;
-  mutable std::unordered_map<std::string, bool> targets_, types_;  // what was asked before
-  mutable signed char registered_ = -1;                            // -1: not known yet
+  mutable std::unordered_map<std::string, bool> targets_, types_;  // earlier answers
+  mutable signed char registered_ = -1;                            // earlier answer; -1: none
 };
 
-// The names that were likely meant by a text that matches nothing: those of the model, then torch's.
+// Returns the names that were likely meant by a text that matches nothing: names of the model, then of torch.
 std::vector<std::string> nearest_names(const std::string& text, const Pattern::Names& model);
 
-// "aten.add" for "aten.add.Tensor"; the target itself where it has no overload.
+// Returns "aten.add" for "aten.add.Tensor"; the target itself when it has no overload.
 std::string_view without_overload(std::string_view target);
 
 }  // namespace fxtrace

@@ -26,7 +26,7 @@ Rule read_rule(const JsonValue& value) {
   rule.name = text_in(value, "name");
   const std::string kind = text_in(value, "kind");
   while (kind != to_string(rule.kind)) {
-    if (rule.kind == RuleKind::kSecurity) value.fail("an unknown kind of rule");
+    if (rule.kind == RuleKind::kSecurity) value.fail("unknown kind of rule");
     rule.kind = static_cast<RuleKind>(static_cast<int>(rule.kind) + 1);
   }
   rule.text = text_in(value, "text");
@@ -37,7 +37,7 @@ Rule read_rule(const JsonValue& value) {
 
 OffencePlace read_place(const JsonValue& value) {
   OffencePlace place;
-  // Only what is about the file has no module.
+  // Only an offence of the file itself has no module.
   const auto module = text_or_null(value, "module");
   place.module = module.value_or("");
   place.node = text_or_null(value, "node");
@@ -50,7 +50,7 @@ OffencePlace read_place(const JsonValue& value) {
 Offence read_offence(const JsonValue& value, const std::vector<Rule>& rules) {
   Offence offence;
   const auto rule = std::ranges::find(rules, text_in(value, "rule"), &Rule::name);
-  if (rule == rules.end()) value.fail("there is no such rule");
+  if (rule == rules.end()) value.fail("the rule of the offence is not among the rules");
   offence.rule = static_cast<std::size_t>(rule - rules.begin());
   offence.is_undecided = value.at("undecided").boolean();
   offence.message = text_in(value, "message");

@@ -1,4 +1,4 @@
-// Reads what `fxtrace check --json` writes of one model.
+// Report reader: reads the output of `fxtrace check --json` for one model.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace fxtrace {
 
-// `name` is that of the text in errors.  The rules have what people are told of them, not what they ask for.
-// Throws Error(kInput).
+// Reads a report.  `name` names the text in errors.  Its rules have the parts that are shown to users, and
+// not the parts that are checked.  Throws Error(kInput).
 CheckReport read_check_report(const std::string& text, const std::string& name);
 
 }  // namespace fxtrace

@@ -20,7 +20,7 @@ constexpr std::size_t kMaxOperators = 100'000;
 
 struct Word {
   std::string_view text;
-  std::size_t at = 0;  // in the whole
+  std::size_t at = 0;  // position in the whole text
 };
 
 std::vector<Word> words_in(std::string_view text) {
@@ -63,7 +63,7 @@ class RequirementParser {
                      .object = {},
                      .path = {}};
     if (rule.subject.has_word())
-      throw wrong(words_[next_ - 1], "can only stand behind followed-by or preceded-by");
+      throw wrong(words_[next_ - 1], "is only allowed after followed-by or preceded-by");
     if (next_ == words_.size()) {
       if (is_negated) return rule;
       throw wrong_at(text_.size(), "expected followed-by, preceded-by, within, at-most or at-least");
@@ -71,7 +71,7 @@ class RequirementParser {
     const Word relation = words_[next_++];
     rule.relation = relation_of(relation);
     if (rule.relation == Relation::kAtMost || rule.relation == Relation::kAtLeast) {
-      if (is_negated) throw wrong(relation, "does not go with 'no'");
+      if (is_negated) throw wrong(relation, "cannot be combined with 'no'");
       rule.count = number(take("a number"));
     } else {
       const Word object =
@@ -81,10 +81,10 @@ class RequirementParser {
       } else {
         rule.object = pattern(object);
         if (rule.relation == Relation::kWithin && rule.object->has_word())
-          throw wrong(object, "can only stand behind followed-by or preceded-by");
+          throw wrong(object, "is only allowed after followed-by or preceded-by");
       }
     }
-    if (next_ < words_.size()) throw wrong(words_[next_], "is more than a rule has");
+    if (next_ < words_.size()) throw wrong(words_[next_], "follows a rule that is already complete");
     return rule;
   }
 
@@ -111,12 +111,12 @@ class RequirementParser {
       if (word.text == row.word) return row.relation;
       known.emplace_back(row.word);
     }
-    throw wrong(word, "is no relation" + did_you_mean(word.text, known));
+    throw wrong(word, "is not a relation" + did_you_mean(word.text, known));
   }
 
   std::int64_t number(const Word& word) const {
     const auto value = number_in<std::int64_t>(word.text);
-    if (!value || *value < 0) throw wrong(word, "is no number from 0 on");
+    if (!value || *value < 0) throw wrong(word, "is not a non-negative integer");
     return *value;
   }
 
@@ -125,7 +125,7 @@ class RequirementParser {
   std::size_t next_ = 0;
 };
 
-// With single spaces.
+// Returns the text with single spaces between words.
 std::string normal(std::string_view text) { return joined(words_in(text), &Word::text, " "); }
 
 std::string_view trimmed(std::string_view line) {
@@ -210,15 +210,15 @@ Rule ops_rule(std::string_view text, const std::string& name) {
     ++number;
     if (line.empty()) continue;
     if (rule.operators.size() == kMaxOperators)
-      throw usage_error("it has more than " + std::to_string(kMaxOperators) + " operators").at(name);
+      throw usage_error("more than " + std::to_string(kMaxOperators) + " operators").at(name);
     try {
       if (line.find_first_of(" \t") != std::string_view::npos) throw usage_error("several words");
       rule.operators.emplace_back(line);
-    } catch (const Error&) {  // which shows the line, and the file may be any
+    } catch (const Error&) {  // its message would show the line, and the file may be any file
       throw usage_error("expected one operator or glob").at(name + ":" + std::to_string(number));
     }
   }
-  if (rule.operators.empty()) throw usage_error("it names no operator").at(name);
+  if (rule.operators.empty()) throw usage_error("expected at least one operator").at(name);
   return rule;
 }
 

@@ -1,4 +1,4 @@
-// The rules of `fxtrace check`: what a model must hold to.
+// Rules of `fxtrace check`: the conditions that a model must meet.
 #pragma once
 
 #include <cstdint>
@@ -22,34 +22,34 @@ enum class RuleKind : std::uint8_t {
   kMaxParameters,  // elements
   kMaxMacs,
   kMaxActivations,  // bytes of all results together
-  kMaxPeak,         // bytes of those that live at a time
+  kMaxPeak,         // bytes of the results that live at a time
   kDeny,            // as kRequire with "no"
-  kOps,             // no other operators
+  kOps,             // the only operators that are allowed
   kRequire,
   kProgram,
   kSecurity
 };
-const char* to_string(RuleKind kind);  // "max_params", as a file of rules has it
+const char* to_string(RuleKind kind);  // "max_params", as in a file of rules
 
-// What a text such as "torch.nn.Linear followed-by *.dequantize*" asks for.
+// A requirement, from a text such as "torch.nn.Linear followed-by *.dequantize*".
 struct Requirement {
   enum class Relation : std::uint8_t { kNone, kFollowedBy, kPrecededBy, kWithin, kAtMost, kAtLeast };
-  bool is_negated = false;  // none may be in that relation, instead of each has to
+  bool is_negated = false;  // no subject may be in the relation, instead of each must be
   Pattern subject;
-  Relation relation = Relation::kNone;  // only with is_negated
-  std::optional<Pattern> object;        // of the first three
-  std::optional<NamePattern> path;      // of kWithin, instead: "@encoder.**"
-  std::int64_t count = 0;
+  Relation relation = Relation::kNone;  // kNone only if is_negated
+  std::optional<Pattern> object;        // for kFollowedBy, kPrecededBy and kWithin
+  std::optional<NamePattern> path;      // for kWithin, instead of object: "@encoder.**"
+  std::int64_t count = 0;               // for kAtMost and kAtLeast
 };
 
 struct Rule {
   RuleKind kind = RuleKind::kNoFailed;
   std::string name;                    // unique among the rules
-  std::string text;                    // what it asks for
+  std::string text;                    // the condition in words; a baseline compares it
   std::optional<std::string> message;  // the author's own words for those who break it
   Severity severity = Severity::kError;
-  std::int64_t limit = 0;          // of the kMax kinds
-  std::vector<Pattern> operators;  // of kOps
+  std::int64_t limit = 0;          // for the kMax kinds
+  std::vector<Pattern> operators;  // for kOps
   std::optional<Requirement> requirement;
   SecurityKind security = SecurityKind::kPickle;
   ProgramFaultKind program = ProgramFaultKind::kForm;
@@ -58,28 +58,28 @@ struct Rule {
 // Parses
 //
 //   no X                       there is no X
-//   no X followed-by Y         no X of which a Y takes the value; likewise preceded-by, within
-//   X followed-by Y            what takes the value of an X is a Y, and something takes it
-//   X preceded-by Y            what an X takes is the value of a Y, and it takes something
+//   no X followed-by Y         no Y takes the value of an X; likewise preceded-by and within
+//   X followed-by Y            every node that takes the value of an X is a Y, and there is one
+//   X preceded-by Y            every value that an X takes is that of a Y, and there is one
 //   X within Y                 each X is inside of a module Y; "@PATH" is a glob over paths of modules
-//   X at-most N, X at-least N  how many there are
+//   X at-most N, X at-least N  bounds on the number of X
 //
-// X and Y are patterns (pattern.h).  Throws Error(kUsage) that shows where what is wrong stands.
+// X and Y are patterns (pattern.h).  Throws Error(kUsage) that shows the position of the mistake.
 Requirement parse_requirement(std::string_view text);
 
 Rule no_failed_rule();
-// `kind` is one of the kMax kinds.
+// Makes a rule of one of the kMax kinds.
 Rule limit_rule(RuleKind kind, std::int64_t limit);
 Rule deny_rule(std::string_view pattern);  // throws Error(kUsage)
 Rule require_rule(std::string_view text);  // throws Error(kUsage)
-// `text` has one pattern a line; "#" begins a comment.  `name` is that of the text, for people.  Throws
-// Error(kUsage) with the line, also where there is no pattern.
+// Makes a rule of kOps.  `text` has one pattern in each line; "#" begins a comment.  `name` names the text in
+// the rule and in errors.  Throws Error(kUsage) with the line, and if there is no pattern.
 Rule ops_rule(std::string_view text, const std::string& name);
 std::vector<Rule> program_rules();   // one for each ProgramFaultKind
 std::vector<Rule> security_rules();  // one for each SecurityKind; libraries are a warning
 
-// Appends a rule.  One that is there already, with the same name and text, is not added again.  Throws
-// Error(kUsage) if another rule has its name.
+// Appends a rule, unless a rule with the same name and text is there.  Throws Error(kUsage) if another rule
+// has its name.
 void add_rule(std::vector<Rule>& rules, Rule rule);
 
 }  // namespace fxtrace

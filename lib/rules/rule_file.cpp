@@ -27,7 +27,7 @@ class RuleReader {
   RuleReader(const std::string& file, const std::function<std::string(const std::string&)>& read_file)
       : file_(file), read_file_(read_file) {}
 
-  // One object, of which one key says what it asks for.
+  // Reads one object, in which exactly one key is a kind of rule.
   std::vector<Rule> read(const JsonValue& value) const {
     object_fields(value, "a rule: an object");
     std::vector<std::string> known = {"name", "message", "severity"};
@@ -42,7 +42,7 @@ class RuleReader {
     for (const std::string& candidate : kinds) {
       const auto what = value.find_or_null(candidate);
       if (!what) continue;
-      if (kind) what->fail_at_key("a rule asks for one thing, and this one has '" + *kind + "' already");
+      if (kind) what->fail_at_key("a rule has one kind, and this one already has '" + *kind + "'");
       kind = candidate;
       at_place_of(*what, [&] { rules = made(candidate, *what); });
     }
@@ -52,26 +52,26 @@ class RuleReader {
   }
 
  private:
-  // A file in the folder of this one or below, also by links: rules that come with a model cannot have others
-  // read.
+  // Returns the path of a file in the folder of this one or below, after links are resolved: rules that come
+  // with a model cannot make fxtrace read other files.
   std::filesystem::path beside(const JsonValue& value) const {
     const std::filesystem::path name = read_string(value);
     const bool leads_out = name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end();
     const std::filesystem::path folder = std::filesystem::path(file_).parent_path();
     std::error_code failed;
     const auto real_folder = std::filesystem::canonical(folder.empty() ? "." : folder, failed);
-    const auto real = std::filesystem::canonical(folder / name, failed);  // what is not there is told later
+    const auto real = std::filesystem::canonical(folder / name, failed);  // a missing file is reported later
     const bool is_below =
         failed || std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end()).first ==
                       real_folder.end();
-    if (leads_out || !is_below) value.fail("expected a file in the folder of this one, or in a folder there");
+    if (leads_out || !is_below) value.fail("expected a file in the folder of this file or below");
     if (!failed && !std::filesystem::is_regular_file(real, failed)) value.fail("expected a regular file");
     return folder / name;
   }
 
   std::vector<Rule> made(const std::string& kind, const JsonValue& value) const {
     if (kind == "no_failed" || kind == "program" || kind == "security") {
-      if (!read_boolean(value)) value.fail("expected true; leave the rule out where it is not wanted");
+      if (!read_boolean(value)) value.fail("expected true; to disable the rule, leave it out");
       if (kind == "program") return program_rules();
       return kind == "security" ? security_rules() : std::vector<Rule>{no_failed_rule()};
     }

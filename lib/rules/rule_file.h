@@ -1,4 +1,4 @@
-// Reads rules from JSON (schemas/check_rules.schema.json).
+// Rule file: reads rules from JSON (schemas/check_rules.schema.json).
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace fxtrace {
 
-// Appends the rules of the text to `rules`.  `file` is its path, for errors; read_file(PATH) gives the
-// content of a file that a rule names, which is in the folder of `file` or below.  Throws Error(kUsage), with
-// line and column.
+// Appends the rules of the text to `rules`.  `file` is its path, for errors; read_file(PATH) returns the
+// content of a file that a rule names, which must be in the folder of `file` or below.  Throws Error(kUsage),
+// with line and column.
 void read_rules(std::string_view text, const std::string& file,
                 const std::function<std::string(const std::string& path)>& read_file,
                 std::vector<Rule>& rules);

@@ -1,3 +1,5 @@
+// Dimension explanation (explanation.h): finds the inputs, nodes, guards and failures of a collection that
+// mention a dimension, and its range as the guards narrow it.
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -20,7 +22,7 @@ namespace {
 
 using Place = DimensionExplanation::Place;
 
-constexpr std::size_t kMaxNesting = 200;  // of an expression's parts
+constexpr std::size_t kMaxNesting = 200;  // levels of an expression
 
 void add_names(const Expression& expression, std::set<std::string>& names, std::size_t nesting = 0) {
   if (const SymInt* size = expression.size()) {
@@ -32,7 +34,7 @@ void add_names(const Expression& expression, std::set<std::string>& names, std::
   for (const Expression& part : expression.parts()) add_names(part, names, nesting + 1);
 }
 
-// Which sizes a node's value is made of.
+// Calls f for each size in the metadata of a value.
 template <class F>
 void for_each_size(const Meta& meta, const F& f) {
   if (meta.shape) {
@@ -63,7 +65,7 @@ class DimensionExplainer {
   }
 
  private:
-  // `is_size`: the names in it are those of dimensions.
+  // Returns whether the expression has the dimension.  `is_size` tells that all its names are dimensions.
   bool mentions(const Expression& expression, bool is_size = true) {
     if (const SymInt* size = expression.size(); size != nullptr && size->is_number()) return false;
     std::string text = expression.text();
@@ -133,7 +135,7 @@ class DimensionExplainer {
   }
 
   void look_at_guards(const ModuleGraph& graph) {
-    // x.size(0) > 1 is about the dimension that x has there.
+    // A guard such as x.size(0) > 1 is about the dimension of x at that place.
     const InputSizes inputs(graph.graph);
     for (const Guard& guard : graph.guards) {
       const Expression over_dimensions = inputs.over_dimensions(guard.expr);
@@ -187,7 +189,7 @@ class DimensionExplainer {
   const std::string& name_;
   DimensionExplanation explanation_;
   ShapeEnv dimensions_;
-  std::set<std::string> names_;                           // of all dimensions
+  std::set<std::string> names_;                           // all dimensions
   std::unordered_map<std::string, bool> mentioned_;       // by text of an expression
   std::unordered_map<std::string, std::size_t> derived_;  // by text
 };

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kOutermost = std::numeric_limits<std::size_t>::max();
 
-// A text of lines, of what equal blocks have in common.
+// A key as lines of text: the facts that equal blocks have in common.
 class Key {
  public:
   Key& add(std::string_view text) {
@@ -37,7 +37,7 @@ class Key {
   }
   Key& add(const Failure& failure) {
     add(to_string(failure.kind)).add(failure.op).add(failure.source);
-    // The message names values, which equal blocks call after what is before them.
+    // A message has names of values, which depend on the nodes before them, so the source is preferred.
     return failure.source ? *this : common(failure.message);
   }
   std::string take_result() { return std::move(text_); }
@@ -46,7 +46,7 @@ class Key {
   std::string text_;
 };
 
-// The type by its name alone: a collection does not say which modules have a forward.
+// Decides by the name of the type, because a collection does not say which modules have a forward.
 bool is_container(const std::string& type) {
   constexpr std::string_view kPlace = "torch.nn.modules.container.";
   if (!type.starts_with(kPlace)) return false;
@@ -54,7 +54,7 @@ bool is_container(const std::string& type) {
   return name == "ModuleList" || name == "ModuleDict" || name == "ParameterList" || name == "ParameterDict";
 }
 
-// Some modules by their paths, and by those of what is in them.
+// A set of modules, found by their own paths or by paths inside of them.
 class Wanted {
  public:
   void add(std::string_view path) {
@@ -137,7 +137,7 @@ class Explainer {
   void explain_unvisited(const ModuleRecord& module, ModuleExplanation& explanation) const {
     explanation.cause = is_container(module.type) ? ModuleCause::kContainer : ModuleCause::kNotCalled;
     if (module.path.empty() || explanation.cause == ModuleCause::kContainer) return;
-    const ModuleRecord* unvisited = nullptr;  // the outermost
+    const ModuleRecord* unvisited = nullptr;  // the outermost unvisited module
     for (std::string_view path = module.path; !path.empty();) {
       path = QualifiedName(path).parent();
       const auto found = by_path_.find(path);
@@ -175,7 +175,8 @@ class Explainer {
           methods.emplace_back(call.method);
       }
     }
-    std::unordered_map<std::string_view, std::vector<std::size_t>> around;  // by path of a scope
+    std::unordered_map<std::string_view, std::vector<std::size_t>>
+        around;  // wanted modules by path of a scope
     for_each_graph(root, [&](const ModuleGraph& graph) {
       for (NodeId id = graph.graph.first(); graph.graph.contains(id); id = graph.graph.next(id)) {
         const Node& node = graph.graph.node(id);
@@ -339,7 +340,7 @@ std::vector<GuardExplanation> find_guards(const GraphCollection& collection, con
   if (all.empty()) {
     details.emplace_back("no graph has a guard");
   } else if (wanted) {
-    details.push_back("there are " + std::to_string(all.size()) + ", from 1");
+    details.push_back("the number of guards is " + std::to_string(all.size()) + ", numbers begin at 1");
   } else {
     const std::string nearest = find_nearest(asked, all);
     details.push_back(nearest.empty() ? "fxtrace trace writes them"
@@ -352,7 +353,7 @@ std::vector<std::string> find_modules(const GraphCollection& collection, const s
                                       std::optional<std::string>& asked) {
   std::unordered_map<std::string_view, const ModuleRecord*> by_path;
   for (const ModuleRecord& module : collection.modules) by_path.emplace(module.path, &module);
-  constexpr int kMaxAliases = 100;  // one within the other
+  constexpr int kMaxAliases = 100;  // bound on nested aliases
   std::string path = pattern;
   for (int i = 0; i < kMaxAliases; ++i) {
     const ModuleRecord* later = nullptr;

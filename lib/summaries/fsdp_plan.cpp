@@ -16,7 +16,7 @@
 namespace fxtrace {
 namespace {
 
-// "layer" of "layer12"; nothing where no number is at the end.
+// Returns "layer" for "layer12"; nothing when no number is at the end.
 std::optional<std::string_view> stem_of(std::string_view name) {
   const std::string_view stem = without_last_number(name);
   return stem.size() == name.size() ? std::nullopt : std::optional(stem);
@@ -45,14 +45,14 @@ class Planner {
   // A module, by its index in the collection.
   struct Shape {
     std::size_t parent = kNone;
-    std::uint64_t hash = 0;        // of its type, submodules and parameters
-    std::uint64_t class_hash = 0;  // of its type, unless many modules have it; else the same
-    bool has_parameters = false;   // submodules included
+    std::uint64_t hash = 0;        // hash of its type, submodules and parameters
+    std::uint64_t class_hash = 0;  // hash of its type; equal to `hash` for types of torch.nn
+    bool has_parameters = false;   // has parameters, submodules included
     bool has_inner = false;        // has submodules with parameters
     bool has_matrix = false;       // has a parameter of more than one dimension itself
-    bool is_called = false;        // in the root's graph, by the record's path
-    bool is_compiled = false;   // torch.compile's: its calls are seen as those of what is behind `_orig_mod`
-    std::size_t block = kNone;  // that it is or belongs to
+    bool is_called = false;        // called in the root's graph under the record's path
+    bool is_compiled = false;      // made by torch.compile: its calls show as calls of modules in `_orig_mod`
+    std::size_t block = kNone;     // the block that it is or belongs to
   };
 
   void describe_modules() {
@@ -70,7 +70,7 @@ class Planner {
       shape.has_parameters = true;
       shape.has_matrix = shape.has_matrix || parameter.shape.size() > 1;
     }
-    // Submodules stand behind the modules that have them.
+    // Submodules come after the modules that have them.
     for (std::size_t i = modules.size(); i-- > 0;) {
       const QualifiedName path(modules[i].path);
       Shape& shape = shapes_[i];
@@ -99,7 +99,7 @@ class Planner {
     }
   }
 
-  // The module that is called when this one is: the compiled block around it, or itself.
+  // Returns the module whose call this one stands for: the compiled block around it, or itself.
   std::size_t seen_call(std::size_t module) const {
     for (std::size_t i = module; i != kNone; i = shapes_[i].parent) {
       if (shapes_[i].is_compiled && shapes_[i].block == i) return i;
@@ -111,7 +111,7 @@ class Planner {
     return type.empty() || type.starts_with("torch.nn.");
   }
 
-  // Blocks that have what `kind` says, beside others with the same `likeness`.
+  // Finds repeated blocks: modules with the property `kind` that have siblings with the same `likeness`.
   void find_blocks(bool Shape::* kind, std::uint64_t Shape::* likeness) {
     const auto& modules = collection_.modules;
     const auto is_candidate = [&](std::size_t i) {
@@ -131,7 +131,7 @@ class Planner {
     const auto repeats = [&](std::size_t i) {
       return is_candidate(i) && has_number(i) && alike.at(group_of(i)) > 1;
     };
-    std::vector<bool> is_inside(modules.size());  // a repeated module
+    std::vector<bool> is_inside(modules.size());  // inside a repeated module
     std::unordered_set<std::string_view> classes;
     for (std::size_t i = 0; i < modules.size(); ++i) {
       const std::size_t parent = shapes_[i].parent;
@@ -148,14 +148,14 @@ class Planner {
     }
   }
 
-  // The block that has what is called `path`, in a module of any name; kNone where none has.
+  // Returns the block at or around `path`, also under later names; kNone when there is none.
   std::size_t block_around(std::string_view path) const {
     while (true) {
       const auto found = at_.find(path);
       if (found != at_.end()) {
         std::size_t at = found->second;
         if (shapes_[at].block != kNone) return shapes_[at].block;
-        // A block under a later name.
+        // The path may be a later name of a block.
         const auto& first = collection_.modules[at].alias_of;
         at = first ? at_.at(*first) : at;
         if (shapes_[at].block == at) return at;
@@ -166,11 +166,11 @@ class Planner {
   }
 
   void leave_out(std::size_t block, const std::string& reason) {
-    // Calls of a compiled block do not show, only what is done there.
+    // The graph shows no calls of a compiled block, only the operations in it.
     if (block != kNone && !shapes_[block].is_compiled) reasons_.emplace(block, reason);
   }
 
-  // fully_shard() wants all modules with the same parameter in one group.
+  // fully_shard() requires all modules that share a parameter to be in one group.
   void leave_out_tied() {
     for (const ParameterRecord& parameter : collection_.parameters) {
       const bool is_sharded = parameter.kind == ParameterKind::kParameter && !parameter.is_packed();
@@ -178,14 +178,14 @@ class Planner {
       const std::size_t here = block_around(QualifiedName(parameter.name).parent());
       const std::size_t there = block_around(QualifiedName(*parameter.alias_of).parent());
       if (here == there) continue;
-      const std::string reason = parameter.name + " is " + *parameter.alias_of;
+      const std::string reason = parameter.name + " is tied to " + *parameter.alias_of;
       for (const std::size_t block : {here, there}) {
         if (block != kNone) reasons_.emplace(block, reason);
       }
     }
   }
 
-  // Between its calls a block's parameters are not whole.
+  // Between its calls the parameters of a block are sharded, so other modules cannot use them.
   void leave_out_used_elsewhere() {
     for (const ModuleGraph& graph : collection_.graphs) {
       for (const auto& [user, uses] : graph.execution->module_param_usage) {
@@ -242,7 +242,7 @@ class Planner {
     }
   }
 
-  // Why modules that look like blocks are none.
+  // Lists modules that look like blocks but are never called.
   void list_uncalled() {
     const auto& modules = collection_.modules;
     std::map<std::tuple<std::size_t, std::string_view, std::uint64_t>, std::vector<std::size_t>> alike;
@@ -254,7 +254,7 @@ class Planner {
     for (const auto& [group, blocks] : alike) {
       for (const std::size_t block : blocks) {
         if (blocks.size() > 1)
-          plan_.left_out.push_back({modules[block].path, "the graph shows no call of it"});
+          plan_.left_out.push_back({modules[block].path, "the graph has no call of this module"});
       }
     }
   }

@@ -1,4 +1,5 @@
-// The data of `fxtrace order --fsdp2`: which modules FSDP2 shards by themselves, and what each prefetches.
+// The data of `fxtrace order --fsdp2`: the modules that FSDP2 shards by themselves, and the prefetches of
+// each.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +11,16 @@
 
 namespace fxtrace {
 
-// The modules that torch.distributed.fsdp.fully_shard() is applied to.  The root takes what is in none of
-// them.
+// The modules that torch.distributed.fsdp.fully_shard() is applied to.  Parameters outside of them stay with
+// the root.
 struct FsdpPlan {
-  // Repeated blocks: modules beside one another whose names differ in a number, with equal submodules and
-  // parameters, such as h.0 and h.1; the outermost, and with them all modules of that class.  Where there are
-  // none: modules of one class of the model's own, whose parameters differ; or else equal layers.  In the
-  // order of their first calls.
+  // Repeated blocks in the order of their first calls: siblings whose names differ in a number, with equal
+  // submodules and parameters, such as h.0 and h.1; the outermost ones, and all modules of their class.  If
+  // there are none: siblings of one class of the model whose parameters differ; else equal layers.
   std::vector<std::string> units;
-  // By module what it prefetches: the unit that is called next, or in the backward pass the one called before
-  // it.  The root, "", begins both.  Units that are called several times prefetch nothing, as what follows
-  // differs.
+  // Pairs of a module and the unit that it prefetches: the unit that is called next, or in the backward pass
+  // the one called before it.  The root, "", begins both.  Units that are called several times prefetch
+  // nothing, because different units follow.
   std::vector<std::pair<std::string, std::string>> forward, backward;
   struct LeftOut {
     std::string path, reason;

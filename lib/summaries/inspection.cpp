@@ -6,7 +6,7 @@
 namespace fxtrace {
 namespace {
 
-// What the trace knows beyond the declarations: with dummy inputs, shapes.
+// Adds metadata that the trace has beyond the declarations: shapes, if there are dummy inputs.
 void add_shapes(MethodInfo& method, const GraphCollection& collection) {
   if (collection.graphs.empty() || !collection.graphs.front().module.empty()) return;
   const Graph& graph = collection.graphs.front().graph;
@@ -46,7 +46,7 @@ Inspection inspect_model(GraphCollection collection, ModelDescription descriptio
   inspection.methods = methods.front();
   for (std::size_t i = 0; i < inspection.methods.size() && !inspection.method; ++i) {
     const std::string& name = inspection.methods[i].name;
-    // LibTorch's name of the first overload, which is what a call of the module runs.
+    // LibTorch names the first overload NAME__0; a call of the module runs it.
     if (name == method || name == method + "__0") inspection.method = i;
   }
   if (inspection.method) add_shapes(inspection.methods[*inspection.method], collection);

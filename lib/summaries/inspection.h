@@ -1,4 +1,4 @@
-// The data of `fxtrace inspect`: what a model file holds.
+// The data of `fxtrace inspect`: the content of a model file.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace fxtrace {
 struct Inspection {
   FileInfo file;
   std::string producer;
-  GraphCollection collection;      // of a trace, or just described when the model lacks the method
+  GraphCollection collection;      // from a trace, or only a description when the model lacks the method
   std::vector<ModuleSizes> sizes;  // by module of the collection
   TensorTotal constants_total;
   std::vector<MethodInfo> methods;                       // methods of the root
-  std::optional<std::size_t> method;                     // index in `methods` of the traced one
+  std::optional<std::size_t> method;                     // index of the traced one in `methods`
   std::vector<std::vector<std::string>> module_methods;  // names, by module of the collection
   std::vector<ConstantInfo> constants;
   std::optional<std::int64_t> max_depth;  // limit for the table of modules
@@ -33,12 +33,12 @@ struct Inspection {
 Inspection inspect_model(GraphCollection collection, ModelDescription description, const FileInfo& file,
                          const std::string& method);
 
-// A file of which nothing is traced: any file, or an archive with several models.
+// The inspection of a file that is not traced: any file, or an archive with several models.
 struct FileInspection {
   std::string name;
   FileInfo file;
   std::vector<std::string> to_choose_from = {};  // exported programs, when there are several and no --model
-  bool compiled_only = false;  // there is nothing else, or --model names one that was compiled
+  bool compiled_only = false;                    // has compiled models only, or --model names one of them
   std::vector<CompiledModel> compiled = {};
 };
 

@@ -1,4 +1,4 @@
-// What a program tells of a model besides its graphs: methods and constants.
+// Model description: the methods and constants of a program, besides its graphs.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace fxtrace {
 // An input or output of a method.
 struct PortInfo {
   std::string name;  // for an output, its path in the result: "0", "boxes.1"; "" for the result itself
-  Meta meta;         // what is known of it
-  std::optional<Argument> default_value;  // of an input
-  std::optional<Argument> fixed;          // the only value, when the program was specialised for it
+  Meta meta;         // as far as known
+  std::optional<Argument> default_value;  // inputs only
+  std::optional<Argument> fixed;          // the only value, when the program was specialized for it
 };
 
 struct MethodInfo {
@@ -23,9 +23,9 @@ struct MethodInfo {
   std::vector<PortInfo> inputs, outputs;
 };
 
-// A tensor or object that belongs to the code, not to a module.
+// A tensor or object that belongs to the code and not to a module.
 struct ConstantInfo {
-  std::string name;                 // as the code calls it
+  std::string name;                 // its name in the code
   std::vector<std::int64_t> shape;  // an object has neither shape nor dtype
   std::string dtype;
   std::string type;                     // class of an object

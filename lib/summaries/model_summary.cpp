@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
 
-// A sum of costs, of which parts may be unknown.
+// A sum of costs; unknown parts are left out.
 class Sum {
  public:
   void add(const std::optional<SymInt>& size) {
@@ -64,11 +64,11 @@ TensorCount times(const TensorCount& size, std::int64_t count) {
 
 TensorCount count_of(const TensorTotal& total) { return {total.elements, total.bytes}; }
 
-// What is added up for a module.
+// The costs of a module.
 struct Costs {
   Sum macs, activation_bytes, weights_read, kv_cache;
   std::int64_t unknown = 0, unsized = 0, failed = 0;
-  TensorCount counted;      // parameters whose first name is here
+  TensorCount counted;      // parameters whose first name is in the module
   bool is_seen = false;     // has nodes in a graph that counts
   bool is_in_body = false;  // has nodes in a subgraph
 
@@ -165,19 +165,19 @@ class Summarizer {
     return i < modules().size() && modules()[i].status == ModuleStatus::kFailed;
   }
 
-  // It failed, and what its calls cost is known all the same.
+  // Returns whether the module failed and the cost of its calls is known nevertheless.
   bool has_own_cost(std::size_t i) const {
     return is_failed(i) && !counted_.closed.contains(modules()[i].path);
   }
 
-  // The module of that path under its first name; of a path that is none the nearest above it.
+  // Returns the module at the path, under its first name; if there is none, the nearest module above it.
   std::size_t find_module(std::string_view path) {
     const auto known = resolved_.find(path);
     if (known != resolved_.end()) return known->second;
     std::size_t result = modules().empty() ? kNone : 0;
     std::string first(path);
-    // A name below a shared module's later name leads to one below its first; a damaged file may have
-    // circles.
+    // A path below a later name of a shared module leads to one below its first name.  In a damaged file
+    // these may form a cycle.
     constexpr int kMostTurns = 16;
     for (int turns = 0; turns < kMostTurns; ++turns) {
       const auto found = by_path_.find(first);
@@ -207,7 +207,7 @@ class Summarizer {
     return result;
   }
 
-  // Parents and children, and a pre-order, whatever the order of the records is.
+  // Builds parents, children and a pre-order for records in any order.
   void make_tree() {
     parents_.assign(modules().size(), kNone);
     children_.assign(modules().size(), {});
@@ -259,7 +259,7 @@ class Summarizer {
       costs_[i].is_seen = true;
       has_costs_ = has_costs_ || node.cost->has_value();
       if (!node.cost->has_value()) continue;
-      // Of a closed module its submodules' graphs tell what can be told.
+      // For a closed module, the graphs of its submodules count instead.
       const std::size_t called = node.op == Opcode::kCallModule ? find_module(called_module(node)) : kNone;
       if (is_failed(called) && !has_own_cost(called)) continue;
       add_cost(**node.cost, costs_[i], counts);
@@ -276,7 +276,8 @@ class Summarizer {
     });
   }
 
-  // A program takes tensors of classes of their own apart at its beginning, and not where they are read.
+  // Returns the module that reads the weight of the node.  A program takes tensors of tensor subclasses apart
+  // at its beginning and not where they are read, so such a node counts for the module that has the tensor.
   std::size_t reader_of(const Graph& graph, const Node& node, std::size_t otherwise) {
     const auto* id = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
     if (id == nullptr || !takes_stored_part(*node.target)) return otherwise;
@@ -301,7 +302,7 @@ class Summarizer {
     return target.kind == TargetKind::kOperator ? find_operator(target) : nullptr;
   }
 
-  // The bytes of a key or value before it was repeated for several heads of queries.
+  // Returns the bytes of a key or value before it was repeated for several heads of queries.
   static std::optional<SymInt> cached_bytes(const Graph& graph, NodeId id) {
     constexpr int kMostSteps = 16;
     std::optional<SymInt> least = bytes_of(*graph.node(id).meta);
@@ -367,7 +368,7 @@ class Summarizer {
     }
   }
 
-  // Those that are called or have something, and all above them.
+  // Marks modules that are called, failed, or have tensors, and all modules around them.
   void choose_rows(const std::vector<Costs>& own) {
     is_shown_.assign(modules().size(), false);
     const auto is_something = [&](std::size_t i) {
@@ -380,7 +381,7 @@ class Summarizer {
       if (!modules()[i].alias_of) is_shown_[i] = is_shown_[i] || at == 0 || is_something(i);
       if (is_shown_[i] && parents_[i] != kNone) is_shown_[parents_[i]] = true;
     }
-    // Later names of what is shown, under parents that may be so for the first time.
+    // Later names of shown modules are shown too, together with the modules around them.
     for (const std::size_t i : order_) {
       if (!modules()[i].alias_of || is_shown_[i]) continue;
       const auto first = by_path_.find(*modules()[i].alias_of);
@@ -390,7 +391,7 @@ class Summarizer {
     }
   }
 
-  // Absent where nothing is known.
+  // Returns the value of the sum; absent when nothing is known of it.
   std::optional<SymInt> known(const Costs& costs, const Sum& sum) const {
     if (!has_costs_ || !costs.is_seen) return std::nullopt;
     const auto value = sum.value();
@@ -451,8 +452,8 @@ class Summarizer {
   std::vector<std::size_t> parents_;
   std::vector<std::vector<std::size_t>> children_;
   std::vector<std::size_t> order_;                                          // pre-order
-  std::unordered_map<std::string_view, std::vector<std::string>> methods_;  // by path, other than forward
-  std::vector<Costs> costs_;                                                // by module, at first its own
+  std::unordered_map<std::string_view, std::vector<std::string>> methods_;  // by path, without forward
+  std::vector<Costs> costs_;  // by module; at first without submodules
   std::vector<ModuleSizes> sizes_;
   std::vector<bool> is_shown_;
   bool has_costs_ = false;
@@ -460,7 +461,7 @@ class Summarizer {
 
 // --- changes of the rows ---
 
-// Rows with their children, to be put together anew.
+// The tree of rows, from which a changed list of rows is made.
 struct Tree {
   std::vector<std::vector<std::size_t>> children;  // by row
 
@@ -473,13 +474,13 @@ struct Tree {
     }
   }
 
-  // In pre-order; `change(row, parent)` is called for each on the way.
+  // Returns the rows in pre-order, and calls change(index, row, parent) for each; the parent may be null.
   template <class F>
   std::vector<SummaryRow> rows(const std::vector<SummaryRow>& from, F&& change) const {
     std::vector<SummaryRow> result;
     if (from.empty()) return result;
     struct Pending {
-      std::size_t row, parent;  // the latter in the result
+      std::size_t row, parent;  // index in `from`, index in the result
     };
     std::vector<Pending> pending{{0, kNone}};
     while (!pending.empty()) {
@@ -495,7 +496,8 @@ struct Tree {
   }
 };
 
-// Whether `next` is `name` with the one number in which they differ larger by `steps`: "layer9", "layer10".
+// Returns whether `next` differs from `name` in one number only, which is larger by `steps`: "layer9",
+// "layer10".
 bool counts_up(std::string_view name, std::string_view next, std::int64_t steps) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::size_t at = 0;
@@ -514,7 +516,7 @@ bool counts_up(std::string_view name, std::string_view next, std::int64_t steps)
   return std::stoll(std::string(a)) + steps == std::stoll(std::string(b));
 }
 
-// All that is shown of a row but its name, as a text that no other has.
+// All shown facts of a row except its name, as a text that is equal only for equal facts.
 class Facts {
  public:
   explicit Facts(const SummaryRow& row) {
@@ -570,7 +572,7 @@ bool ModelSummary::has_closed() const {
 bool ModelSummary::has_costs() const {
   const bool is_some = std::ranges::any_of(
       rows, [](const SummaryRow& row) { return row.macs && !(row.macs->number() == std::int64_t{0}); });
-  // Without sizes every call is unsized, and what needs none is all that there is.
+  // Without sizes every call is unsized, and only costs that need no size are known.
   return is_some || (unsized == 0 && (macs || !unknown.empty()));
 }
 
@@ -631,13 +633,13 @@ void limit_depth(ModelSummary& summary, std::int64_t depth) {
 void fold_repeats(ModelSummary& summary) {
   const auto& rows = summary.rows;
   Tree tree(rows);
-  std::unordered_map<std::string, std::size_t> classes;  // by all that is shown of a row and below it
+  std::unordered_map<std::string, std::size_t> classes;  // by the facts of a row and of the rows below it
   std::vector<std::size_t> class_of(rows.size());
   std::vector<std::size_t> last(rows.size(), kNone);
   std::vector<std::int64_t> repeats(rows.size(), 1);
   std::vector<std::optional<Measured>> measured;
   for (const SummaryRow& row : rows) measured.push_back(row.measured);
-  // Of one tree of rows into another one that is alike.
+  // Adds the measurements of one tree of rows to those of an equal one.
   const auto add_measured = [&](std::size_t to, std::size_t from) {
     std::vector<std::pair<std::size_t, std::size_t>> pending{{to, from}};
     while (!pending.empty()) {
@@ -701,7 +703,7 @@ void limit_rows(ModelSummary& summary, std::size_t most) {
     return folded.rows.size() <= most;
   };
   if (deepest <= 1 || fits(deepest)) return;
-  // The deeper the more rows: what folds at a depth folds above it too.
+  // The number of rows grows with the depth: rows that fold at one depth also fold above it.
   std::size_t low = 1;
   std::size_t high = deepest;
   while (high - low > 1) {
@@ -729,7 +731,7 @@ ExampleSizes example_sizes(const ModelSummary& summary) {
         example.text += (example.text.empty() ? "" : ", ") + one_line(name) + "=" + std::to_string(number);
     }
   };
-  // A first size is most often that of a batch.
+  // The first size of an input is usually that of the batch.
   for (const ModelSummary::Port& input : summary.inputs) {
     if (!input.meta.shape) continue;
     for (const Expression& size : *input.meta.shape)

@@ -24,13 +24,13 @@ struct TensorCount {
 struct Measured {
   double seconds = 0;
   std::int64_t allocated_bytes = 0;  // total allocated by its operators
-  std::int64_t peak_bytes = 0;  // peak of the model's run during its calls, without parameters and inputs
+  std::int64_t peak_bytes = 0;       // peak of the run during its calls, without parameters and inputs
 };
 
-// A row for a module that is called, or has parameters or buffers, or contains such modules; or, folded, for
-// several equal consecutive modules, with the sums of their numbers.  "All" means including submodules.
+// A row for a module that is called, or has parameters or buffers, or contains such modules.  A folded row is
+// for several equal consecutive modules, with the sums of their numbers.  "All" means including submodules.
 struct SummaryRow {
-  std::string path;                 // of the first
+  std::string path;                 // path of the first module
   std::string name;                 // last part of the path; empty for the root
   std::optional<std::string> last;  // path of the last module, if several
   std::int64_t modules = 1;         // number of modules in the row
@@ -40,17 +40,17 @@ struct SummaryRow {
   ModuleStatus status = ModuleStatus::kUnvisited;
   std::optional<std::string> alias_of;  // of a later name of a shared module: its first, with all numbers
   std::int64_t calls = 0;               // calls of each module
-  std::vector<std::string> methods;     // other methods than forward that are called
+  std::vector<std::string> methods;     // methods other than forward that are called
   std::optional<std::vector<Meta>> outputs;  // output tensors of the first call
-  TensorCount own_parameters, parameters;    // as torch counts: tied ones once within a module
+  TensorCount own_parameters, parameters;    // counted as torch does: tied ones once within a module
   TensorCount own_buffers, buffers;
-  // The part of `parameters` that is shared with a module earlier in the table, or outside this one, and so
-  // not added again in totals.
+  // The part of `parameters` that is shared with a module earlier in the table, or outside of this one.  It
+  // is not added again in totals.
   TensorCount shared_parameters;
   std::optional<SymInt> macs, activation_bytes;  // all; absent: unknown
-  // Bytes of parameters, buffers and constants that operators are given, once for each; and of the keys and
-  // values of attention, as a cache keeps them: before they are repeated for several heads.  All; absent:
-  // unknown.
+  // weights_read: bytes of the parameters, buffers and constants that operators take, once for each.
+  // kv_cache: bytes of the keys and values of attention as a cache keeps them, before they are repeated for
+  // several heads.  All; absent: unknown.
   std::optional<SymInt> weights_read, kv_cache;
   std::int64_t unknown = 0;  // calls of operators with unknown cost, all
   std::int64_t unsized = 0;  // calls with unknown sizes, all
@@ -81,7 +81,7 @@ struct ModelSummary {
   struct FailedModule {
     std::string path, type;
     std::optional<Failure> failure;
-    bool is_closed = true;  // the cost of its calls is unknown, and taken from the graphs of its submodules
+    bool is_closed = true;  // the cost of its calls is unknown; graphs of its submodules count instead
   };
 
   GraphCollection::Model model;
@@ -103,26 +103,26 @@ struct ModelSummary {
   std::int64_t modules = 0;  // number of modules, shared ones once
   std::vector<FailedModule> failed;
 
-  bool has_closed() const;  // whether a failed module has calls of unknown cost
-  bool has_costs() const;   // whether any cost is known
-  bool has_shapes() const;  // whether any module's output is known
+  bool has_closed() const;  // a failed module has calls of unknown cost
+  bool has_costs() const;   // some cost is known
+  bool has_shapes() const;  // the output of some module is known
   bool has_measurements() const;
 };
 
 // Returns FLOP/s, with two FLOPs for each of the row's MACs.  Nothing when MACs or time are unknown or 0.
 std::optional<double> flops_per_second(const SummaryRow& row);
 
-// Returns the operations, two for each MAC, for each byte that is moved: weights that are read and results
-// that are written; at these sizes.  Nothing where that is not known.
+// Returns the number of operations, two for each MAC, per byte moved (weights read and results written) at
+// these sizes; nothing when it is unknown.
 std::optional<double> arithmetic_intensity(const SummaryRow& row,
                                            const std::map<std::string, std::int64_t>& sizes);
 
-// Summarises a collection.  Costs are those of graphs_that_count().  For a failed module whose calls have a
-// known cost, submodules have the costs of their own graphs, which are not added to its row.  Nodes of
+// Summarises a collection.  Costs come from graphs_that_count().  When the calls of a failed module have a
+// known cost, its submodules have the costs of their own graphs, which are not added to its row.  Nodes of
 // subgraphs count through the node that runs them.
 ModelSummary summarize_model(const GraphCollection& collection);
 
-// Numbers for the names of sizes, at which an expression is shown that is too long to be read.
+// Example sizes: numbers for dimensions, at which expressions that are too long to read are shown.
 struct ExampleSizes {
   std::map<std::string, std::int64_t> sizes;
   std::string text;  // "batch=1, seq=128", of printable characters

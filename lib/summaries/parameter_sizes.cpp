@@ -59,7 +59,7 @@ std::vector<ModuleSizes> count_parameters(const GraphCollection& collection) {
   const auto& modules = collection.modules;
   std::unordered_map<std::string_view, std::size_t> by_path;
   for (std::size_t i = 0; i < modules.size(); ++i) by_path.emplace(modules[i].path, i);
-  std::unordered_map<std::string_view, std::vector<std::string_view>> later_names;  // by first path
+  std::unordered_map<std::string_view, std::vector<std::string_view>> later_names;  // by first name
   for (const auto& module : modules) {
     if (module.alias_of) later_names[*module.alias_of].push_back(module.path);
   }

@@ -1,4 +1,4 @@
-// Counts elements and bytes of parameters and buffers, by module.
+// Parameter sizes: elements and bytes of parameters and buffers, by module.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace fxtrace {
 
-// The total of several tensors, with tied ones counted once; packed parameters are one.
+// The total of several tensors.  Tied tensors count once; packed parameters count as one tensor.
 struct TensorTotal {
   std::int64_t tensors = 0, elements = 0, bytes = 0;
   std::set<std::string> dtypes, devices;
 
-  // Both saturate at 2^63-1.
+  // Sums saturate at 2^63-1.
   void add(const ParameterRecord& record);
   void add(const std::vector<std::int64_t>& shape, const std::string& dtype);
 };
@@ -26,8 +26,8 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape);
 std::int64_t byte_count(const std::vector<std::int64_t>& shape, const std::string& dtype);
 std::int64_t byte_count(const std::vector<StoredPart>& parts);
 
-// Elements as torch counts them: of a tensor of a class of its own those that it shows, of packed parameters
-// those of all their tensors.  Bytes are those that are stored.
+// Count elements as torch does: for a tensor subclass those of its own shape, for packed parameters those of
+// all their tensors.  Bytes are the stored bytes.
 std::int64_t element_count(const ParameterRecord& record);
 template <class T>  // a parameter or a constant
   requires requires(const T& tensor) { tensor.stored; }
@@ -35,7 +35,7 @@ std::int64_t byte_count(const T& tensor) {
   return tensor.stored.empty() ? byte_count(tensor.shape, tensor.dtype) : byte_count(tensor.stored);
 }
 
-// Calls f(shape, dtype) for each tensor that the file stores for it.
+// Calls f(shape, dtype) for each tensor that the file stores for the record.
 template <class F>
 void for_each_stored(const ParameterRecord& record, F&& f) {
   if (record.stored.empty()) f(record.shape, record.dtype);

@@ -16,7 +16,7 @@
 namespace fxtrace {
 namespace {
 
-// A file can say that each of many calls uses each of many parameters.
+// The number of listed uses is bounded, because in a file each of many calls may use each of many parameters.
 constexpr std::int64_t kMostUses = 1'000'000;
 
 class Builder {
@@ -75,7 +75,7 @@ class Builder {
     UseOrder::Calls calls{graph.module, {}};
     struct Open {
       std::string_view path;
-      std::int64_t number;  // of the forward that runs
+      std::int64_t number;  // number of the forward that runs
     };
     std::vector<Open> open;  // calls that may be around the next one
     numbers_.clear();
@@ -126,7 +126,7 @@ class Builder {
     return parameter;
   }
 
-  // As the trace saw it; then those that passes have brought in.  The others are not used.
+  // Lists parameters in the order of the trace, then those that passes added, and the rest as unused.
   void list_parameters() {
     for (const ModuleGraph& graph : collection_.graphs) {
       for (const std::string& name : graph.execution->param_forward_order) {
@@ -143,7 +143,7 @@ class Builder {
   }
 
   void find_never_called() {
-    // Modules that are called, and all those around them.
+    // Modules that are called, and all modules around them.
     std::unordered_set<std::string_view> touched;
     const auto touch = [&](std::string_view path) {
       QualifiedName(path).for_each_prefix([&](std::string_view prefix) { touched.insert(prefix); });
@@ -158,12 +158,12 @@ class Builder {
         if (module.status != ModuleStatus::kTraced) leaves.insert(name);
       }
     }
-    // Without a call, as those of a ParameterList.
+    // Modules without a call can have used parameters, such as a ParameterList.
     for (const UseOrder::Parameter& parameter : order_.parameters)
       touch(QualifiedName(parameter.name).parent());
     for (const ModuleRecord& record : collection_.modules) {
       if (record.alias_of || touched.contains(record.path)) continue;
-      // Within a leaf it is not known.  Of modules in one another the outermost stands for all.
+      // Calls inside a leaf are unknown.  Of nested uncalled modules only the outermost is listed.
       bool is_within = leaves.contains("");
       QualifiedName(QualifiedName(record.path).parent()).for_each_prefix([&](std::string_view around) {
         is_within = is_within || leaves.contains(around) || !touched.contains(around);
@@ -177,15 +177,15 @@ class Builder {
   std::vector<ModuleSizes> sizes_;
   std::unordered_map<std::string_view, std::size_t> module_at_;
   std::unordered_map<std::string_view, std::vector<std::string>> shared_, tied_;  // by first name
-  // By path and method: the index in order_.modules.
+  // Index in order_.modules, by path and method.
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> called_;
   ParameterUses uses_;
   std::vector<Uses> found_;             // by parameter
   std::vector<std::size_t> with_uses_;  // in the order of their first uses
-  std::int64_t listed_ = 0;             // uses
-  std::size_t graph_ = 0;               // the one that is read
-  std::optional<CallOrder> calls_;      // of it
-  std::vector<std::int64_t> numbers_;   // by call: that of the forward whose code it is
+  std::int64_t listed_ = 0;             // number of listed uses
+  std::size_t graph_ = 0;               // index of the graph that is read
+  std::optional<CallOrder> calls_;      // calls of that graph
+  std::vector<std::int64_t> numbers_;   // by call: number of the forward that runs its code
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The data of `fxtrace order`: modules and parameters in the order in which a model uses them.
 //
-// A collection has several graphs where a module failed: those of the module's submodules.  In which order
-// the failed module calls these is not known, so each graph numbers its calls by itself.
+// When a module failed, a collection also has the graphs of its submodules.  The order in which the failed
+// module calls these is not known, so each graph numbers its calls by itself.
 #pragma once
 
 #include <cstddef>
@@ -21,29 +21,28 @@ struct UseOrder {
   struct Call {
     std::size_t module = 0;   // index in `modules`
     std::size_t depth = 0;    // below the graph's own module, by paths
-    std::int64_t number = 0;  // 0: of another method than forward, which is code of its caller
+    std::int64_t number = 0;  // 0: a call of a method other than forward, which counts as code of its caller
   };
   struct Calls {
-    std::string module;  // of the graph
+    std::string module;  // path of the graph's module
     std::vector<Call> calls;
   };
   struct Place {
     std::size_t graph = 0;  // index in `graphs`
-    std::int64_t call = 0;  // number in that graph; 0: no call is known to be its
+    std::int64_t call = 0;  // number in that graph; 0: unknown
   };
 
   struct Module {
     std::string path, type;
-    std::string method;  // as Scope::method
+    std::string method;  // as in Scope::method
     ModuleStatus status = ModuleStatus::kUnvisited;
     std::vector<std::string> shared;  // its later names
     TensorTotal parameters;           // submodules included; tied ones once
     std::vector<Place> calls;
-    std::optional<SymInt>
-        macs;  // of all calls, submodules included; set by add_macs(), absent where not known
+    std::optional<SymInt> macs;  // of all calls, submodules included; set by add_macs(), absent when unknown
   };
 
-  // A node that takes the parameter, in a body of control flow too, or that calls a leaf which has it.
+  // A node that takes the parameter, also in subgraphs of control flow, or that calls a leaf that has it.
   struct Use {
     Place place;
     std::string module, node;
@@ -51,9 +50,9 @@ struct UseOrder {
   struct Parameter {
     std::string name, dtype;
     std::vector<std::int64_t> shape;
-    std::int64_t elements = 0, bytes = 0;  // of all that it holds, where that is more than one tensor
+    std::int64_t elements = 0, bytes = 0;  // of all its tensors, if it has several
     std::vector<std::string> tied;         // its later names
-    std::vector<Use> uses;                 // the first ones, if a file has more uses than can be listed
+    std::vector<Use> uses;                 // not all of them, beyond a million uses in the model
     std::int64_t use_count = 0;
   };
 
@@ -69,16 +68,18 @@ struct UseOrder {
 
   GraphCollection::Model model;
   std::vector<Calls> graphs;
-  std::vector<Module> modules;        // that are called, in the order of their first calls; by method
-  std::vector<Parameter> parameters;  // that are used, in the order of their first uses
+  std::vector<Module> modules;        // called modules, one for each method, in the order of first calls
+  std::vector<Parameter> parameters;  // used parameters, in the order of first uses
   std::vector<Parameter> unused;
-  // That are never called, nor is a module in them or a leaf around them, and of which no parameter is used.
+  // Modules of which no parameter is used, where neither they, nor a module inside of them, nor a leaf around
+  // them is called.
   std::vector<Module> never_called;
   TensorTotal used, not_used;
   std::optional<Buckets> buckets;  // if asked for
 };
 
-// Buffers are no parameters.  To be returned is no use, as in FSDP's tracer.
+// Returns the order of use.  Buffers do not count as parameters, and the output does not count as a use, as
+// in FSDP's tracer.
 UseOrder order_of_use(const GraphCollection& collection);
 
 // Puts the parameters that are used into buckets of at most `most_bytes`, in order: one that does not fit
@@ -86,7 +87,7 @@ UseOrder order_of_use(const GraphCollection& collection);
 // bucket is larger.
 void make_buckets(UseOrder& order, std::int64_t most_bytes);
 
-// Adds the multiply-accumulates of the modules.
+// Adds the MACs of the modules.
 void add_macs(const GraphCollection& collection, UseOrder& order);
 
 }  // namespace fxtrace

@@ -452,7 +452,7 @@ def test_package(program, monkeypatch):
     assert fxtrace.check(str(SAMPLES / "exported_dimensions.pt2"), max_macs=256, dim={"s19": "8..16"})
     with pytest.raises(TypeError, match="unexpected keyword argument 'denny'"):
         fxtrace.check(NESTED, denny="x")
-    with pytest.raises(fxtrace.UsageError, match="is no relation"):
+    with pytest.raises(fxtrace.UsageError, match="is not a relation"):
         fxtrace.check(NESTED, require="a b c")
 
 

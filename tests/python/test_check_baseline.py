@@ -151,7 +151,7 @@ def test_nothing_passes_by_a_baseline_that_does_not_fit(program, folder):
     pathlib.Path("text.json").write_text("{")
     assert "text.json:1:2" in run(program, *MODELS, "--baseline=text.json", code=2).stderr
     pathlib.Path("text.json").write_text('{"rules": []}')
-    assert "is no baseline" in run(program, *MODELS, "--baseline=text.json", code=2).stderr
+    assert "not a baseline" in run(program, *MODELS, "--baseline=text.json", code=2).stderr
     written(program, *RULES, *MODELS)
     assert "'deny aten.mul', which is not checked" in run(program, "--no-failed", *MODELS, "--baseline=b.json", code=2).stderr
     changed = run(program, *RULES, "--max-params=99", *MODELS, "--baseline=b.json", code=2).stderr
@@ -174,7 +174,7 @@ def test_nothing_passes_by_a_baseline_that_does_not_fit(program, folder):
 
 def test_nothing_is_overwritten(program, folder):
     pathlib.Path("notes.json").write_text('{"mine": 1}')
-    assert "is no baseline" in run(program, *MODELS, "--write-baseline=notes.json", code=2).stderr
+    assert "not a baseline" in run(program, *MODELS, "--write-baseline=notes.json", code=2).stderr
     assert pathlib.Path("notes.json").read_text() == '{"mine": 1}'
     run(program, MODELS[0], f"--write-baseline={MODELS[0]}", code=2)
     run(program, MODELS[0], "--write-baseline=b.json", "-o", "./b.json", code=2)

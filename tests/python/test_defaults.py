@@ -244,8 +244,8 @@ def test_one_line_for_each_input(program, tmp_path):
     done = program.run("trace", save(Block(), tmp_path))
     assert done.returncode == 0
     assert done.stderr.decode().splitlines() == [
-        "note: mask has its default, None; --concrete or --input gives it another",
-        "note: causal has its default, False; --concrete gives it another",
+        "note: mask has its default, None; --concrete or --input changes it",
+        "note: causal has its default, False; --concrete changes it",
     ]
 
 

@@ -431,4 +431,4 @@ def test_rules_see_those_of_traced_archives(program, tmp_path):
     assert [record["status"] for record in collection["modules"]] == ["traced", "leaf", "traced", "leaf", "traced"]
     rules.write_text(json.dumps({"rules": [{"type": "**.Softmax", "where": {"dim": {"==": 2}}, "leaf": False}]}))
     message = program.run("trace", path, "--config", os.fspath(rules)).stderr.decode()
-    assert "matched nothing; the file does not tell dim of the module that it would ask" in message
+    assert "matched nothing; the file does not have dim of the module that its globs match" in message

@@ -287,7 +287,7 @@ def test_options_repeat_the_run(program, programs, tmp_path):
         (["--input", "x=7"], ["the program's input is no integer"]),
         (["--input", "n=float32[2]"], ["the program's input is no tensor"]),
         (["--input", "x=float32[7,4]", "--dim", "{rows}=8"], ["does not overlap with 8"]),
-        (["--dim", "{rows}"], ["--dim takes NAME=LO..HI"]),
+        (["--dim", "{rows}"], ["--dim: expected NAME=LO..HI"]),
     ],
 )
 def test_errors(program, programs, options, messages):

@@ -340,10 +340,10 @@ def test_functions_of_traced_archives_are_kept(program, recorded, tmp_path):
 @pytest.mark.parametrize(
     "name, function, says",
     [
-        ("Twice", "affine", "it is in a loop, or it is called several times there"),
+        ("Twice", "affine", "it is in a loop or called several times there"),
         ("Either", "either", "it may be called several times there"),
-        ("Loop", "loop", "it is in a loop, or it is called several times there"),
-        ("Inplace", "inplace", "aten.add_.Tensor may write something"),
+        ("Loop", "loop", "it is in a loop or called several times there"),
+        ("Inplace", "inplace", "aten.add_.Tensor in it may write to a tensor in place"),
         ("Through", "through", "it calls a module"),
         ("Tail", "tail", "it calls a module"),
     ],
@@ -354,7 +354,7 @@ def test_what_is_no_one_call_is_followed(program, recorded, tmp_path, name, func
     assert done.returncode == 0
     assert json.loads(done.stdout)["graphs"] == program.trace(path)["graphs"]
     message = done.stderr.decode()
-    assert f"warning: --wrap: kept_package.recorded.{function}, called at " in message and f", is followed: {says}\n" in message
+    assert f"warning: --wrap: kept_package.recorded.{function}, called at " in message and f", is traced into: {says}\n" in message
 
 
 def test_every_function_of_a_traced_archive(program, recorded, tmp_path):
@@ -493,8 +493,8 @@ def test_functions_of_strict_programs(program, inside, tmp_path, dynamic, decomp
     assert found == expected
     warnings = done.stderr.decode()
     assert done.returncode == 4
-    assert ("aten.add_.Tensor may write something" in warnings) == (not decomposed)
-    assert "kept_package.inside.calls, called at " in warnings and "is followed: it calls a module\n" in warnings
+    assert ("aten.add_.Tensor in it may write to a tensor in place" in warnings) == (not decomposed)
+    assert "kept_package.inside.calls, called at " in warnings and "is traced into: it calls a module\n" in warnings
     kept = [node for node in graph["nodes"] if node.get("recorded")]
     counts = {node["target"].rpartition(".")[2]: len(node["args"]) for node in kept}
     assert counts["both"] == 3 and counts["sized"] == 1 and counts["masked"] == 1

@@ -97,7 +97,7 @@ def test_children_without_parameters_are_those_of_the_first_name(program, tmp_pa
     assert (alias["path"], alias["alias_of"]) == ("b", "a")
     assert alias["alias"] == "assumed"  # strict=True never calls it by this name, as it would an unused module
     told = program.run("trace", path, "-v").stderr.decode()
-    assert "takes modules with the same tensors and code for one, b for a:" in told
+    assert "modules with the same tensors and code are taken as one, b for a:" in told
 
 
 def test_a_child_that_fails_fails_alone(program, tmp_path):

@@ -427,8 +427,8 @@ class ChangesLeaf(nn.Module):
 FAILS = {
     Branch: "an `if` depends on an attribute that changes: n == 0",
     SetsLeafBefore: "a leaf is called after its attribute 'b.n' was set",
-    WrittenAfter: "'h' is set: what it is set to is written in place afterwards",
-    WrittenInTheNextCall: "'a' is set: it is written in place too, and what it is set to is seen elsewhere",
+    WrittenAfter: "'h' is set: its new tensor is written in place afterwards",
+    WrittenInTheNextCall: "'a' is set: its new tensor is visible elsewhere, and one of the two is written in place",
     Grows: "'h' is set to a tensor of another form: float32[3, 3] in the place of float32[0, 3]",
     OtherDtype: "'h' is set to a tensor of another form: float32[3] in the place of float64[3]",
     Weight: "'w' is set, and is a parameter that requires a gradient, which cannot be written",

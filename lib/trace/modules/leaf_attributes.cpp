@@ -20,7 +20,7 @@ using List = Argument::List;
 
 // --- values ---
 
-// What is found for one module.  An attribute of which two different values are told is none.
+// The attributes found for one module.  An attribute with two different values is dropped.
 class Found {
  public:
   void add(std::string_view name, Argument value) {
@@ -45,7 +45,7 @@ class Found {
 
  private:
   struct Entry {
-    std::string_view name;  // stands in the code
+    std::string_view name;  // a literal of the code
     Argument value;
     bool agrees;
   };
@@ -71,8 +71,8 @@ std::optional<Shape> integers(const Argument& value) {
   return result;
 }
 
-// A number for each of `dims` dimensions, for which one may stand.  Pooling over one dimension is decomposed
-// into pooling over two.
+// Returns one number for each of `dims` dimensions; a single number stands for all of them.  Pooling over one
+// dimension is decomposed into pooling over two, whose first size is dropped.
 std::optional<Shape> sizes_of(const Argument& value, std::size_t dims) {
   auto sizes = integers(value);
   if (!sizes) return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<Shape> sizes_of(const Argument& value, std::size_t dims) {
   return sizes->size() == dims ? sizes : std::nullopt;
 }
 
-// What of a shape is a number; nothing where a size is not.
+// Returns the shape as numbers; nothing when a size is not a number.
 std::optional<Shape> numbers_of(const Meta& meta) {
   if (!meta.shape) return std::nullopt;
   Shape shape;
@@ -93,28 +93,28 @@ std::optional<Shape> numbers_of(const Meta& meta) {
   return shape;
 }
 
-// How many operations a search goes back over; torch.nn has far fewer.
+// The number of operations that a search goes back over; modules of torch.nn have far fewer.
 constexpr int kMostSteps = 64;
 
 // --- the table ---
 
-// An attribute that stands among an operator's arguments.
+// The form of an attribute that is an argument of an operator.
 enum class Form : std::uint8_t {
   kInteger,
   kOptionalInteger,
-  kNumber,  // a float, for which an integer may stand
+  kNumber,  // a float, possibly given as an integer
   kOptionalNumber,
   kFlag,
   kText,
-  kSizes,      // a number for each dimension
-  kList,       // integers, as many as there are
-  kReduction,  // of losses: "none", "mean", "sum"
-  kAffine      // whether the module has weights: its own, or None for the operator
+  kSizes,      // one number for each dimension
+  kList,       // integers, any number of them
+  kReduction,  // of losses: "none", "mean" or "sum"
+  kAffine      // true if the module has weights, false if the operator gets None
 };
 struct Told {
   std::string_view attribute;
   Form form = Form::kInteger;
-  std::string_view argument = {};  // empty: named as the attribute
+  std::string_view argument = {};  // empty: the same name as the attribute
 };
 
 // An attribute that is a size of the module's weight.
@@ -128,15 +128,16 @@ using LookAt = void (*)(const LeafModule&, const LeafSite&, Found&);
 
 constexpr std::size_t kMostTold = 6;
 
-// What the operators of some modules tell.  Names are set apart by spaces.
+// A row of the table: the attributes of some modules that operators determine.  Names are separated by
+// spaces.
 struct Row {
   std::string_view modules;
-  std::string_view operators = {};  // that do the module's work, without the "_" of those in place
+  std::string_view operators = {};  // operators of the module, without the "_" of in-place variants
   Told told[kMostTold] = {};
-  std::size_t rank = 0;        // that the weight must have
-  SizeOfWeight sizes[3] = {};  // then
-  Look look = nullptr;         // at the module, first
-  LookAt look_at = nullptr;    // at each of its operators, before what is told
+  std::size_t rank = 0;  // the rank of the weight for which `sizes` holds
+  SizeOfWeight sizes[3] = {};
+  Look look = nullptr;       // called for the module, first
+  LookAt look_at = nullptr;  // called for each of its operators, before `told`
 };
 
 std::optional<Argument> find_affine(const LeafModule& module, const LeafSite& site) {
@@ -198,7 +199,8 @@ bool same_end(const Meta& a, const Meta& b, std::size_t dims) {
                     b.shape->end() - static_cast<std::ptrdiff_t>(dims));
 }
 
-// The module pads by itself when padding_mode is not "zeros", and when "same" is not symmetric.
+// Finds the padding of a convolution.  A module pads by an operator of its own when padding_mode is not
+// "zeros", or when "same" is not symmetric.
 void add_padding(const LeafModule& module, const LeafSite& convolution, Found& found) {
   const std::size_t dims = module.dims;
   auto input = convolution.value("input");
@@ -239,7 +241,7 @@ void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& 
   std::optional<Shape> weight;
   if (const Shape* own = module.shape("weight")) {
     weight = *own;
-  } else if (const Meta* computed = site.meta("weight")) {  // by weight_norm and the like
+  } else if (const Meta* computed = site.meta("weight")) {  // computed by weight_norm and the like
     weight = numbers_of(*computed);
   }
   const auto groups = site.integer("groups");
@@ -265,7 +267,7 @@ void look_at_convolution(const LeafModule& module, const LeafSite& site, Found& 
 
 // --- embeddings ---
 
-// The operator has -1 for none; the module counts from the front.
+// The operator has -1 for None; the module counts from the front.
 void add_padding_index(const LeafModule&, const LeafSite& site, Found& found) {
   const auto value = site.plain("padding_idx");
   if (!value) return;
@@ -285,7 +287,7 @@ void look_at_bag(const LeafModule& module, const LeafSite& site, Found& found) {
 
 // --- norms ---
 
-// Nothing checks the number of features where there are neither weights nor statistics.
+// Without weights and statistics the number of features stays unknown: torch does not check it.
 void look_at_features(const LeafModule& module, Found& found) {
   const Shape* one = module.shape("weight");
   if (one == nullptr) one = module.shape("running_mean");
@@ -293,7 +295,7 @@ void look_at_features(const LeafModule& module, Found& found) {
 }
 void look_at_batch_norm(const LeafModule& module, const LeafSite& site, Found& found) {
   if (const auto eps = told_value(module, site, {"eps", Form::kNumber})) found.add("eps", *eps);
-  // With momentum=None it is 0, or varies.
+  // With momentum=None the operator gets 0, or a number that varies.
   const auto momentum = told_value(module, site, {"momentum", Form::kNumber});
   if (momentum && *momentum != Argument(0.0)) found.add("momentum", *momentum);
   found.add_if("affine", find_affine(module, site));
@@ -304,12 +306,12 @@ void look_at_normalized(const LeafModule& module, Found& found) {
   if (weight != nullptr) found.add("normalized_shape", list_of(*weight));
 }
 
-// Of an operation on a tensor and a number, the number.
+// Returns the number in an operation on a tensor and a number.
 std::optional<Argument> number_of(const LeafModule& module, const LeafSite& site, std::string_view argument) {
   return told_value(module, site, {argument, Form::kNumber});
 }
 
-// x / (k + alpha * avg_pool(x * x)) ** beta
+// LocalResponseNorm computes x / (k + alpha * avg_pool(x * x)) ** beta.
 void look_at_local_norm(const LeafModule& module, Found& found) {
   for (const LeafSite& site : module.sites) {
     if (!site.name().starts_with("avg_pool")) continue;
@@ -326,7 +328,7 @@ void look_at_local_norm(const LeafModule& module, Found& found) {
 
 // --- pooling ---
 
-// sum(x ** norm_type) ** (1 / norm_type), by way of a mean
+// LPPool computes sum(x ** norm_type) ** (1 / norm_type), the sum as a mean times the size of the kernel.
 void look_at_power(const LeafModule& module, Found& found) {
   for (const LeafSite& site : module.sites) {
     if (site.name() != "pow") continue;
@@ -336,18 +338,18 @@ void look_at_power(const LeafModule& module, Found& found) {
 void look_at_power_pool(const LeafModule& module, const LeafSite& site, Found& found) {
   auto kernel = told_value(module, site, {"kernel_size", Form::kSizes});
   auto stride = told_value(module, site, {"stride", Form::kSizes});
-  // A stride that is None is the kernel's size when decomposed.
+  // After decomposition, a stride of None has become the size of the kernel.
   const bool is_told = kernel && stride && *kernel != *stride;
   found.add_if("kernel_size", std::move(kernel));
   if (is_told) found.add_if("stride", std::move(stride));
 }
 
-// Where a size is the input's, the module may have None there.
+// A size that equals that of the input may be None in the module, so nothing is added then.
 void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found& found) {
   const std::size_t dims = module.dims;
   std::optional<Shape> sizes;
   if (site.name() == "mean") {
-    // To one element, decomposed; over two dimensions for one.
+    // Pooling to one element is decomposed into a mean, over two dimensions for AdaptiveAvgPool1d.
     if (site.plain("keepdim") != Argument(true)) return;
     const auto given = site.plain("dim");
     const auto over = given ? integers(*given) : std::nullopt;
@@ -370,7 +372,7 @@ void look_at_adaptive_pool(const LeafModule& module, const LeafSite& site, Found
 
 // --- activations ---
 
-// With dim=None the module takes one that the rank decides.
+// With dim=None the module uses a dimension that depends on the rank, which proves nothing.
 void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   const Meta* input = site.meta("self");
   const auto dim = site.integer("dim");
@@ -380,7 +382,7 @@ void look_at_softmax(const LeafModule&, const LeafSite& site, Found& found) {
   if (*dim != implicit) found.add("dim", *dim);
 }
 
-// Decomposed it is a copy in evaluation, and makes random numbers in training (unless p is 0).
+// Decomposed dropout is a copy in evaluation, and draws random numbers in training (unless p is 0).
 void look_at_dropout(const LeafModule& module, Found& found) {
   const auto copies = [](const LeafSite& site) { return site.name() == "clone" || site.name() == "alias"; };
   if (!module.sites.empty() && std::ranges::all_of(module.sites, copies)) found.add("training", false);
@@ -388,7 +390,7 @@ void look_at_dropout(const LeafModule& module, Found& found) {
 
 // --- sizes ---
 
-// The size may be the input's times the factor: with recompute_scale_factor.
+// With recompute_scale_factor the size is that of the input times the factor, so Upsample gets no size.
 void look_at_upsample(const LeafModule& module, const LeafSite& site, Found& found) {
   const bool is_plain = module.type == "Upsample";
   if (const auto size = site.plain("output_size"); size && !is_plain) {
@@ -436,7 +438,7 @@ void look_at_recurrent(const LeafModule& module, Found& found) {
   const bool bias = module.shape("bias_ih_l0") != nullptr;
   const bool two_ways = module.shape("weight_ih_l0_reverse") != nullptr;
   const Shape* projection = module.shape("weight_hr_l0");
-  // All of them, and no other: then none goes by another name.
+  // The counts agree only if the module has all of these parameters and no others.
   const std::size_t of_each = 2 + (bias ? 2 : 0) + (projection != nullptr ? 1 : 0);
   if (module.parameters() != layers * (two_ways ? 2 : 1) * of_each) return;
   found.add("num_layers", static_cast<std::int64_t>(layers));
@@ -448,7 +450,8 @@ void look_at_recurrent(const LeafModule& module, Found& found) {
 
 // --- attention ---
 
-// The scores are a product of query and key; masks are added, and sizes change, before softmax sees them.
+// Returns the number of features of a head, from the product of query and key before a softmax.  Masks are
+// added and sizes change in between.
 std::optional<std::int64_t> features_before(const LeafModule& module, const LeafSite& softmax) {
   auto value = softmax.value("self");
   for (int steps = 0; value && steps < kMostSteps; ++steps) {
@@ -689,7 +692,7 @@ constexpr Row kRows[] = {
               {"label_smoothing", Form::kNumber}}},
 };
 
-// By the name of a type without its module: "Conv2d".
+// Finds the row for a type without its Python module: "Conv2d".
 const Row* find_row(std::string_view name) {
   static const auto rows = [] {
     std::unordered_map<std::string_view, const Row*> by_name;
@@ -706,7 +709,7 @@ bool is_of_torch(std::string_view type) {
   return type.starts_with("torch.nn.modules.") || type.starts_with("torch.ao.nn.qat.");
 }
 
-// How many dimensions a module works on, of those that ask; two where its name does not say (Fold, Unfold).
+// Returns the number of spatial dimensions; two when the name has none (Fold, Unfold).
 std::size_t dims_of(std::string_view name) {
   if (name.ends_with("1d")) return 1;
   return name.ends_with("3d") ? 3 : 2;

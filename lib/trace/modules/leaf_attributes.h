@@ -1,5 +1,6 @@
-// Infers attributes of torch.nn modules from the operations of their calls and the shapes of their
-// parameters, as exported programs and archives of torch.jit.trace do not keep attributes of modules.
+// Leaf attributes: infers the attributes of torch.nn modules from the operations of their calls and the
+// shapes of their parameters, because exported programs and archives of torch.jit.trace do not keep
+// attributes.
 #pragma once
 
 #include <string>
@@ -15,13 +16,13 @@ namespace fxtrace {
 
 using ModuleAttributes = std::vector<std::pair<std::string, Argument>>;
 
-// Returns whether something may be found of a module of the type.
+// Returns whether attributes can be inferred for modules of the type.
 bool is_told_of(std::string_view type);
 
-// Returns, by module, the attributes of modules of torch.nn and torch.ao.nn.qat under their
-// names there.  An attribute is left out when the operations do not determine it, or disagree.  `inplace` and
-// `max_norm` are never inferred, as their absence from an operation proves nothing (the operation may be the
-// functional variant of another), and `training` of dropout alone, which takes no other flag.
+// Returns, by module, the attributes of modules of torch.nn and torch.ao.nn.qat under their names there.  An
+// attribute is left out when the operations do not determine it, or disagree.  `inplace` and `max_norm` are
+// never inferred, because their absence from an operation proves nothing (the operation may be the functional
+// variant of another); `training` is inferred only for dropout, which takes no other flag.
 //
 // Values are as in the module, except where the module has several ways to say the same: sizes are lists with
 // a number for each dimension (kernel_size of MaxPool2d(3) is [3, 3], not 3), and padding="same" becomes the

@@ -30,7 +30,7 @@ std::optional<Argument> plain_default(const AbstractValue& value) {
   return std::nullopt;
 }
 
-// Whether `path` is `name` in `owner`.
+// Returns whether `path` is the name `name` directly in `owner`.
 bool is_name(std::string_view path, std::string_view owner, std::string_view name) {
   return QualifiedName(path).parent() == owner && QualifiedName(path).last() == name;
 }

@@ -1,4 +1,4 @@
-// The view of one torch.nn module: the operations of its calls, and the shapes of its parameters.
+// Leaf module: a view of one torch.nn module by the operations of its calls and the shapes of its parameters.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,7 @@ class LeafModule {
   const ModuleInfo& info_;
   const std::vector<ModuleInfo>& modules_;
   const std::vector<ParameterRecord>& parameters_;
-  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const LeafSite*> makers_;  // looked up only
+  mutable std::map<std::pair<const ProgramGraph*, ValueId>, const LeafSite*> makers_;  // never iterated
 };
 
 }  // namespace fxtrace

@@ -13,12 +13,12 @@
 namespace fxtrace {
 namespace {
 
-// What the argument at that place of the schema was given; null when it was left out.
+// Returns the operand for the schema's argument `index`; null when it was left out.
 const Operand* find_argument(const Operation& operation, const Schema& schema, std::size_t index) {
   return find_argument(operation, index, schema.arguments[index].name);
 }
 
-// The value that the operation changes in place and returns: the first argument of aten.add_.Tensor.
+// Returns the argument that the operation changes in place and returns: the first one of aten.add_.Tensor.
 std::optional<ValueId> changed_in_place(const Operation& operation) {
   const Operator* op = operation.target.find_operator();
   if (op == nullptr || !may_write(op)) return std::nullopt;
@@ -45,7 +45,7 @@ void for_each_lasting_operand(const Operation& operation, const ProgramGraph& su
       behind_subgraph = true;
       operands.clear();
     } else if (!behind_subgraph || argument.is<std::string>() || argument.is<Operand::Dict>()) {
-      continue;  // behind the subgraph, invoke_subgraph has a name and flex_gemm has options
+      continue;  // after the subgraph, invoke_subgraph has a name and flex_gemm has options
     } else if (list == nullptr) {
       operands.push_back(&argument);
     } else {
@@ -85,7 +85,7 @@ std::vector<std::int64_t> fixed_shape(const ProgramValue& value) {
     const auto number = size.number();
     if (!number) {
       throw input_error("the tensor '" + value.name.substr(0, 100) +
-                        "' belongs to the model, and its size is " + size.text().substr(0, 100));
+                        "' of the model has a size that is not a number: " + size.text().substr(0, 100));
     }
     shape.push_back(*number);
   }
@@ -120,9 +120,9 @@ std::vector<ValueId> origins(const ProgramGraph& graph) {
 Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
                      const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own) {
   Boundary boundary;
-  std::unordered_map<std::uint32_t, std::uint32_t> inside;  // value made here: its uses here
+  std::unordered_map<std::uint32_t, std::uint32_t> inside;  // uses here, by value made here
   std::unordered_set<std::uint32_t> seen;
-  std::unordered_map<std::uint32_t, ValueId> from;  // value made here: the one from outside that it is
+  std::unordered_map<std::uint32_t, ValueId> from;  // by value made here: the value from outside that it is
   bool changes_something = false;
   for (const auto index : operations) {
     const Operation& operation = graph.operations[index];
@@ -225,7 +225,7 @@ std::vector<std::pair<ValueId, ValueId>> may_give_back(const Operation& operatio
     // x.to(..., copy=True)
     if (schema.arguments[i].name == "copy" && argument != nullptr && *argument == Operand(true)) return {};
   }
-  // (x, p, train): dropout that drops nothing.
+  // Dropout (x, p, train) drops nothing if p is 0 or train is false.
   const bool drops = has_trait(op, traits::kRandom) &&
                      (operation.args.size() != 3 ||
                       (operation.args[1] != Operand(0.0) && operation.args[2] != Operand(false)));

@@ -1,5 +1,5 @@
-// The graph of an exported program, or a subgraph of one of its higher-order operators, as plain data:
-// values, and the operations that make them (SSA form).
+// Program graph: the graph of an exported program, or a subgraph of one of its higher-order operators, as
+// plain data in SSA form: values, and the operations that make them.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct ProgramValue {
   std::string name;
   Meta meta;
   std::optional<Argument> fixed;  // the only possible value of an integer or boolean, given the dimensions
-  std::vector<Meta::Dim> strides = {};  // of a tensor that is to be written; readers leave them out
+  std::vector<Meta::Dim> strides = {};  // strides of a tensor, for writers only; readers leave them out
 };
 
 // Returns the sizes of a parameter, buffer or constant.  Throws Error(kInput) when one is not a number.
@@ -59,7 +59,7 @@ struct Operation {
     std::vector<std::int64_t> path;
   };
   std::vector<Output> outputs;
-  bool result_is_list = false;  // the outputs are items of one list, where that is to be written
+  bool result_is_list = false;  // the outputs are items of one list; for writers only
 
   CallId call = kRootCall;                 // the innermost module call
   bool has_stack = false;                  // false when the program names no module that runs the operation
@@ -67,8 +67,8 @@ struct Operation {
   std::vector<ProgramSubgraph> subgraphs;  // graphs among the arguments
   bool has_effect = false;                 // the program orders its effect by a token
   bool holds = false;                      // an assert that always holds, given the dimensions
-  // Results that are an argument itself, as for `to` a dtype that the tensor already has, or dropout with
-  // nothing to drop.
+  // Pairs of a result and the argument that it is itself, as for `to` the dtype of the tensor, or dropout
+  // with nothing to drop.
   std::vector<std::pair<ValueId, ValueId>> given_back;
 };
 
@@ -80,7 +80,7 @@ struct ProgramGraph {
   std::vector<ProgramValue> values;
   std::vector<Input> inputs;
   std::vector<Operation> operations;  // in topological order
-  // Objects that neither an input nor an operation makes, with their names: constants.
+  // Constant objects with their names: values that neither an input nor an operation makes.
   std::vector<std::pair<std::string, ValueId>> objects;
   std::vector<Operand> outputs;
   bool single_output = false;  // the output is outputs[0] itself, not a tuple of it
@@ -100,15 +100,15 @@ inline std::string input_name(const std::string& name, std::size_t position) {
 std::string name_of_node(const ProgramGraph& graph, const Operation& operation);
 // Returns whether the role is that of an output of the model's own forward, the loss included.
 bool is_user_output(SignatureRole role);
-// Returns whether the program gives this output to its caller: those of forward, and the gradients of a joint
-// graph.
+// Returns whether the program returns this output to its caller: outputs of forward, and the gradients of a
+// joint graph.
 bool is_result(SignatureRole role);
 
 // Returns, by value, the number of its uses by operations and the graph's outputs.
 std::vector<std::uint32_t> count_uses(const ProgramGraph& graph);
 
-// Returns, by value, its origin: for a value that is the same as an earlier one (see for_each_handed_on())
-// the first such, else the value itself.
+// Returns the origin of each value: the first earlier value that it is the same as (see
+// for_each_handed_on()), else the value itself.
 std::vector<ValueId> origins(const ProgramGraph& graph);
 
 // The inputs and outputs of operations that are to become one call.
@@ -119,15 +119,15 @@ struct Boundary {
   // values arise because torch.export lets later readers of x read the result of the call that returned x.
   std::vector<std::pair<ValueId, ValueId>> handed_on;
 };
-// `uses` is count_uses(graph), less the uses that do not count.  Values for which is_own() holds neither
-// enter nor leave.  When nothing else leaves and the operations write nothing, the handed-on values are their
-// result.
+// Returns the boundary of `operations`.  `uses` is count_uses(graph), less the uses that do not count.
+// Values for which is_own() holds neither enter nor leave.  When nothing else leaves and the operations write
+// nothing, the handed-on values are their result.
 Boundary boundary_of(const ProgramGraph& graph, const std::vector<std::uint32_t>& operations,
                      const std::vector<std::uint32_t>& uses, const std::function<bool(ValueId)>& is_own);
 
 // The effect of an operation, which restricts moving it past others.
 enum class Effect {
-  kSymbolic,  // computes sizes or indexes, or checks them: no effect
+  kSymbolic,  // computes or checks sizes or indices: no effect
   kPure,      // reads tensors
   kRandom,    // draws random numbers: stays in order with other effects
   kWrites,    // writes to a tensor in place, or is unknown

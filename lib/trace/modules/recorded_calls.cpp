@@ -35,7 +35,7 @@ std::string python_module_of(std::string_view path) {
   return name;
 }
 
-// Whether the whole is a shorter part, again and again.
+// Returns whether the items are a shorter sequence, repeated.
 template <class T>
 bool is_repeated(const std::vector<T>& items) {
   for (std::size_t period = 1; period <= items.size() / 2; ++period) {
@@ -46,7 +46,7 @@ bool is_repeated(const std::vector<T>& items) {
   return false;
 }
 
-// Whether who runs the line, and no loop, comes to its end and to the next line.
+// Returns whether control surely flows from the line to its end and to the next line.
 bool goes_on(std::string_view text) {
   static constexpr std::string_view kBranches[] = {"if",    "else",     "elif", "for",    "while", "and",
                                                    "or",    "lambda",   "with", "return", "raise", "yield",
@@ -55,21 +55,22 @@ bool goes_on(std::string_view text) {
   return std::ranges::none_of(kBranches, [&](std::string_view word) { return has_identifier(text, word); });
 }
 
-// Whether a call that has taken the step before takes this one as well.
+// Returns whether a call that has run the step `before` surely runs `step` as well.
 bool leads_to(const RecordedFunctions::Step& before, const RecordedFunctions::Step& step) {
   if (before.place == nullptr || step.place == nullptr) return false;
   const std::int64_t lines = step.place->line - before.place->line;
   std::string_view text = before.place->text;
-  // What a line returns is made in the order of its parts.
+  // The parts of a returned expression are evaluated in order.
   constexpr std::string_view kReturn = "return ";
   if (lines == 0 && text.starts_with(kReturn)) text.remove_prefix(kReturn.size());
   return (lines == 0 || lines == 1) && goes_on(text);
 }
 
-// Whether some of the steps have nothing to do with those before them: they may be another call's.
+// Returns whether the steps fall into two parts, of which the second neither uses the first nor surely
+// follows it: it may be another call.
 bool falls_apart(const std::vector<RecordedFunctions::Step>& all, const std::vector<std::size_t>& steps,
                  bool has_repeated) {
-  std::unordered_map<std::size_t, std::size_t> last_use;  // by step: the last of the others that uses it
+  std::unordered_map<std::size_t, std::size_t> last_use;  // by step: the position of its last user
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (const std::size_t used : all[steps[i]].uses) last_use[used] = i;
   }
@@ -106,7 +107,8 @@ RecordedFunctions::RecordedFunctions(const LeafRules& rules, const std::vector<M
   }
 }
 
-// The file's place below a package that the model's types name, or that is installed; else its own name.
+// Returns FILE.FUNCTION as a Python name.  The file is named from a package that the model's types are in,
+// else from the folder of installed packages, else by its base name.
 std::string RecordedFunctions::qualified_name(const StackFrame& frame) const {
   const std::string& file = frame.file;
   for (const auto& [path, name] : files_) {
@@ -137,13 +139,13 @@ const std::string& RecordedFunctions::kept_name(const StackFrame& frame) const {
 
 RecordedFunctions::Place RecordedFunctions::place_in_trace(const std::vector<StackFrame>& stack) const {
   const auto is_in = [&](std::size_t i, std::string_view file) { return stack[i].file.ends_with(file); };
-  std::size_t root = 0;  // the frame of the root's forward: what is around it is no part of the model
+  std::size_t root = 0;  // the frame of the root's forward; frames around it are not part of the model
   while (root < stack.size() && !is_in(root, kTracer)) ++root;
   if (root == stack.size()) return {};
   while (root > 0 && (is_in(root, kTracer) || is_in(root, kModule))) --root;
   Place place = place_of(stack, root);
   if (place.function.empty()) return place;
-  std::size_t forward = 0;  // of the innermost module
+  std::size_t forward = 0;  // the frame that calls the forward of the innermost module
   while (forward < root && !is_in(forward, kModule)) ++forward;
   std::size_t function = root;
   while (kept_name(stack[function]).empty()) --function;
@@ -164,7 +166,7 @@ RecordedFunctions::Place RecordedFunctions::place_in_export(const std::vector<St
   return place;
 }
 
-// The outermost function that is kept, of those from the frame of the root's forward on.
+// Returns the place in the outermost kept function on the stack, inside of the frame of the root's forward.
 RecordedFunctions::Place RecordedFunctions::place_of(const std::vector<StackFrame>& stack,
                                                      std::size_t root) const {
   Place place;
@@ -188,12 +190,12 @@ RecordedFunctions::Place RecordedFunctions::place_of(const std::vector<StackFram
 
 namespace {
 
-// Steps that may be one call, and what stands around them that may belong to it.
+// Steps that may be one call, and steps beside them that may belong to it.
 struct Run {
   const RecordedFunctions::Place* place = nullptr;
   std::vector<std::size_t> steps;
-  std::optional<std::size_t> module_call;  // of those that are of no module that the function calls
-  std::vector<std::size_t> beside;         // of which nothing is known
+  std::optional<std::size_t> module_call;  // of the steps that no module inside the function runs
+  std::vector<std::size_t> beside;         // steps of unknown place
 };
 
 std::optional<Diagnostic> why_not(const std::vector<RecordedFunctions::Step>& all, const Run& run) {
@@ -203,8 +205,8 @@ std::optional<Diagnostic> why_not(const std::vector<RecordedFunctions::Step>& al
     std::int64_t line = 0, column = -1;
     auto operator<=>(const Line&) const = default;
   };
-  const Diagnostic several{"it is in a loop, or it is called several times there"};
-  const Diagnostic maybe{"it may be in a loop, or be called several times there"};
+  const Diagnostic several{"it is in a loop or called several times there"};
+  const Diagnostic maybe{"it may be in a loop or called several times there"};
   std::vector<Line> lines;
   std::int64_t returned = INT64_MAX;
   bool has_repeated = false;
@@ -213,8 +215,9 @@ std::optional<Diagnostic> why_not(const std::vector<RecordedFunctions::Step>& al
     const RecordedFunctions::Step& step = all[at];
     if (step.place != nullptr && step.place->is_of_module) return Diagnostic{"it calls a module"};
     if (step.kind == kModule) return Diagnostic{"it may call a module"};
-    if (step.kind == kRegion) return Diagnostic{"{} is inside of it or around it", {step.target}};
-    if (step.kind == kWrite) return Diagnostic{"{} may write something", {step.target}};
+    if (step.kind == kRegion)
+      return Diagnostic{"{}, which runs subgraphs, is inside of it or around it", {step.target}};
+    if (step.kind == kWrite) return Diagnostic{"{} in it may write to a tensor in place", {step.target}};
     if (step.place == nullptr || step.kind == kNumber) continue;
     Line line{step.target, step.place->inner, step.place->line, step.place->column};
     if (line.line > returned) return maybe;
@@ -231,7 +234,7 @@ std::optional<Diagnostic> why_not(const std::vector<RecordedFunctions::Step>& al
     const bool is_elsewhere = run.module_call && all[at].module_call != *run.module_call;
     if (!is_elsewhere && all[at].kind != kModule && all[at].kind != kNumber &&
         all[at].target != "operator.getitem")
-      return Diagnostic{"it is not known whether {} beside it belongs to it", {all[at].target}};
+      return Diagnostic{"the file does not tell whether {} beside it belongs to it", {all[at].target}};
   }
   return std::nullopt;
 }
@@ -242,7 +245,7 @@ std::vector<RecordedFunctions::Call> RecordedFunctions::find_calls(const std::ve
                                                                    Followed& followed) const {
   std::vector<Call> calls;
   Run run;
-  std::vector<std::size_t> unknown;  // since the last step that is known
+  std::vector<std::size_t> unknown;  // steps of unknown place since the last known one
   const auto close = [&] {
     if (run.place == nullptr) return;
     run.beside.insert(run.beside.end(), unknown.begin(), unknown.end());
@@ -294,7 +297,7 @@ std::vector<RecordedFunctions::Call> RecordedFunctions::find_calls(const std::ve
 void RecordedFunctions::Followed::add(const Place& place, const Diagnostic& why) {
   if (!told_.insert(place.key).second || told_.size() > kMaxMessages) return;
   const SourceLocation& caller = place.caller;
-  reasons_.push_back({"--wrap: {}, called at {}, is followed: ",
+  reasons_.push_back({"--wrap: {}, called at {}, is traced into: ",
                       {place.function, caller.file + ":" + std::to_string(caller.line)}});
   reasons_.back().add(why.id, why.subjects);
 }
@@ -303,14 +306,14 @@ std::vector<Diagnostic> RecordedFunctions::Followed::reasons() const {
   std::vector<Diagnostic> reasons = reasons_;
   if (told_.size() > kMaxMessages) {
     reasons.push_back(
-        {"--wrap: calls at {} more places are followed", {std::to_string(told_.size() - kMaxMessages)}});
+        {"--wrap: calls at {} more places are traced into", {std::to_string(told_.size() - kMaxMessages)}});
   }
   return reasons;
 }
 
 namespace {
 
-// Those that are used outside, in order.
+// Returns the nodes that are used outside, in order.
 std::vector<NodeId> results_of(const Graph& graph, const std::vector<NodeId>& nodes) {
   std::set<std::uint32_t> inside;
   for (const NodeId id : nodes) inside.insert(id.index);
@@ -322,9 +325,9 @@ std::vector<NodeId> results_of(const Graph& graph, const std::vector<NodeId>& no
   return results;
 }
 
-// torch.jit.trace has later readers of x read the result of an operation that gave x back, as `to` its own
-// dtype does: such a value is not known to be one of several results.  The target of the operation; nothing
-// where there is none.
+// Returns the target of an operation that makes one of several results and may return its argument x itself,
+// as `to` the dtype of x does; nothing when there is none.  torch.jit.trace lets later readers of x read the
+// result of such an operation, so that it is not known whether the value is a result of the function.
 std::optional<std::string> gives_back(const Graph& graph, const std::vector<NodeId>& nodes) {
   const std::vector<NodeId> results = results_of(graph, nodes);
   if (results.size() < 2) return std::nullopt;
@@ -347,7 +350,7 @@ std::vector<Diagnostic> RecordedCalls::fold(Graph& graph) const {
   using enum RecordedFunctions::StepKind;
   std::vector<RecordedFunctions::Step> steps;
   std::vector<NodeId> nodes;                            // by step
-  std::unordered_map<std::uint32_t, std::size_t> made;  // by node: the step
+  std::unordered_map<std::uint32_t, std::size_t> made;  // step by node
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::size_t> module_calls;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
@@ -380,7 +383,7 @@ std::vector<Diagnostic> RecordedCalls::fold(Graph& graph) const {
     std::vector<NodeId> of_call;
     for (const std::size_t step : call.steps) of_call.push_back(nodes[step]);
     if (const auto target = gives_back(graph, of_call)) {
-      followed.add(*call.place, {"{} in it may give back what it is given", {*target}});
+      followed.add(*call.place, {"{} in it may return its argument itself", {*target}});
     } else {
       replace(graph, *call.place, of_call);
     }

@@ -1,5 +1,40 @@
-// Recovers calls of Python functions in models whose files have only what the functions did: torch.jit.trace
-// and torch.export inline them, but keep the Python stack under which each operation was recorded.
+// Recovers calls of Python functions from recorded operations, for functions that --wrap keeps.
+//
+// torch.jit.trace and torch.export inline Python functions: a file has only the operations that they ran,
+// each with the Python stack under which it was recorded.  RecordedFunctions looks for runs of operations
+// that are exactly one call of a function, and RecordedCalls replaces each run by one call_function.
+//
+// 1. A step is an operation.  Its place names the outermost function on its stack that a rule keeps, and a
+//    key: the function and all frames around it.  Steps of one call have equal keys, but so have calls from
+//    one line.
+// 2. A run is a sequence of consecutive steps with one key in one call of a module.  Steps without a stack
+//    inside a run belong to it.  Steps without a stack beside it, other than getitem, module calls and
+//    numbers, void it, unless they are known to be in another call of a module.  Computations of numbers may
+//    stand anywhere; those that use a result of the run belong to it.
+// 3. A run becomes a call only if it cannot be several calls: its lines ascend, no line follows one that
+//    begins with `return`, it is not a shorter sequence repeated, and before each step there is a result that
+//    it or a later step uses, or the lines show that the function goes on to it (falls_apart()).
+// 4. A run that calls a module, has subgraphs, or may write in place to anything never becomes a call.
+// 5. The same holds for a run with several results, one of which may be an argument itself (`to` its own
+//    dtype): torch lets later readers of the argument read that result.
+// 6. When a run is left as it is, the function is followed, and Followed has the reason, once for each key.
+//
+// One mistake remains possible where the file has no columns: two calls from one line look like one when the
+// second takes the result of the first and runs a later part of the function.
+//
+// Example: forward is `return rotate(q, cos, sin).relu()` in line 11 of net.py, and rotate is in rope.py.
+// With the rule --wrap pkg.rope.*
+//
+//   %mul = call_function[aten.mul.Tensor](%q, %cos)      # rope.py(6): rotate, net.py(11): forward
+//   %add = call_function[aten.add.Tensor](%mul, %sin)    # rope.py(7): rotate, net.py(11): forward
+//   %relu = call_function[aten.relu.default](%add)       # net.py(11): forward
+//
+// %mul and %add have one key and ascending lines, and %add uses %mul.  The place of %relu has no function
+// that is kept, so the run ends before it.  The values that enter, in the order of first use, become the
+// arguments, and %add, which is used outside, becomes the result:
+//
+//   %rotate = call_function[pkg.rope.rotate](%q, %cos, %sin)
+//   %relu = call_function[aten.relu.default](%rotate)
 #pragma once
 
 #include <cstddef>
@@ -21,52 +56,44 @@ struct StackFrame {
   std::string file;
   std::int64_t line = 0;
   std::string function;
-  std::int64_t column = -1;  // where the call begins in its line; -1: unknown
-  std::string text;          // of the line, without its indentation; empty: unknown
+  std::int64_t column = -1;  // the column at which the call begins; -1: unknown
+  std::string text;          // the line without its indentation; empty: unknown
 };
 
-// Finds the calls of functions that rules of the user keep.
-//
-// Consecutive steps belong to one call when the function was called from the same place in the same call of a
-// module, and its own lines ascend.  Steps that may belong to several calls make none: lines descend or
-// operations repeat (a loop inside the function, or several calls from one line), some steps use nothing of
-// those before and the lines do not lead from these to them, or one stands behind a line that returns.  Nor
-// do calls inside which a module or a subgraph runs, or something may be written in place.  One mistake
-// remains possible where the file has no columns: two calls from one line look like one when the second takes
-// the result of the first and runs a later part of the function.
+// Finds the calls of functions that rules of the user keep, in a list of steps (1. to 4. above).
 class RecordedFunctions {
  public:
-  // Where Python stood when a step was recorded.
+  // The place in the Python code at which a step was recorded.
   struct Place {
     std::string function;  // qualified name; empty outside of all functions that are kept
-    std::string key;       // the same for all steps of one call, and for calls from one place
+    std::string key;       // the same for all steps of one call, and for all calls from one place
     SourceLocation caller;
-    std::int64_t line = 0;      // in the function
+    std::int64_t line = 0;      // line in the function
     std::int64_t column = -1;   // -1: unknown
-    std::string text;           // of that line; empty: unknown
-    std::string inner;          // the stack inside of it
-    bool is_of_module = false;  // that the function calls
-    std::size_t forwards = 0;   // of modules, around the function
+    std::string text;           // text of that line; empty: unknown
+    std::string inner;          // the frames inside of the function
+    bool is_of_module = false;  // a module that the function calls runs the step
+    std::size_t forwards = 0;   // number of forwards on the stack around the function; torch.export only
   };
   enum class StepKind {
     kOperation,
-    kNumber,  // computes sizes of what there is, which may be computed anywhere: of a call if it needs it
-    kModule,  // a leaf
+    kNumber,  // computes sizes, at any place; part of a call only if it uses a step of it
+    kModule,  // calls a leaf module
     kRegion,  // runs subgraphs
-    kWrite,   // may change what is not its own
+    kWrite,   // may write to something in place
   };
   struct Step {
-    const Place* place = nullptr;  // null: nothing is known
+    const Place* place = nullptr;  // null: unknown
     StepKind kind = StepKind::kOperation;
     std::string target;
-    std::size_t module_call = 0;    // the call whose forward it is of
-    std::vector<std::size_t> uses;  // earlier steps
+    std::size_t module_call = 0;    // number of the module call whose forward runs it
+    std::vector<std::size_t> uses;  // the earlier steps whose results it takes
   };
   struct Call {
     const Place* place;
     std::vector<std::size_t> steps;
   };
-  // Why calls are followed, up to a few.
+  // The reasons why functions are followed, one for each place; only the first few are kept in full.
   class Followed {
    public:
     void add(const Place& place, const Diagnostic& why);
@@ -80,10 +107,9 @@ class RecordedFunctions {
   // `rules` and `modules` must outlive this.
   RecordedFunctions(const LeafRules& rules, const std::vector<ModuleInfo>& modules);
 
-  // Stacks are innermost first.  That of torch.jit.trace has frames of torch's own between those of modules,
-  // ...
+  // Returns the place of a step from its stack, innermost frame first.  A stack of torch.jit.trace has frames
+  // of torch itself between those of modules; a stack of torch.export has none.
   Place place_in_trace(const std::vector<StackFrame>& stack) const;
-  // ... and that of torch.export has none.
   Place place_in_export(const std::vector<StackFrame>& stack) const;
 
   std::vector<Call> find_calls(const std::vector<Step>& steps, Followed& followed) const;
@@ -100,23 +126,18 @@ class RecordedFunctions {
   mutable std::unordered_map<std::string, std::string> kept_names_;  // by file and function
 };
 
-// Replaces the nodes that one call of a function recorded by one call_function, where a rule of the user
-// keeps the function.  The arguments are the values that enter, in the order of their first use (the
-// function's parameters are unknown), without constants; the results are the values used outside.
-//
-//   %mul = call_function[aten.mul.Tensor](%q, %cos)      # rope.py(6): rotate, net.py(11): forward
-//   %add = call_function[aten.add.Tensor](%mul, %sin)    # rope.py(7): rotate, net.py(11): forward
-// becomes
-//   %rotate = call_function[pkg.rope.rotate](%q, %cos, %sin)
+// Replaces the nodes of each call that RecordedFunctions finds by one call_function.  Its arguments are the
+// values that enter, in the order of their first use (the function's parameters are unknown), without
+// constants; its results are the values used outside, as items of a tuple when there are several.
 class RecordedCalls {
  public:
   // `rules` and `modules` must outlive this.
   RecordedCalls(const LeafRules& rules, const std::vector<ModuleInfo>& modules)
       : functions_(rules, modules) {}
 
-  // `stack` is that of torch.jit.trace.  A node without a stack belongs to the same call as its neighbours.
+  // Notes the stack of torch.jit.trace under which a node was recorded.
   void note(NodeId node, const std::vector<StackFrame>& stack);
-  // Edits a finished graph.  Returns why it left calls alone, up to a few.
+  // Edits a finished graph.  Returns the reasons why it left calls as they are, at most a few.
   std::vector<Diagnostic> fold(Graph& graph) const;
 
  private:

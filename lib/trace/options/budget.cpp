@@ -8,13 +8,13 @@
 namespace fxtrace {
 namespace {
 
-// Some two seconds of a processor for the smallest file, and as much again for each 130 KB: cost follows the
-// file.
+// These allow about two seconds of processor time for the smallest file, and as much again for each 130 KB:
+// the work grows with the size of the file.
 constexpr std::int64_t kUnits = std::int64_t{1} << 25;
 constexpr std::int64_t kUnitsOfByte = 256;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
 
-// As many more as more iterations are allowed.
+// Returns the number of units; it grows in proportion to the limit of iterations.
 std::int64_t units(const Limits& limits, std::uint64_t file_size) {
   constexpr Limits kUsual;
   constexpr std::int64_t kMostTimes = 1'000;
@@ -32,9 +32,8 @@ Budget::Budget(const TraceOptions& options, std::uint64_t file_size)
       spent_(options.spent != nullptr ? options.spent : std::make_shared<std::int64_t>(0)) {}
 
 void Budget::run_out() const {
-  throw input_error(
-      "following its code takes more than " + std::to_string(units_) + " steps",
-      {"--max-iterations above " + std::to_string(Limits().iterations) + " allows more of them"});
+  throw input_error("the code of the file takes more than " + std::to_string(units_) + " steps to trace",
+                    {"--max-iterations above " + std::to_string(Limits().iterations) + " allows more steps"});
 }
 
 }  // namespace fxtrace

@@ -1,4 +1,4 @@
-// Bounds the work and memory that following a file's code may take.
+// Budget of a trace: a bound on the work and memory that running a file's code may take.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@ struct TraceOptions;
 
 class Budget {
  public:
-  // For a file of that many bytes.  What traces with the same TraceOptions::spent have spent is gone.
+  // Makes the budget for a file of that many bytes.  Traces that share TraceOptions::spent share the budget.
   Budget(const TraceOptions& options, std::uint64_t file_size);
 
-  // Spends units: one is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when
-  // none is left.
+  // Spends units: one is a step of the interpreter, or 16 bytes that it keeps.  Throws Error(kInput) when the
+  // budget is used up.
   void spend(std::size_t units) {
     *spent_ += static_cast<std::int64_t>(std::min<std::size_t>(units, INT32_MAX));
     if (*spent_ > units_) run_out();

@@ -17,7 +17,7 @@
 namespace fxtrace {
 namespace {
 
-// Values of these types stay what they are.
+// Returns whether the argument is of a type whose values never change.
 bool is_immutable(const Graph& graph, const Argument& argument) {
   const auto* id = argument.get_if<NodeId>();
   if (id == nullptr) return true;
@@ -29,7 +29,7 @@ bool asks_size(const Node& node) {
   return node.target == "aten.size.int" || node.target == "aten.dim.default";
 }
 
-// Nothing changes the tensor in place.
+// Returns whether no user of the tensor may change it in place.
 bool keeps_its_shape(const NumberedGraph& graph, const Node& tensor) {
   graph.looked_at += tensor.users.size();
   return std::none_of(tensor.users.begin(), tensor.users.end(), [&](NodeId user) {
@@ -40,14 +40,14 @@ bool keeps_its_shape(const NumberedGraph& graph, const Node& tensor) {
   });
 }
 
-// A tensor's size, where nothing changes the tensor in place.
+// Returns whether the node is a size or rank of a tensor that no user may change in place.
 bool is_lasting_size(const NumberedGraph& graph, const Node& node) {
   if (!asks_size(node) || node.args.empty()) return false;
   const auto* tensor = node.args[0].get_if<NodeId>();
   return tensor != nullptr && keeps_its_shape(graph, graph.graph.node(*tensor));
 }
 
-// Makes a number of a tensor, and no more.
+// Returns whether the function makes a number of a tensor and has no other effect.
 bool reads_only(std::string_view target) {
   return target == "builtins.bool" || target == "builtins.float" || target == "builtins.int" ||
          target == "builtins.len";
@@ -59,7 +59,7 @@ bool is_function_of_arguments(const NumberedGraph& graph, const Node& node) {
       "operator.neg", "operator.eq",  "operator.ne",  "operator.lt",       "operator.le",
       "operator.gt",  "operator.ge",  "operator.not_"};
   if (node.op != Opcode::kCallFunction || !node.kwargs.empty()) return false;
-  // Whether a value is None never changes.
+  // The answer to `is None` never changes for a value.
   if (node.target == "operator.is_" || node.target == "operator.is_not" || is_lasting_size(graph, node)) {
     return true;
   }
@@ -68,7 +68,7 @@ bool is_function_of_arguments(const NumberedGraph& graph, const Node& node) {
                      [&](const Argument& argument) { return is_immutable(graph.graph, argument); });
 }
 
-// How far a value is taken apart: n + n, twenty times over, has a million paths.
+// Bounds on the expansion of a value: n + n, nested twenty times, has a million paths.
 constexpr int kMaxDepth = 20;
 constexpr int kMaxSteps = 300;
 
@@ -84,7 +84,7 @@ std::string value_key(const NumberedGraph& graph, const Argument& argument, int&
   return key + ")";
 }
 
-// Where an operator has the sizes of its result as a list of integers.
+// Returns the position of the argument that lists the sizes of the result; nothing when there is none.
 std::optional<std::size_t> sizes_argument(const Node& node) {
   const Operator* op = find_operator(target_parts(node));
   if (op == nullptr || entry_of(*op).sizes.empty()) return std::nullopt;
@@ -105,7 +105,7 @@ class Integers {
       try {
         if (auto known = of_call(*node, depth + 1)) return known;
       } catch (const SymbolicError&) {
-        // It cannot be said: a dimension by itself.
+        // Without a symbolic form the value becomes a dimension of its own.
       }
     }
     return symbol("value", *node, false);
@@ -150,13 +150,14 @@ class Integers {
     return std::nullopt;
   }
 
-  // The tensor whose sizes the list is.
+  // Returns the tensor of which the list has the sizes; null when there is none.
   const Node* sized_by(const Node& list) const {
     const bool is_sizes = list.target == "aten.size.default" && list.args.size() == 1;
     return is_sizes ? node_of(list.args[0]) : nullptr;
   }
 
-  // The tensor from which a pointwise operator of one tensor, or one with the trait, makes this one.
+  // Returns the tensor from which a pointwise operator of one tensor, or one with the trait, makes this one;
+  // null when there is none.
   const Node* same_shape(const Node& tensor, Traits trait) const {
     if (tensor.op != Opcode::kCallFunction || tensor.args.empty()) return nullptr;
     const Traits known = traits_of(find_operator(target_parts(tensor)));
@@ -168,7 +169,7 @@ class Integers {
     return first != nullptr && first->meta->kind() == ValueKind::kTensor ? first : nullptr;
   }
 
-  // A parameter's shape is --param-shapes-constant's business.
+  // Shapes of parameters are left out: --param-shapes-constant decides about them.
   static bool knows_shape(const Node& tensor) {
     return tensor.meta->shape.has_value() && tensor.op != Opcode::kGetAttr;
   }
@@ -186,7 +187,7 @@ class Integers {
     return dimensions_.simplify(symbol("rank", tensor, true));
   }
 
-  // Of a list.
+  // Returns the length of a list.
   std::optional<SymInt> length(const Argument& list, int depth) {
     if (const auto* items = list.get_if<Argument::List>())
       return SymInt(static_cast<std::int64_t>(items->items.size()));
@@ -218,7 +219,7 @@ class Integers {
                   true);
   }
 
-  // Of a list of sizes; -1 among them is for PyTorch to find.
+  // Returns an item of a list of sizes; nothing for -1, which PyTorch infers.
   std::optional<SymInt> item(const Argument& list, std::int64_t index, int depth) {
     if (const auto* items = list.get_if<Argument::List>()) {
       const auto count = static_cast<std::int64_t>(items->items.size());
@@ -240,7 +241,7 @@ class Integers {
   int steps_ = 0;
 };
 
-// What the condition is, or is the opposite of.
+// Returns the condition without its negations; flips `opposite` for each.
 const Node& without_not(const Graph& graph, NodeId condition, bool& opposite) {
   const Node* node = &graph.node(condition);
   while (node->target == "operator.not_" && node->args.size() == 1 && node->args[0].is<NodeId>()) {
@@ -276,7 +277,7 @@ bool is_unwritten(const NumberedGraph& numbered, NodeId value) {
   constexpr std::size_t kMaxNodes = 1000;
   struct Part {
     NodeId node;
-    bool made_of = true;  // else it shares memory with a part, and what else it is made of does not matter
+    bool made_of = true;  // false: it only shares memory with a part, so its own inputs do not matter
   };
   std::set<std::pair<std::uint32_t, bool>> seen;
   std::vector<Part> pending;
@@ -309,7 +310,7 @@ bool is_unwritten(const NumberedGraph& numbered, NodeId value) {
 
 namespace {
 
-// What is asked of a tensor whatever its elements are.
+// Returns whether the result does not depend on the elements of tensors.
 bool asks_no_elements(const Node& node) {
   if (node.op != Opcode::kCallFunction) return false;
   return node.target == "builtins.getattr" || node.target == "operator.is_" ||
@@ -342,7 +343,7 @@ bool reads_state(const NumberedGraph& numbered, NodeId value) {
   constexpr std::size_t kMaxNodes = 1000;
   struct Part {
     NodeId node;
-    bool made_of = true;  // else it shares memory with a part
+    bool made_of = true;  // false: it only shares memory with a part
   };
   std::set<std::pair<std::uint32_t, bool>> seen;
   std::vector<Part> pending;
@@ -358,7 +359,7 @@ bool reads_state(const NumberedGraph& numbered, NodeId value) {
       for_each_input(node, [&](NodeId input) { look_at(input, true); });
     const ValueKind kind = node.meta->kind();
     if (kind != ValueKind::kTensor && kind != ValueKind::kOther) {
-      if (node.op == Opcode::kGetAttr) return true;  // others are read from the file
+      if (node.op == Opcode::kGetAttr) return true;  // attributes that never change are read from the file
       continue;
     }
     numbered.looked_at += node.users.size();
@@ -378,7 +379,7 @@ std::string condition_key(const NumberedGraph& graph, NodeId condition, bool& op
   int steps = 0;
   if (node->args.size() != 2 || !is_function_of_arguments(graph, *node))
     return value_key(graph, node->id, steps);
-  // One spelling for a comparison, the other way round and negated.
+  // A comparison, its mirror image and their negations share one spelling.
   struct Spelling {
     std::string_view target;
     bool swapped, opposite;

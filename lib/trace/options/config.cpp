@@ -34,7 +34,7 @@ void read_config(std::string_view text, const std::string& file, Config& config)
   }
   check_keys(root, known, "option");
   if (const auto schema = root.find_or_null("$schema")) read_string(*schema);
-  // In the order of the table, whatever the order of the keys in the file.
+  // Options are read in the order of the table, whatever the order of keys in the file.
   const OptionSource source{std::filesystem::path(file).parent_path()};
   for (const OptionRow& row : option_table()) {
     if (row.key == nullptr) continue;

@@ -1,6 +1,6 @@
-// Trace options as JSON: the files that --config reads, and the `options` of a collection.
+// Configuration: trace options as JSON, in the files that --config reads and the `options` of a collection.
 // trace/options/option_table.h lists the options; schemas/config.schema.json describes them to other
-// programs, and a test keeps the two in agreement.
+// programs, and a test compares the two.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace fxtrace {
 struct Config {
   TraceOptions options;
   bool strict = false;
-  std::vector<std::string> passes;  // that run on the collection afterwards
+  std::vector<std::string> passes;  // passes to run on the collection afterwards
 };
 
 // Merges a configuration into `config`: single values replace earlier ones; rules, libraries and schemas are
 // appended.  `file` is used in messages, and relative names of libraries start from its folder.  Throws
-// Error(kUsage, at "FILE:LINE:COLUMN") for text that is no JSON, that the schema does not allow, that has a
-// wrong glob, or that is nested deeper than anything a configuration needs.
+// Error(kUsage, at "FILE:LINE:COLUMN") for text that is not JSON, does not fit the schema, has a wrong glob,
+// or is nested too deeply.
 void read_config(std::string_view text, const std::string& file, Config& config);
 
 // Parses the VALUE of --concrete NAME=VALUE, which is JSON.  `what` names it in messages.  Throws

@@ -5,7 +5,8 @@
 namespace fxtrace {
 namespace {
 
-// Less than a configuration's own limit: with what options_json() writes around it, it is read again.
+// This is less than the limit of a configuration, so that values can be read again from inside the text that
+// options_json() writes.
 constexpr int kMaxValueDepth = 24;
 
 void check_depth(const JsonValue& value, int depth) {

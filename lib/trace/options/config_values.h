@@ -1,5 +1,5 @@
-// Reads arguments of a configuration.  All functions throw the Error of JsonValue::fail(), with a message for
-// users, when the value is of another kind.
+// Values of a configuration: converts between JSON and Argument.  Functions that read throw the Error of
+// JsonValue::fail(), with a message for users, when the value is of another kind.
 #pragma once
 
 #include "graph/argument.h"

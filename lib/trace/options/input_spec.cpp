@@ -16,14 +16,14 @@
 namespace fxtrace {
 namespace {
 
-// As torch spells them, and torch's other names of some.
+// The names of dtypes in torch; kDtypeAliases has their other names.
 constexpr std::string_view kDtypes =
     "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex32 "
     "complex64 complex128 quint8 qint8 qint32 quint4x2 quint2x4 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
     "float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2 bits1x8 bits2x4 bits4x2 bits8 bits16 int1 int2 int3 "
     "int4 int5 int6 int7 uint1 uint2 uint3 uint4 uint5 uint6 uint7";
 constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kDtypeAliases = {{
-    // In front of sizes only: "u8" alone may be a dimension.
+    // Short names count only in front of sizes: "u8" alone may be a dimension.
     {"fp16", "float16"},     {"fp32", "float32"},       {"fp64", "float64"},   {"bf16", "bfloat16"},
     {"f16", "float16"},      {"f32", "float32"},        {"f64", "float64"},    {"i8", "int8"},
     {"i16", "int16"},        {"i32", "int32"},          {"i64", "int64"},      {"u8", "uint8"},
@@ -66,7 +66,7 @@ std::vector<std::string> dtype_names() {
   return names;
 }
 
-// At commas that stand in no parentheses: "min(a,b),3" has two parts.
+// Splits at commas outside of parentheses: "min(a,b),3" has two parts.
 std::vector<std::string_view> split_sizes(std::string_view text) {
   std::vector<std::string_view> parts;
   if (trimmed(text).empty()) return parts;
@@ -113,7 +113,7 @@ class SpecReader {
 
   SymInt integer(std::string_view text) const {
     const auto value = SymInt::parse(text);
-    // "+short" is no other dimension than "short".
+    // "+short" is the same dimension as "short".
     const std::string name = value ? value->text() : std::string(text);
     if (find_dtype(name) && !is_short(name)) {
       fail(shell_quoted(name) + " is a dtype; a tensor also needs its sizes: " + name + "[...]");
@@ -123,11 +123,11 @@ class SpecReader {
     fail(shell_quoted(text) + " is neither a tensor nor an integer expression");
   }
 
-  // "f32": as a dimension may be called.
+  // Returns whether a dtype has a name that a dimension may have as well: "f32".
   static bool is_short(std::string_view name) {
     return name.find_first_of("0123456789") != std::string_view::npos && name.size() <= 3;
   }
-  // "1,3,224" of "1,3,224", "(1, 3, 224)" and "1x3x224".
+  // Returns "1,3,224" for "1,3,224", "(1, 3, 224)" and "1x3x224"; nothing for other texts.
   static std::optional<std::string> sizes_alone(std::string_view text) {
     if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
     std::string sizes(trimmed(text));
@@ -140,7 +140,7 @@ class SpecReader {
     return are_sizes ? std::optional(joined(parts, {}, ",")) : std::nullopt;
   }
   [[noreturn]] void no_dtype(const std::string& sizes) const {
-    fail("sizes need the dtype in front of them: float32[" + sizes + "], or int64[" + sizes +
+    fail("the dtype in front of the sizes is missing: expected float32[" + sizes + "], or int64[" + sizes +
          "] for indices");
   }
 
@@ -253,7 +253,7 @@ DimensionRange make_dimension_range(std::string_view name, std::string_view text
 DimensionRange read_dimension_range(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
-    throw usage_error("--dim takes NAME=LO..HI, not " + shell_quoted(text), {kDimHint});
+    throw usage_error("--dim: expected NAME=LO..HI, got " + shell_quoted(text), {kDimHint});
   }
   return make_dimension_range(trimmed(text.substr(0, equals)), text.substr(equals + 1));
 }
@@ -291,7 +291,7 @@ void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vect
 
 ShapeEnv make_dimensions(const TraceOptions& options) {
   ShapeEnv dimensions;
-  // ShapeEnv without a range too: unknown sizes must not get their names.
+  // Names without a range are declared too, so that ShapeEnv does not give them to unknown sizes.
   for (const auto& name : named_dimensions(options.inputs)) dimensions.narrow(name, {0, std::nullopt});
   for (const DimensionRange& range : options.dimensions) {
     if (dimensions.narrow(range.name, {range.low.value_or(0), range.high})) continue;

@@ -1,4 +1,4 @@
-// The description of an input before a trace: the SPEC of --input NAME=SPEC.
+// Input specs: the dtype, shape and device of an input as --input NAME=SPEC gives them, and ranges of --dim.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ struct ParsedInputSpec {
   std::optional<std::string> dtype;  // absent for an integer
   std::vector<SymInt> shape;
   std::optional<std::string> device;  // absent for the CPU
-  // The value of an integer input: a dimension or an expression, "seq".
+  // The value of an integer input: a dimension or an expression of dimensions, "seq".
   SymInt value;
 };
 
-// Throws Error(kUsage) that says what is wrong with the text and shows a valid one.
+// Parses a spec.  Throws Error(kUsage) that names the mistake and shows a valid spec.
 ParsedInputSpec parse_input_spec(const InputSpec& spec);
 // Returns the normal form: "float32[batch*2,3]@cuda:0".
 std::string to_string(const ParsedInputSpec& spec);
@@ -31,7 +31,7 @@ std::string to_string(const ParsedInputSpec& spec);
 InputSpec make_input_spec(std::string_view name, std::string_view text);
 // Reads NAME=SPEC, or SPEC alone for the input at `position`.  Throws as make_input_spec().
 InputSpec read_input_spec(std::string_view text, std::size_t position = 0);
-// Reads a range: LO..HI, of which one may be left out, or N.  Throws Error(kUsage).
+// Reads a range: LO..HI, with one bound left out if open, or N.  Throws Error(kUsage).
 DimensionRange make_dimension_range(std::string_view name, std::string_view text);
 DimensionRange read_dimension_range(std::string_view text);  // NAME=LO..HI
 
@@ -40,7 +40,7 @@ std::string range_text(const DimensionRange& range);
 
 // Returns the dimensions that the specs name, in order of appearance.  Throws as parse_input_spec().
 std::vector<std::string> named_dimensions(const std::vector<InputSpec>& specs);
-// Throws Error(kUsage), which lists `known`, for a range of a dimension that is not among them.
+// Checks that each range is of a known dimension.  Throws Error(kUsage), which lists `known`, if not.
 void check_dimensions(const std::vector<DimensionRange>& ranges, const std::vector<std::string>& known);
 
 // Returns the dimensions with the ranges that the options give; an open lower bound is 0.  Throws

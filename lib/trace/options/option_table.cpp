@@ -56,7 +56,7 @@ OptionValue single(OptionKind kind, Member member, const FromText& from_text, co
           .to_json = write_unless_default(member, shown)};
 }
 
-// `given`: what it means on the command line.
+// `given` is the value that the flag sets on the command line.
 template <class Member>
 OptionValue flag(Member member, bool given = true) {
   return single(OptionKind::kFlag, member, [=](const std::string&) { return given; }, read_boolean);
@@ -76,7 +76,7 @@ OptionValue text(Member member) {
   return single(OptionKind::kText, member, [](const std::string& text) { return text; }, read_string);
 }
 
-// `choices` are words for the enumerators, in their order; the first is the default.
+// `choices` are the words for the enumerators, in their order; the first is the default.
 template <class Enum>
 OptionValue choice(const std::vector<std::string>& choices, Enum TraceOptions::* member) {
   const auto of_word = [=](const std::string& word) {
@@ -90,7 +90,7 @@ OptionValue choice(const std::vector<std::string>& choices, Enum TraceOptions::*
   return value;
 }
 
-// "x,y"
+// Splits "x,y" at commas.
 std::vector<std::string> split_names(const std::string& text) {
   std::vector<std::string> names;
   std::size_t start = 0;
@@ -148,7 +148,7 @@ OptionValue pass_names() {
                write_unless_default(&Config::passes));
 }
 
-// A library named without a folder is looked for here first, then where the system looks.
+// Returns the path of a library: a relative name is searched for in `folder`, then where the system searches.
 std::string library_path(const std::string& name, const std::filesystem::path& folder) {
   std::error_code failed;
   const std::filesystem::path path(name);
@@ -167,12 +167,12 @@ OptionValue op_libraries() {
         const auto& libraries = config.options.op_libraries;
         if (libraries.empty()) return;
         json.key(name).list(libraries, [&](const std::string& library) {
-          json.string(library.substr(library.find_last_of('/') + 1));  // the whole where there is none
+          json.string(library.substr(library.find_last_of('/') + 1));  // the whole text when it has no folder
         });
       });
 }
 
-// --- rules with conditions, which no command line has ---
+// --- rules with conditions, only in configuration files ---
 
 OptionValue rules() {
   return {.from_json =
@@ -187,8 +187,8 @@ OptionValue rules() {
 
 // --- values by name: NAME=VALUE on the command line, an object in a file ---
 
-// `what` the object is; add(config, field) adds one of its fields, items(config) has them all, and
-// write(item, json) writes the value of one.
+// `what` names the object in messages; add(config, field) adds one field of it, items(config) returns all
+// items, and write(item, json) writes the value of one.
 template <class FromText, class Add, class Items, class Write>
 OptionValue by_name(FromText from_text, const std::string& what, Add add, Items items, Write write) {
   return {.kind = OptionKind::kRepeatable,
@@ -202,7 +202,7 @@ OptionValue by_name(FromText from_text, const std::string& what, Add add, Items 
                 const auto all = items(config);
                 if (all.empty()) return;
                 json.key(name).object([&] {
-                  // A name that was given again has its last value, in its first place.
+                  // A repeated name is written once, at its first position and with its last value.
                   std::unordered_map<std::string_view, std::size_t> last;
                   for (std::size_t i = 0; i < all.size(); ++i) last[all[i].name] = i;
                   for (const auto& item : all) {
@@ -215,7 +215,7 @@ OptionValue by_name(FromText from_text, const std::string& what, Add add, Items 
               }};
 }
 
-// "flag=true", "state=@state.json".
+// Reads "flag=true" or "state=@state.json".
 ConcreteArg read_concrete(const std::string& text, const OptionSource& source) {
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos) {
@@ -255,7 +255,7 @@ OptionValue inputs() {
       [](const InputSpec& input, JsonEmitter& json) { json.string(input.text); });
 }
 
-// Each name once, with what all of its ranges have in common.
+// Returns each name once, with the intersection of its ranges.
 std::vector<DimensionRange> merged(const std::vector<DimensionRange>& ranges) {
   std::vector<DimensionRange> result;
   for (const DimensionRange& range : ranges) {
@@ -307,10 +307,10 @@ std::string with_default(const std::string& help, std::int64_t Limits::* limit) 
 
 std::vector<OptionRow> make_table() {
   return {
-      {"method", "--method", "NAME", kWhatIsTraced, "which method of the root to trace; default forward",
+      {"method", "--method", "NAME", kWhatIsTraced, "the method of the root to trace; default forward",
        text(&TraceOptions::method)},
-      {"model", "--model", "NAME", kWhatIsTraced, "which model, for an archive of several exported programs",
-       text(&TraceOptions::model)},
+      {"model", "--model", "NAME", kWhatIsTraced,
+       "the model to trace, in an archive of several exported programs", text(&TraceOptions::model)},
 
       {"rules", nullptr, nullptr, kLeaves, "", rules()},
       {"leaf", "--leaf", "RULE", kLeaves,
@@ -349,12 +349,12 @@ std::vector<OptionRow> make_table() {
        "an existing dimension. Repeatable",
        dimensions()},
       {"defaults", "--defaults", "needed|never", kWhatIsTraced,
-       "an input that control flow asks about, and of which no option speaks, takes its default (needed, the "
-       "default), or makes the module fail that asks (never)",
+       "an input that control flow depends on, and that no option mentions, takes its default (needed, the "
+       "default), or fails the module that depends on it (never)",
        choice({"needed", "never"}, &TraceOptions::defaults)},
       {"control_flow", "--control-flow", "fail|subgraph", kWhatIsTraced,
-       "what an `if` or a loop that depends on data does: fail its module, which becomes a leaf (default), or "
-       "become a node higher_order.cond or higher_order.while_loop with subgraphs",
+       "the effect of an `if` or a loop that depends on data: its module fails and becomes a leaf (default), "
+       "or it becomes a node higher_order.cond or higher_order.while_loop with subgraphs",
        choice({"fail", "subgraph"}, &TraceOptions::control_flow)},
       {"param_shapes_constant", "--param-shapes-constant", nullptr, kShapes,
        "treat sizes of parameters and buffers as plain values", flag(&TraceOptions::param_shapes_constant)},

@@ -1,4 +1,4 @@
-// The table of trace options, each declared once.  The command line, configuration files, the `options` of a
+// Option table: declares each trace option once.  The command line, configuration files, the `options` of a
 // collection, and the tests of the schema and of docs/reference/options.md all read it.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace fxtrace {
 
-// Headings of --help, in order; a row names its own by index.
+// Headings of --help, in order; OptionRow::group is an index.
 inline constexpr const char* kOptionGroups[] = {
-    "What is traced",
+    "Scope of the trace",
     "Shapes",
     "Leaves (kept as a single call)",
     "Custom operators",
@@ -27,26 +27,26 @@ enum OptionGroup : std::uint8_t { kWhatIsTraced, kShapes, kLeaves, kOperators, k
 
 // The command line or file that options are read from.
 struct OptionSource {
-  std::filesystem::path folder;  // where relative names of libraries are searched first
+  std::filesystem::path folder;  // searched first for libraries with relative names
   std::function<std::string(const std::string& file)> read_file = {};  // reads @FILE; command line only
-  std::size_t inputs_by_position = 0;                                  // seen so far; command line only
+  std::size_t inputs_by_position = 0;                                  // number so far; command line only
 };
 
 // The kind of value that an option takes, and its effect.
 struct OptionValue {
   enum class Kind {
     kFlag,        // no value on the command line; true or false in a file
-    kInteger,     // of at least `least`
+    kInteger,     // an integer of at least `least`
     kChoice,      // one of `choices`
-    kText,        // the last one counts, as for the kinds above
-    kRepeatable,  // all count, in the order given
+    kText,        // a text; the last one counts, as for the kinds above
+    kRepeatable,  // a text; all count, in the order given
     kConfigFile,  // the configuration file; the caller reads it before all other options
   };
   Kind kind = Kind::kText;
-  // Applies a text of the command line, already checked against `least` or `choices`; empty for a flag.
+  // Applies the text from the command line, already checked against `least` or `choices`; empty for a flag.
   std::function<void(Config&, const std::string&, OptionSource&)> from_text = {};
   std::function<void(Config&, const JsonValue&, const OptionSource&)> from_json = {};
-  // Writes a field of that name, unless the option has its default.
+  // Writes a field of that name unless the option has its default.
   std::function<void(const Config&, const char* name, JsonEmitter&)> to_json = {};
   std::int64_t least = 0;
   std::vector<std::string> choices = {};
@@ -59,7 +59,7 @@ struct OptionRow {
   OptionGroup group;
   std::string help;
   OptionValue value;
-  // The key of the row whose list this option appends to, if not its own: values of both keep their order on
+  // The key of the row to whose list this option appends, if not its own: values of both keep their order on
   // a command line, and options_json() writes them under that key.
   const char* adds_to = nullptr;
 };

@@ -1,4 +1,4 @@
-// The options of a trace.
+// Trace options: the plain values that the command line and configurations set.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace fxtrace {
 struct Predicate {
   std::string attribute;  // "depth", "parameters" (number of elements, submodules included), or an attribute
                           // of the module
-  std::string op;         // "==", "!=", "<", "<=", ">", ">="
+  std::string op;         // "==", "!=", "<", "<=", ">" or ">="
   Argument value;         // null, bool, number, string or a list of those
 };
 
@@ -37,10 +37,12 @@ struct WrapRule {
 
 enum class Hooks { kRun, kSkip };
 
-// Whether an input that control flow depends on, and that no other option mentions, takes its default.
+// The treatment of inputs that control flow depends on and that no other option mentions: they take their
+// defaults, or the module fails.
 enum class Defaults { kNeeded, kNever };
 
-// The treatment of data-dependent branches and loops: the module fails, or a node with subgraphs is recorded.
+// The treatment of branches and loops that depend on data: the module fails, or a node with subgraphs is
+// recorded.
 enum class ControlFlow { kFail, kSubgraph };
 
 // A fixed value of an input of the root, as in torch.fx's concrete_args: None, bools, numbers, strings,
@@ -75,38 +77,38 @@ struct RegisteredOperators {
     std::string class_name;  // "__torch__.torch.classes.pkg.Class"
     std::string schema;      // "method(__torch__.torch.classes.pkg.Class self, int n) -> int"
   };
-  std::vector<std::string> schemas;  // "pkg::op(Tensor x) -> Tensor", known ones among them
+  std::vector<std::string> schemas;  // "pkg::op(Tensor x) -> Tensor"; known operators may be among them
   std::vector<Method> methods;
 };
 
 struct TraceOptions {
   std::string method = "forward";
-  std::optional<std::string> model;  // its name, in an archive with several exported programs
+  std::optional<std::string> model;  // name of the model in an archive with several exported programs
   bool default_leaves = true;
-  // Whether functions of torch.nn.functional and torch.functional stay one call.  Not in the JSON.
+  // Functions of torch.nn.functional and torch.functional stay one call.  Not in the JSON.
   bool default_wrap = true;
-  std::vector<LeafRule> leaf_rules;  // in the order given, defaults not among them
+  std::vector<LeafRule> leaf_rules;  // in the order given, without default rules
   std::vector<WrapRule> wrap_rules;  // likewise
   std::optional<std::int64_t> max_depth;
   Hooks hooks = Hooks::kRun;
   ControlFlow control_flow = ControlFlow::kFail;
-  std::vector<ConcreteArg> concrete;                    // of the root's method; the last of a name counts
+  std::vector<ConcreteArg> concrete;                    // for the root's method; the last of a name counts
   std::optional<std::vector<std::string>> input_names;  // other inputs take their defaults, or None
   std::vector<InputSpec> inputs;                        // likewise
   std::vector<DimensionRange> dimensions;
-  // Whether a dimension of an exported program may be 0 or 1 though torch.export took it for 2 or more, as it
-  // does with all: for costs and pictures.  Not in the JSON.
+  // Dimensions of an exported program may be 0 or 1, though torch.export assumes 2 or more for all of them:
+  // for costs and pictures.  Not in the JSON.
   bool beyond_ranges = false;
   Defaults defaults = Defaults::kNeeded;
-  bool grad = true;  // whether gradients are enabled where the code asks.  Not in the JSON
+  bool grad = true;  // the answer when the code asks whether gradients are enabled.  Not in the JSON
   bool param_shapes_constant = false;
   std::vector<std::string> op_libraries;
-  RegisteredOperators registered;  // by op_libraries; filled by open_libraries()
+  RegisteredOperators registered;  // registered by op_libraries; open_libraries() fills it
   std::vector<std::string> op_schemas;
   std::vector<CustomCost> custom_costs;  // the last of a name counts
   Limits limits;
-  // The steps that traces with copies of these options have taken, which then share one budget; null: each
-  // has its own.
+  // The steps spent by all traces with copies of these options, which then share one budget; null: each trace
+  // has its own budget.
   std::shared_ptr<std::int64_t> spent;
 };
 

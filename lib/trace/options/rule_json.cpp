@@ -15,7 +15,7 @@ std::string read_glob(const JsonValue& value) {
   return text;
 }
 
-// {"groups": {">": 1}}, or {"groups": 1} for "==".
+// Reads {"groups": {">": 1}}, or {"groups": 1} for "==".
 std::vector<Predicate> read_where(const JsonValue& value) {
   std::vector<Predicate> predicates;
   if (object_fields(value, "an object with conditions").empty()) {
@@ -36,7 +36,7 @@ std::vector<Predicate> read_where(const JsonValue& value) {
   return predicates;
 }
 
-// What read_where() reads: the comparisons of one attribute stand together.
+// Writes the form that read_where() reads, with the comparisons of one attribute in one object.
 void write_where(const std::vector<Predicate>& where, JsonEmitter& json) {
   for (std::size_t i = 0; i < where.size();) {
     const std::string& attribute = where[i].attribute;
@@ -49,7 +49,7 @@ void write_where(const std::vector<Predicate>& where, JsonEmitter& json) {
   }
 }
 
-// As it would stand on the command line, with the conditions behind: "torch.nn.Conv2d where groups > 1".
+// Returns the rule as on the command line, followed by its conditions: "torch.nn.Conv2d where groups > 1".
 std::string rule_text(const LeafRule& rule) {
   std::string text = rule.type_glob.value_or("");
   if (rule.path_glob) text += "@" + *rule.path_glob;

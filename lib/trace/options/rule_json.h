@@ -1,4 +1,5 @@
-// The `rules` of a configuration: leaf rules with conditions, and rules for functions.
+// Rules as JSON: the `rules` of a configuration, which are leaf rules with conditions and rules for
+// functions.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ class Search {
       if (!additions.empty()) try_out(additions);
       if (failed_ == 0) break;
     }
-    // What more is known of inputs does not settle.
+    // Options about inputs and sizes did not settle everything.
     if (failed_ != 0 && !candidates_.control_flow.empty()) try_out(together(best_, candidates_.control_flow));
     if (best_.empty()) return std::nullopt;
     drop_needless();
@@ -51,7 +51,7 @@ class Search {
     best_ = additions;
   }
 
-  // Every set of options that is tried, from the simplest on.
+  // Returns the sets of options to try, the simplest first.
   std::vector<AddedOptions> sets() const {
     const AddedOptions values = together(candidates_.defaults, candidates_.values);
     std::vector<AddedOptions> sets{candidates_.param_shapes_constant};
@@ -64,7 +64,7 @@ class Search {
     return sets;
   }
 
-  // How many modules fail with these options too; nothing when that cannot be tried.
+  // Returns the number of modules that fail with these options added; nothing when they cannot be tried.
   std::optional<std::size_t> count(const AddedOptions& additions) {
     const auto collection = trials_.trace_with(additions);
     return collection ? std::optional(count_failed(*collection)) : std::nullopt;
@@ -81,7 +81,7 @@ class Search {
 
   CandidateOptions candidates_;
   OptionTrials trials_;
-  std::size_t failed_;  // with the best so far
+  std::size_t failed_;  // the number of modules that fail with best_
   AddedOptions best_;
 };
 

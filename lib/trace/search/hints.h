@@ -1,4 +1,4 @@
-// Searches, after a trace with failures, for options that would have helped, by trying them.
+// Hints: options that would have helped a trace with failures, found by tracing again with them.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace fxtrace {
 
-// Returns the fewest options with which the fewest modules fail; nothing when no option tried helps, or when
-// `result`, the trace with `options`, is too large to try.  Takes up to a dozen traces, none when no module
-// failed.
+// Returns the smallest set of options with which the fewest modules fail; nothing when no option that was
+// tried helps, or when `result`, the trace with `options`, is too large to try.  Takes up to a dozen traces,
+// none when no module failed.
 std::optional<Hint> find_hint(const Program& program, const TraceOptions& options,
                               const GraphCollection& result);
 

@@ -27,7 +27,7 @@ AddedOption make_input(const std::string& name, const std::string& spec) {
           [=](TraceOptions& options) { options.inputs.push_back(input); }};
 }
 
-// "float32[N,3,H,W]" with numbers that such models often have.
+// Replaces the letters of "float32[N,3,H,W]" by common sizes.
 std::string with_numbers(const std::string& spec) {
   static const std::map<char, std::string> sizes = {{'N', "1"},  {'T', "16"},  {'L', "16000"},
                                                     {'D', "16"}, {'H', "224"}, {'W', "224"}};
@@ -41,7 +41,7 @@ std::string with_numbers(const std::string& spec) {
   return result;
 }
 
-// A value for an input that has no default; empty for none.
+// Returns a value for an input without a default, as JSON; empty when there is none to try.
 std::string any_value(const InputGuess& input) {
   const std::string& type = input.type;
   if (!input.value.empty()) return input.value;
@@ -59,7 +59,7 @@ bool is_spoken_of(const std::string& name, const TraceOptions& options) {
          std::ranges::find(*options.input_names, name) == options.input_names->end();
 }
 
-// A range for each named dimension that no option gives one.
+// Returns a range from `low` on for each named dimension without a range.
 AddedOptions not_empty(const TraceOptions& options, std::int64_t low) {
   AddedOptions additions;
   for (const std::string& name : named_dimensions(options.inputs)) {
@@ -72,13 +72,13 @@ AddedOptions not_empty(const TraceOptions& options, std::int64_t low) {
   return additions;
 }
 
-// The limit that stopped the module.
+// Returns the limit that stopped the module; nothing when none did.
 std::optional<Limit> limit_of(const ModuleRecord& module) {
   const bool is_stopped = module.failure && module.failure->kind == FailureKind::kLimit;
   return is_stopped ? std::optional(module.failure->limit) : std::nullopt;
 }
 
-// In nodes; also of those that were taken back at a limit.
+// Returns the work of a trace in nodes, including nodes that were rolled back at a limit.
 std::size_t work_of(const GraphCollection& collection, const Limits& limits) {
   std::size_t work = count_nodes_of_graphs(collection);
   for (const ModuleRecord& module : collection.modules) {
@@ -102,7 +102,7 @@ CandidateOptions candidate_options(const Program& program, const TraceOptions& o
         {"--param-shapes-constant", "param_shapes_constant",
          [](TraceOptions& added) { added.param_shapes_constant = true; }});
   }
-  // Sizes of a batch that is not empty decide most questions of it.
+  // Most conditions on a size are decided once it is not 0, or neither 0 nor 1.
   for (const std::int64_t low : {1, 2}) candidates.not_empty.push_back(not_empty(options, low));
   if (options.control_flow == ControlFlow::kFail) {
     candidates.control_flow.push_back({"--control-flow subgraph", "control_flow", [](TraceOptions& added) {
@@ -112,7 +112,7 @@ CandidateOptions candidate_options(const Program& program, const TraceOptions& o
   struct Guess {
     std::string name, spec;
   };
-  std::array<std::vector<Guess>, 2> guesses;  // by which of several ranks
+  std::array<std::vector<Guess>, 2> guesses;  // by rank: the most likely one, the next
   for (const InputGuess& input : program.guess_inputs(options.method)) {
     if (is_spoken_of(input.name, options)) continue;
     const std::string value = input.has_default ? "" : any_value(input);
@@ -168,7 +168,7 @@ std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& addi
   TraceOptions options = options_;
   for (const AddedOption& addition : additions) addition.apply(options);
   constexpr std::int64_t kMaxIterations = 10'000;
-  // Where an addition asks for more, that is what is tried.
+  // The bounds of a trial do not apply when an addition changes the limits.
   const Limits& given = options_.limits;
   const auto limits_of = [](const Limits& limits) {
     return std::tie(limits.iterations, limits.nodes, limits.call_depth);
@@ -190,7 +190,7 @@ std::optional<GraphCollection> OptionTrials::trace_with(const AddedOptions& addi
     if (is_bounded && at_new_limit) return std::nullopt;
     return collection;
   } catch (const Error&) {
-    return std::nullopt;  // a guess that does not fit
+    return std::nullopt;  // the guess does not fit the model
   }
 }
 

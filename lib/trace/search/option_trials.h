@@ -1,4 +1,4 @@
-// Options that may help a trace in which modules failed, and traces that try them.
+// Candidate options for a trace in which modules failed, and trial traces with them.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace fxtrace {
 // An option that a trial adds to those of the user.
 struct AddedOption {
   std::string text;   // as on the command line, quoted for a shell
-  std::string about;  // what it decides: "input x"; two of the same are not added together
+  std::string about;  // the subject that it decides: "input x"; two of one subject are never combined
   std::function<void(TraceOptions&)> apply;
 };
 using AddedOptions = std::vector<AddedOption>;
@@ -26,11 +26,11 @@ using AddedOptions = std::vector<AddedOption>;
 // Options that the user did not give.
 struct CandidateOptions {
   AddedOptions defaults;                // --defaults needed
-  AddedOptions param_shapes_constant;   // without parameters none
-  std::vector<AddedOptions> not_empty;  // ranges of named dimensions, from 1 on, and from 2 on
+  AddedOptions param_shapes_constant;   // empty for a model without parameters
+  std::vector<AddedOptions> not_empty;  // ranges of named dimensions: from 1 on, then from 2 on
   AddedOptions values;                  // --concrete, for inputs without a default
-  // --input for all inputs that can be guessed: for each of several ranks with names for unknown sizes, then
-  // with numbers.
+  // --input for all inputs that can be guessed, several ranks each: with names for unknown sizes, then with
+  // numbers.
   std::vector<AddedOptions> inputs;
   AddedOptions control_flow;  // --control-flow subgraph
 };
@@ -43,10 +43,10 @@ AddedOptions common_inputs(const Program& program, const TraceOptions& options);
 // Returns the number of nodes of all graphs, without those of control flow.
 std::size_t count_nodes_of_graphs(const GraphCollection& collection);
 
-// The result of a trace with more nodes is not tried with other options.
+// A trace with more nodes is not tried with other options.
 inline constexpr std::size_t kMaxTriedNodes = 20'000;
 
-// Traces with added options, within bounds on the work of all.
+// Runs trial traces with added options, within a bound on the work of all of them.
 class OptionTrials {
  public:
   struct Bounds {
@@ -56,15 +56,15 @@ class OptionTrials {
   OptionTrials(const Program& program, const TraceOptions& options, const GraphCollection& result,
                Bounds bounds);
 
-  // Returns what such a trace gives.  Nothing when the options do not fit the model, when a bound of the
-  // trial, not of the user, decided the result, or when no work is left.
+  // Returns the result of a trace with the added options.  Returns nothing when the options do not fit the
+  // model, when a bound of the trial and not of the user decided the result, or when the work is used up.
   std::optional<GraphCollection> trace_with(const AddedOptions& additions);
 
  private:
   const Program& program_;
   const TraceOptions& options_;
   Bounds left_;
-  // Paths of modules of `result` that a limit stopped, with its option.
+  // Paths of the modules of `result` that a limit stopped, with that limit.
   std::unordered_map<std::string_view, Limit> at_limit_;
 };
 

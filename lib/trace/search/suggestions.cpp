@@ -1,3 +1,11 @@
+// The search for options (SuggestionSearch) goes in these steps.  Each set of options is traced at most once,
+// and OptionTrials bounds the work of all traces.
+//   1. Every candidate group is tried alone.  Groups that help are reduced to the options that they need.
+//   2. Each guess of the inputs is tried with all other options together, without last resorts (--hooks skip,
+//      --no-default-leaves).
+//   3. Groups are added to the best set as long as failures get fewer.
+//   4. The best set is reduced, and all smaller sets are tried.
+//   5. Modules that still fail are made leaves on purpose, by rules for exactly these modules.
 #include "trace/search/suggestions.h"
 
 #include <algorithm>
@@ -53,8 +61,8 @@ DimensionExplanation::Counts counts_of(const GraphCollection& collection) {
 
 // --- modules as leaves on purpose ---
 
-// A glob for a path, or for all that differ from it in the parts that are numbers.  A character that cannot
-// be printed is matched by any.
+// Returns a glob for a path, with "*" for the parts that `is_star` marks and "?" for characters that cannot
+// be printed.
 std::string path_glob(std::string_view path, const std::vector<bool>& is_star) {
   std::string glob;
   const auto parts = QualifiedName(path).parts();
@@ -86,8 +94,8 @@ AddedOption make_leaf(const std::string& rule) {
           [=](TraceOptions& options) { options.leaf_rules.push_back(parsed); }};
 }
 
-// Rules that make leaves of the outermost of these modules and of no other; absent when that takes too many.
-// The root is no leaf by a path.
+// Returns rules that make leaves of the outermost of these modules and of no other; absent when that takes
+// too many rules.  The root is left out, because no path glob matches it.
 std::optional<AddedOptions> leaf_rules_for(const Program& program, const std::set<std::string>& failed) {
   std::vector<std::string_view> outermost;
   for (const ModuleInfo& module : program.modules()) {
@@ -163,13 +171,13 @@ class SuggestionSearch {
   }
 
  private:
-  using Set = std::vector<std::size_t>;  // places in options, ascending
+  using Set = std::vector<std::size_t>;  // indices in atoms_, ascending
   struct Outcome {
     std::vector<std::string> failed;
     std::size_t nodes = 0;
   };
 
-  // In the order in which one is preferred to another that leaves as much.
+  // Adds the candidates in the order of preference among options that leave as many failures.
   void add_candidates() {
     CandidateOptions candidates = candidate_options(program_, options_);
     add(std::move(candidates.param_shapes_constant));
@@ -201,7 +209,7 @@ class SuggestionSearch {
     groups_.push_back(std::move(group));
   }
 
-  // Ten times what was too little.
+  // Adds limits of ten times those that were reached.
   void add_limits() {
     struct Option {
       const char* option;
@@ -230,7 +238,7 @@ class SuggestionSearch {
     return options;
   }
 
-  // Absent when two of them are about the same.
+  // Returns the union; absent when two options in it are about the same subject.
   std::optional<Set> together(const Set& first, const Set& second) const {
     Set set;
     std::ranges::set_union(first, second, std::back_inserter(set));
@@ -247,7 +255,7 @@ class SuggestionSearch {
     return abouts;
   }
 
-  // Null when the set cannot be tried, or not any more.
+  // Returns null when the set cannot be tried, or the work is used up.
   const Outcome* try_out(const Set& set) {
     const auto known = outcomes_.find(set);
     if (known != outcomes_.end()) return known->second ? &*known->second : nullptr;
@@ -262,7 +270,8 @@ class SuggestionSearch {
     return {option_texts(options_of(set)), outcome.failed, outcome.nodes};
   }
 
-  // Whether the set is the best so far: it leaves fewer failures, or as many with fewer options.
+  // Makes the set the best one if it leaves fewer failures, or as many with fewer options; returns whether it
+  // did.
   bool consider(const Set& set) {
     const Outcome* outcome = try_out(set);
     if (outcome == nullptr) return false;
@@ -272,7 +281,7 @@ class SuggestionSearch {
     return true;
   }
 
-  // Leaves out options without which as few failures are left.
+  // Removes options that do not reduce the number of failures.
   Set reduced(Set set) {
     constexpr std::size_t kMost = 12;
     if (set.size() > kMost) return set;
@@ -287,7 +296,8 @@ class SuggestionSearch {
   }
 
   void try_alone(Suggestions& suggestions) {
-    // Of those about the same, the first that leaves fewest; nothing of those that are no help.
+    // For each set of subjects, the first group that leaves the fewest failures; `others` has those that do
+    // not help.
     std::map<std::set<std::string_view>, Set> helpful, others;
     std::vector<std::set<std::string_view>> order;
     for (const Set& group : groups_) {
@@ -319,7 +329,7 @@ class SuggestionSearch {
   }
 
   void try_together() {
-    // All that adds to what is known, with each guess of the inputs.
+    // Each guess of the inputs is tried with all options that can be combined with it, without last resorts.
     for (const Set& inputs : input_groups_.empty() ? std::vector<Set>{{}} : input_groups_) {
       if (least() == 0) break;
       Set all = inputs;
@@ -344,7 +354,7 @@ class SuggestionSearch {
 
   std::size_t least() const { return outcomes_.at(best_)->failed.size(); }
 
-  // Tries all sets of fewer options, as far as the bounds of the work allow.
+  // Tries all smaller sets of options, as far as the bound on the work allows.
   void find_smaller() {
     for (std::size_t size = 1; size < best_.size(); ++size) {
       Set set;
@@ -352,7 +362,7 @@ class SuggestionSearch {
     }
   }
 
-  // Adds to the set; true when it leaves as few failures as the best.
+  // Extends the set to `size` options; returns true when a set leaves as few failures as the best.
   bool find_of_size(std::size_t size, std::size_t from, const Set& set) {
     if (set.size() == size) {
       const Outcome* outcome = try_out(set);
@@ -373,7 +383,7 @@ class SuggestionSearch {
     std::set<std::string> leaves;
     OptionTrials trials(program_, options_, result_, {.traces = 3, .nodes = kAllTrials.nodes});
     std::optional<Trial> found;
-    // Where a leaf is, code around it may fail that was not reached before.
+    // With a leaf, the code around it goes on and may fail at a place that was not reached before.
     while (std::ranges::any_of(failed, [](const std::string& path) { return !path.empty(); })) {
       const std::size_t known = leaves.size();
       leaves.insert(failed.begin(), failed.end());
@@ -399,27 +409,27 @@ class SuggestionSearch {
   OptionTrials trials_;
   std::vector<std::string> base_;
   std::vector<AddedOption> atoms_;
-  std::vector<Set> groups_;  // of options that are tried as one
+  std::vector<Set> groups_;  // options that are tried as one
   std::vector<Set> input_groups_;
-  std::size_t last_resorts_ = 0;  // the first of the groups that change what is traced
+  std::size_t last_resorts_ = 0;  // index of the first group that changes the scope of the trace
   std::map<Set, std::optional<Outcome>> outcomes_;
   Set best_;
   std::size_t steps_ = 0;
 };
 
-// The input that a guard is about: "mask" of "mask is None".
+// Returns the input that a guard is about: "mask" for "mask is None".
 std::string_view first_name(std::string_view guard) {
   std::size_t end = 0;
   while (end < guard.size() && is_word(guard[end])) ++end;
   return guard.substr(0, end);
 }
 
-// Adds the guards that stand where the condition around a call does; and, as guards of inputs that have their
-// defaults stand nowhere, those of the caller's graph whose input the condition names.
+// Adds the guards from the line of the condition around a call.  Guards of inputs with their defaults have no
+// line, so those of the caller's graph are added whose input the condition names.
 void add_guards(const GraphCollection& result, std::vector<ModuleExplanation>& explanations) {
   constexpr std::size_t kMostGuards = 1000;
   std::map<std::pair<std::string_view, std::int64_t>, std::vector<const Guard*>> by_line;
-  std::map<std::string_view, std::vector<const Guard*>> by_graph;  // those without a source
+  std::map<std::string_view, std::vector<const Guard*>> by_graph;  // guards without a source
   std::size_t left = kMostGuards;
   for (const ModuleGraph& graph : result.graphs) {
     for (const Guard& guard : graph.guards) {
@@ -455,7 +465,7 @@ void add_guards(const GraphCollection& result, std::vector<ModuleExplanation>& e
   }
 }
 
-// The modules within which one was called.
+// Returns the paths of modules with a submodule, at any depth, that was called.
 std::unordered_set<std::string_view> paths_around_visited(const GraphCollection& collection) {
   std::unordered_set<std::string_view> paths;
   for (const ModuleRecord& module : collection.modules) {
@@ -496,7 +506,7 @@ void explain_calls(const Program& program, const GraphCollection& result,
     if (found == by_path.end()) continue;
     const ModuleInfo& info = modules[found->second.index];
     const bool is_unvisited = explanation.status == ModuleStatus::kUnvisited;
-    // torch.jit.trace and torch.export leave out the forward of what was not called, too.
+    // torch.jit.trace and torch.export also leave out the forward of modules that were not called.
     if (is_unvisited && !info.has_forward && around_visited.contains(explanation.path)) {
       explanation.cause = ModuleCause::kContainer;
       explanation.decided_by = explanation.rule = std::nullopt;
@@ -530,7 +540,7 @@ void try_ranges(const Program& program, const TraceOptions& options, const Graph
   };
   const std::string& name = explanation.name;
   std::vector<std::string> ranges;
-  // What is not empty and not of one element decides most questions.
+  // Most conditions are decided once the size is not 0, or neither 0 nor 1.
   if (low < 1 && fits(1)) ranges.emplace_back("1..");
   if (low < 2 && fits(2)) ranges.emplace_back("2..");
   for (const std::int64_t number : {std::max<std::int64_t>(low, 2), std::max<std::int64_t>(low, 8)}) {

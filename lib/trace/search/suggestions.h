@@ -1,5 +1,5 @@
-// What `fxtrace why` finds out by tracing again, and by looking into a program: options that help, what
-// ranges of a dimension leave, calls that no trace reaches.
+// Suggestions of `fxtrace why`: options that help, the effect of ranges of a dimension, and calls that no
+// trace reaches.  They are found by tracing again and by reading the program's code.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,16 @@
 namespace fxtrace {
 
 // Tries options alone and together.  `result` is the trace with `options`.  The work is bounded: not all sets
-// are tried, and none after a trace of more than kMaxTriedNodes.
+// are tried, and none at all when `result` has more than kMaxTriedNodes.
 Suggestions find_suggestions(const Program& program, const TraceOptions& options,
                              const GraphCollection& result);
 
-// Adds the calls in the code of those modules that no graph calls, and the guards that decided about them.
+// Adds to explanations of modules that no graph calls the calls of them in the code, and the guards that
+// decided the conditions around these.
 void explain_calls(const Program& program, const GraphCollection& result,
                    std::vector<ModuleExplanation>& explanations);
 
-// Adds some ranges that can be given to the dimension, and what a trace leaves with each.
+// Tries some ranges for the dimension, and adds the counts of a trace with each.
 void try_ranges(const Program& program, const TraceOptions& options, const GraphCollection& result,
                 DimensionExplanation& explanation);
 

@@ -31,10 +31,9 @@ class RecursiveTrace {
   TraceResult run(bool described) {
     method_ = program_.method_to_trace(options_.method);
     bound_ = program_.bind(options_);
-    // A module that fails in a later graph may stand inlined in an earlier one, and a later graph may call a
-    // module that has its own already: such graphs are traced again until nothing changes.  That ends: failed
-    // modules only get more, and what is known of a module's inputs depends only on the graphs of modules
-    // that hold it.
+    // A module that fails in a later graph may be inlined in an earlier one, and a later graph may call a
+    // module that has its own graph already: such graphs are traced again until nothing changes (trace.h,
+    // 5.).
     do {
       retraced_ = false;
       walk();
@@ -45,7 +44,7 @@ class RecursiveTrace {
   TraceResult without_graphs() {
     bound_ = program_.bind(options_);
     TraceResult result = finish(true);
-    result.misfits.clear();  // nothing was traced that they could have had to do with
+    result.misfits.clear();  // nothing was traced, so no option could apply
     return result;
   }
 
@@ -60,7 +59,8 @@ class RecursiveTrace {
     std::size_t state_writes = 0;
   };
 
-  // The graphs, level by level: the root, then the direct submodules of what failed in the level before.
+  // Traces the graphs level by level: the root, then the direct submodules of modules that failed in the
+  // level before.
   void walk() {
     order_.clear();
     std::set<ModuleId> has_graph{ModuleId{0}};
@@ -88,7 +88,8 @@ class RecursiveTrace {
     }
   }
 
-  // Containers without a forward stand for their children.
+  // Returns the submodules with a forward that are not below another such; containers without a forward are
+  // replaced by their children.
   std::vector<ModuleId> direct_submodules(ModuleId module) const {
     std::vector<ModuleId> found;
     const auto& own = facts_.info(module).children;
@@ -127,8 +128,8 @@ class RecursiveTrace {
     }
   }
 
-  // Traces the graph with the modules for leaves that are known to fail, and keeps it.  False when that has
-  // to be done again, because more of them are known now.
+  // Traces the graph, with the modules that are known to fail as leaves, and keeps it.  Returns false when it
+  // must be traced again, because more failed modules are known now.
   bool trace_graph(ModuleId root) {
     const std::string method = root.index == 0 ? method_ : "forward";
     const bool stub = is_stub(root);
@@ -150,7 +151,7 @@ class RecursiveTrace {
         continue;
       } catch (TraceFailure& thrown) {
         if (stub) throw;
-        // With a stale graph the failure may be gone once the modules that failed are leaves from the start.
+        // The graph is stale: the failure may disappear once the failed modules are leaves from the start.
         if (tracer.stale()) return false;
         if (thrown.failure.kind == FailureKind::kRaised && give_an_input(fixed)) {
           failed_.resize(failures);
@@ -160,7 +161,7 @@ class RecursiveTrace {
         failed_.add(root, std::move(thrown.failure));
         return false;
       }
-      // Who asked for an input may be a leaf now.
+      // The module that asked for an input may be a leaf now.
       const bool asked_in_vain = !fixed.empty() && failed_.order().size() != failures;
       if (tracer.stale() || asked_in_vain) return false;
       if (!stub && !tracer.has_inputs() && give_an_input(fixed)) continue;
@@ -176,9 +177,9 @@ class RecursiveTrace {
     }
   }
 
-  // Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises where it gets none, or makes
-  // a graph without inputs: then the first that might be a tensor is given, and the rest is asked anew.  Once
-  // for a graph.
+  // Assumes that the first fixed input that might be a tensor is given, and drops the others, which are asked
+  // for anew.  Code that takes one of several inputs (`input_ids`, `inputs_embeds`) raises when it gets none,
+  // or makes a graph without inputs.  Done at most once for a graph; returns false otherwise.
   static bool give_an_input(std::vector<FixedInput>& fixed) {
     if (std::ranges::any_of(fixed, &FixedInput::is_given)) return false;
     const auto first = std::ranges::find_if(
@@ -190,14 +191,16 @@ class RecursiveTrace {
     return true;
   }
 
-  // Whether control flow as subgraphs would mean something else than the code; then its module fails.
+  // Returns whether the subgraphs of control flow would compute something else than the code; the module of
+  // the control flow then fails.
   bool fail_for_aliases(const ModuleGraph& graph) {
     if (options_.control_flow != ControlFlow::kSubgraph || graph.subgraphs.empty()) return false;
     return fail_for(
         find_alias_conflict(graph, semantics(), [this](const Node& node) { return may_write(node); }));
   }
 
-  // Whether the graph would leave another state behind than the code; then the module that assigns it fails.
+  // Returns whether the graph would leave another state behind than the code; the module that assigns the
+  // attribute then fails.
   bool fail_for_state(ModuleGraph& graph, const std::vector<StateWrite>& writes) {
     if (writes.empty()) return false;
     return fail_for(
@@ -228,7 +231,7 @@ class RecursiveTrace {
     return *semantics_;
   }
 
-  // What is known of a module before anything is traced.
+  // Returns the record of a module as far as it is known before the trace.
   ModuleRecord record_of(ModuleId module) const {
     const ModuleInfo& info = facts_.info(module);
     const ModuleId first = facts_.first(module);
@@ -244,19 +247,22 @@ class RecursiveTrace {
     return record;
   }
 
-  // Which inputs have their defaults, a line for each.
+  // Returns one line for each input that has its default or is given, and one for the state that forward
+  // keeps.
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
-    std::vector<std::pair<std::string, std::vector<std::string>>> submodules;  // what, and in which graphs
+    std::vector<std::pair<std::string, std::vector<std::string>>>
+        submodules;  // text, and paths of the graphs
     for (const ModuleId root : order_) {
       for (const FixedInput& input : traced_.at(root).fixed) {
         if (!input.is_default) continue;
-        const std::string text = input.name + (input.is_given ? " is given: nothing is without it"
-                                                              : " has its default, " + input.value);
+        const std::string text =
+            input.name + (input.is_given ? " is assumed to be given: the code needs an input"
+                                         : " has its default, " + input.value);
         if (root.index == 0) {
-          notes.push_back(text + (input.is_given     ? "; --input-names says otherwise"
-                                  : input.takes_spec ? "; --concrete or --input gives it another"
-                                                     : "; --concrete gives it another"));
+          notes.push_back(text + (input.is_given     ? "; --input-names can name another"
+                                  : input.takes_spec ? "; --concrete or --input changes it"
+                                                     : "; --concrete changes it"));
           continue;
         }
         auto place = std::ranges::find(submodules, text, &decltype(submodules)::value_type::first);
@@ -313,7 +319,8 @@ class RecursiveTrace {
     }
   }
 
-  // A module that has a graph of its own may stand in others.
+  // Returns the diagnostics of all graphs, equal ones once: a module with a graph of its own may be inlined
+  // in others.
   std::vector<Diagnostic> unkept() const {
     std::vector<Diagnostic> all;
     for (const ModuleId root : order_) {
@@ -338,7 +345,7 @@ class RecursiveTrace {
     std::map<std::string, std::int64_t> calls;
     std::unordered_set<std::string> used_parameters;
     std::set<ModuleId> traced;
-    std::unordered_set<std::string> entered;  // by another method than forward
+    std::unordered_set<std::string> entered;  // modules called by another method than forward
     for (const ModuleId root : order_) {
       Traced& entry = traced_.at(root);
       if (!entry.stub) traced.insert(root);
@@ -399,14 +406,14 @@ class RecursiveTrace {
   LeafRules rules_;
   ModuleFacts facts_;
   FailedModules failed_;
-  std::map<ModuleId, std::size_t> level_found_;  // of each in failed_.order(), as far as it was seen
+  std::map<ModuleId, std::size_t> level_found_;  // by failed module: the level at which it was found
   std::map<ModuleId, Traced> traced_;
   std::vector<ModuleId> order_;
-  GraphCollection described_;                               // modules and parameters alone
-  std::unordered_map<std::string_view, ModuleId> by_path_;  // of those
+  GraphCollection described_;                               // has modules and parameters only
+  std::unordered_map<std::string_view, ModuleId> by_path_;  // the modules of described_
   std::optional<Semantics> semantics_;
   bool retraced_ = false;
-  std::string method_;  // of the root
+  std::string method_;  // the method of the root that is traced
 };
 
 }  // namespace

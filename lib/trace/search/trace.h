@@ -1,5 +1,37 @@
 // Runs a whole trace: the root's graph, then, for every module that failed, the graphs of its direct
 // submodules.
+//
+// A module whose forward cannot be followed is a leaf of the graph that calls it.  Its submodules may well be
+// traceable, so each direct submodule of a failed module gets a graph of its own, level by level, until no
+// module that failed has submodules without a graph.
+//
+// 1. A module has at most one graph, under its first path.  The graph of a module that failed itself, or that
+//    a leaf rule makes a leaf, is a stub: its placeholders, one call of the module, and the output.
+// 2. Containers without a forward (ModuleList) get no graph; their children count as direct submodules of the
+//    module around them.
+// 3. Graphs are in this order: the root, then level after level; within a level, failed modules in pre-order
+//    of the model, and their submodules in registration order.
+// 4. Failed modules only become more.  The exception is an attempt that is void (InputsAsked, TraceAgain):
+//    failures found during it are dropped, because with other inputs the code may take another path.
+// 5. A graph is valid while no module that is inlined in it has failed, it is a stub exactly if its module is
+//    a leaf, and BoundProgram::inputs_changed() is false.  Invalid graphs are traced again, and all levels
+//    are walked again, until a walk traces nothing.  This ends: by 4. modules only ever turn into leaves, and
+//    the inputs of a module depend only on the graphs of modules around it.
+// 6. After a graph is recorded, state_check.h and alias_check.h may still refuse it: then the module whose
+//    code is at fault fails, and the graph is traced again with it as a leaf.
+//
+// Example: the root calls self.encoder and self.head.  The encoder runs the two blocks of its ModuleList
+// `layers`, and then an `if` on the elements of a tensor.  The second block calls an operator that fxtrace
+// does not know.
+//
+//   level 0  ""                 the encoder is followed up to its `if`, so that layers.1 fails on the way;
+//                               then the encoder fails too: its nodes are taken back, and it is a leaf
+//   level 1  encoder.layers.0   has a graph; layers itself has no forward (2.)
+//            encoder.layers.1   has failed, as level 0 found out: a stub
+//   level 2  the direct submodules of encoder.layers.1
+//
+// If encoder.layers.0 had failed only at level 1 and were also inlined in the root's graph, that graph would
+// be invalid (5.) and traced again.
 #pragma once
 
 #include <cstddef>
@@ -25,21 +57,22 @@ struct Hint {
 // The outcome of a trace: plain data that refers neither to the file nor to LibTorch, and the program that it
 // was made from.
 struct TraceResult {
-  GraphCollection collection;  // model.file and options_json are the caller's to fill
+  GraphCollection collection;  // the caller fills in model.file and options_json
   ModelDescription description;
   std::vector<Diagnostic> warnings;
-  std::vector<Diagnostic> undone;   // what options ask for and could not be done, as some module failed to
+  std::vector<Diagnostic> undone;   // requests of options that could not be carried out
   std::vector<Diagnostic> misfits;  // options that did nothing: rules that matched nothing, ...
-  std::vector<std::string> notes;   // what was assumed of inputs
+  std::vector<std::string> notes;   // assumptions about inputs, and the state that forward keeps
   std::optional<Hint> hint;
   std::vector<std::string> input_options;  // guess_input_options(), if wanted
-  std::string load_time, trace_time;       // "1.5 ms"; costs are in the second
-  std::shared_ptr<const Program> program;  // what was traced; kept alive by this
-  std::shared_ptr<std::int64_t> spent;     // TraceOptions::spent of this trace; null where it shares none
+  std::string load_time, trace_time;       // "1.5 ms"; trace_time includes costs
+  std::shared_ptr<const Program> program;  // the program that was traced, kept alive
+  std::shared_ptr<std::int64_t> spent;     // TraceOptions::spent of this trace; null when it shares none
 };
 
-// Traces the model.  A model that cannot be followed is not an error: see `failure` in the collection. Throws
-// Error for wrong options.  `described` asks for the description; the hint is left to the caller.
+// Traces the model.  A model that cannot be followed is not an error: its modules have a `failure` in the
+// collection.  Throws Error for wrong options.  `described` asks for the description; the hint is left to the
+// caller.
 TraceResult trace(const Program& program, const TraceOptions& options, bool described = false);
 
 // Returns the modules and parameters as trace() does, without tracing: no graphs, and all modules unvisited.

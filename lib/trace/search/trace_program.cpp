@@ -14,7 +14,8 @@
 namespace fxtrace {
 namespace {
 
-// Which names are taken for those of one module though the file does not say so; empty when none are.
+// Returns the names that are assumed to be of one module though the file does not say so; empty when none
+// are.
 std::string assumed_names(const GraphCollection& collection) {
   constexpr std::size_t kShown = 5;
   std::string names;
@@ -28,8 +29,8 @@ std::string assumed_names(const GraphCollection& collection) {
   return names;
 }
 
-// What the model says to the inputs of the options, where it raises; empty where it does not.  A module that
-// raises is a leaf of the graph, so what is wrong with the inputs would show only there.
+// Returns the error that the model raises for the inputs of the options; empty when it raises none.  A module
+// that raises is a leaf of the graph, so that nothing else would show that the inputs are wrong.
 std::string refusal(const GraphCollection& collection, const TraceOptions& options) {
   if (options.inputs.empty()) return "";
   for (const ModuleRecord& module : collection.modules) {
@@ -84,8 +85,8 @@ TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOpt
                     std::to_string(nodes) + " nodes in " + result.trace_time + ", of which costs took " +
                     cost_time.milliseconds());
   if (const std::string names = assumed_names(result.collection); !names.empty()) {
-    listener.progress("takes modules with the same tensors and code for one, " + names +
-                      ": the file does not tell whether they are two");
+    listener.progress("modules with the same tensors and code are taken as one, " + names +
+                      ": the file does not tell them apart");
   }
   if (wanted.input_options) result.input_options = guess_input_options(*program, options);
   if (wanted.hint) result.hint = find_hint(*program, options, result.collection);

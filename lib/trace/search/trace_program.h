@@ -17,7 +17,8 @@ struct TraceRequest {
   bool description = false;
   bool hint = false;
   bool input_options = false;
-  // Without a method asked for and without a forward, describe modules and parameters instead of failing.
+  // If the options name no method and the root has no forward, describe modules and parameters instead of
+  // failing.
   bool graphs_if_any = false;
 };
 
@@ -25,14 +26,15 @@ struct TraceRequest {
 struct Listener {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
   std::function<void(const std::string&)> warning = [](const std::string&) {};
-  std::function<void(const std::string&)> note = [](const std::string&) {};  // what was assumed of inputs
+  std::function<void(const std::string&)> note = [](const std::string&) {};  // assumptions about inputs
 };
 
-// Calls listener.warning() for each warning.  Of more than a few that have one id, the first is reported with
-// their number and the others go to listener.progress().
+// Calls listener.warning() for each warning.  When more than three have the same id, only the first is
+// reported, with their number, and the others go to listener.progress().
 void warn_of(const std::vector<Diagnostic>& warnings, const Listener& listener);
 
-// Traces, works out costs and whatever is wanted.  The result keeps the program alive.
+// Traces the program, adds costs, and works out the parts that `wanted` names.  The result keeps the program
+// alive.
 TraceResult trace_program(std::shared_ptr<const Program> program, const TraceOptions& options,
                           const TraceRequest& wanted, const Listener& listener);
 

@@ -17,10 +17,12 @@
 namespace fxtrace {
 namespace {
 
-// A result of a subgraph that is a copy of an input, where the code has that input itself: by their places.
+// The results of a subgraph that are copies of an input, where the code returns the input itself: pairs of
+// the position of the result and that of the input.
 using Copies = std::set<std::pair<std::size_t, std::size_t>>;
 
-// Values of a graph that may share memory in the code: regions that copies keep apart here are one class.
+// Classes of values that may share memory in the code: a class unites regions that only copies keep apart in
+// the graph.
 class Classes {
  public:
   explicit Classes(const AliasRegions& memory) : memory_(memory), parent_(memory.regions()) {
@@ -31,7 +33,7 @@ class Classes {
       parent_[find(memory_.region_number(a))] = find(memory_.region_number(b));
     }
   }
-  // Nothing for what has no memory.
+  // Returns nothing for a value without memory.
   std::optional<std::size_t> class_of(NodeId value) const {
     if (!memory_.knows(value) || !memory_.has_memory(value)) return std::nullopt;
     return find(memory_.region_number(value));
@@ -44,16 +46,17 @@ class Classes {
   }
 
   const AliasRegions& memory_;
-  mutable std::vector<std::size_t> parent_;  // which find() shortens
+  mutable std::vector<std::size_t> parent_;  // find() shortens its paths
 };
 
-// Sets of numbers that share what they have alike: a set costs what it has more than those it is made of.
+// Sets of numbers as linked lists in descending order that share their tails: a new set takes memory only for
+// the numbers in front of a shared tail.
 class NumberSets {
  public:
   using Set = std::size_t;
   static constexpr Set kNone = 0;
 
-  // `number` must be larger than all of the set.
+  // Adds `number`, which must be larger than all numbers of the set.
   Set with(Set set, std::size_t number) {
     nodes_.push_back({number, set});
     return nodes_.size() - 1;
@@ -74,7 +77,7 @@ class NumberSets {
     while (set != kNone && nodes_[set].number >= limit) set = nodes_[set].rest;
     return set;
   }
-  // The least number that only one of them has.
+  // Returns the least number that only one of the sets has; nothing when they are equal.
   std::optional<std::size_t> first_difference(Set a, Set b) const {
     std::optional<std::size_t> found;
     while (a != b) {
@@ -102,18 +105,19 @@ class AliasCheck {
   AliasCheck(Semantics& semantics, const MayWrite& may_write)
       : semantics_(semantics), may_write_(may_write) {}
 
-  // `operation`: that runs the graph as a subgraph; null for a module's own.  Throws AliasConflict.
+  // `operation` is the node that runs the graph as a subgraph; null for a module's own graph.  Throws
+  // AliasConflict.
   Copies check(const ModuleGraph& graph, const Node* operation) {
     const AliasRegions memory(graph, semantics_);
     const std::vector<NodeId> order = graph.graph.order();
     Classes classes(memory);
-    std::vector<const Node*> calls;  // whose results may be copies of operands
-    std::vector<NodeId> results;     // those, and the calls
+    std::vector<const Node*> calls;  // control flow with results that may be copies of operands
+    std::vector<NodeId> results;     // these results, and the calls
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       const SubgraphRuns runs = subgraph_runs(parse_target(node.target));
       const bool is_call = runs == SubgraphRuns::kOneOf || runs == SubgraphRuns::kRepeated;
-      // Its subgraphs first: which of their nodes writes.
+      // Subgraphs come first, so that the innermost node that writes is reported.
       const auto pairs = is_call ? copies_of_call(graph, node, runs == SubgraphRuns::kRepeated) : Pairs{};
       if (operation != nullptr) check_writes(graph, memory, node, *operation);
       for (const auto& [result, operand] : pairs) {
@@ -129,18 +133,18 @@ class AliasCheck {
   }
 
  private:
-  // The calls that a value comes from, among those with copies.  Values of one class are the same memory here
-  // too if they come from the same calls.
+  // The calls with copies that the memory of a value went through.  Values of one class share memory in the
+  // graph too if these are the same.
   struct Source {
     NumberSets::Set calls = NumberSets::kNone;
-    std::size_t checked = 0;  // so many writes to its class came before it, or before its last use
+    std::size_t checked = 0;  // number of writes to its class that need no more comparison with it
   };
   using Pairs = std::vector<std::pair<NodeId, NodeId>>;
   using Sources = std::map<NodeId, Source>;
   struct Write {
     const Node* node = nullptr;
-    NumberSets::Set source = NumberSets::kNone;  // of what is written
-    std::size_t calls = 0;                       // before it
+    NumberSets::Set source = NumberSets::kNone;  // Source::calls of the written value
+    std::size_t calls = 0;                       // number of calls before the write
   };
 
   static AliasConflict conflict(const Node& operation, const Node& write, std::string message) {
@@ -158,13 +162,14 @@ class AliasCheck {
     if (effects.is_unknown) return;  // torch runs a leaf on the operands themselves, as the code does
     for (const NodeId written : effects.written) {
       if (!memory.is_from_outside(written)) continue;
-      throw conflict(operation, node,
-                     "an `if` or a loop that depends on an input writes to a value from around it: " +
-                         node.name + " writes to " + graph.graph.node(written).name);
+      throw conflict(
+          operation, node,
+          "the subgraph of an `if` or a loop that depends on an input writes to a value from outside: " +
+              node.name + " writes to " + graph.graph.node(written).name);
     }
   }
 
-  // Of a node of which nothing is known, or that runs one.
+  // Returns whether a node with unknown effects, or one that runs such a node in a subgraph, may write.
   bool may_write(const ModuleGraph& graph, const Node& node) {
     if (parse_target(node.target).kind != TargetKind::kHigherOrder || node.op != Opcode::kCallFunction) {
       return may_write_(node);
@@ -181,7 +186,7 @@ class AliasCheck {
     });
   }
 
-  // Results of the call, as nodes, with the operands that they are in the code.
+  // Returns the results of the call, as nodes, that are an operand in the code, with that operand.
   Pairs copies_of_call(const ModuleGraph& graph, const Node& call, bool repeated) {
     std::vector<NodeId> operands;
     for (const Argument& argument : call.args) {
@@ -213,8 +218,8 @@ class AliasCheck {
     return pairs;
   }
 
-  // Without a turn the results are what is carried in; with more than one, what one turn hands on as it got
-  // it goes on to the next.
+  // Extends the copies of one turn to all turns of a loop.  Without a turn the results are the carried
+  // operands; a value that one turn hands on unchanged enters the next.
   static Copies over_all_turns(Copies found, const Node& loop) {
     const auto* carried = loop.args.size() > 2 ? loop.args[2].get_if<Argument::List>() : nullptr;
     if (carried == nullptr) return found;
@@ -232,7 +237,8 @@ class AliasCheck {
     return found;
   }
 
-  // Throws where a value is seen after a write to another one of its class that copies keep apart from it.
+  // Throws AliasConflict when a value is used after a write to another value of its class that copies keep
+  // apart from it.
   Sources check_order(const ModuleGraph& graph, const AliasRegions& memory, const std::vector<NodeId>& order,
                       const Classes& classes, const std::vector<const Node*>& calls,
                       const std::vector<NodeId>& results) {
@@ -248,7 +254,7 @@ class AliasCheck {
     }
     std::map<std::size_t, std::vector<Write>> writes;  // by class
     NumberSets sets;
-    std::size_t made = 0;  // calls so far
+    std::size_t made = 0;  // number of calls so far
     for (const NodeId id : order) {
       const Node& node = graph.graph.node(id);
       const auto own = classes.class_of(id);
@@ -270,7 +276,7 @@ class AliasCheck {
         source.calls = sets.united(source.calls, from.calls);
         (of_input == own ? of_its_class : of_others) = true;
       });
-      // What agrees with the writes so far gives what agrees with them.
+      // A value that is made only of values that agree with the writes so far agrees with them too.
       if (of_its_class && !of_others) source.checked = writes[*own].size();
       const std::size_t before = made;
       if (made < calls.size() && calls[made] == &node) source.calls = sets.with(source.calls, made++);
@@ -280,7 +286,7 @@ class AliasCheck {
           const auto of_written = classes.class_of(written);
           if (!of_written || !with_copies.contains(*of_written)) continue;
           const NumberSets::Set from = sources.at(written).calls;
-          // The caller sees it, or the next call.
+          // The caller, or the next call, would see the write.
           if (from != NumberSets::kNone && from_outside.contains(*of_written)) {
             const std::size_t first = *sets.first_difference(from, NumberSets::kNone);
             throw conflict_of(*calls[first], node, "the caller");
@@ -296,12 +302,12 @@ class AliasCheck {
   static AliasConflict conflict_of(const Node& call, const Node& write, const std::string& who) {
     return conflict(
         call, write,
-        "an `if` or a loop that depends on an input gives one of its operands or something else (" +
+        "an `if` or a loop that depends on an input returns one of its operands or another value (" +
             call.name + "): " + write.name + " writes to one of the two, and " + who +
             " uses the other one afterwards");
   }
 
-  // The graph's own results that are copies of its inputs.
+  // Returns the graph's own results that are copies of its inputs.
   static Copies copies(const ModuleGraph& graph, const std::vector<NodeId>& order, const Classes& classes,
                        const Sources& sources) {
     Copies found;
@@ -316,7 +322,7 @@ class AliasCheck {
       const auto* id = results->items[i].get_if<NodeId>();
       if (id == nullptr) continue;
       const Node& result = graph.graph.node(*id);
-      // A copy that the code makes has a place in it.
+      // A clone in the code has a source location.
       const bool is_copy =
           result.target == "aten.clone.default" && !result.source->has_value() && result.args.size() == 1;
       const auto* copied = is_copy ? result.args[0].get_if<NodeId>() : nullptr;

@@ -1,4 +1,4 @@
-// What a trace tells its user, as data: the text is made where it is shown.
+// Diagnostics of a trace as data: warnings and notes whose text is made only when they are shown.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,13 @@
 
 namespace fxtrace {
 
-// Diagnostics of one id say the same of different subjects: "{} is beyond the range of {}".
+// A message and its subjects.  Diagnostics with one id say the same of different subjects: "{} is beyond the
+// range of {}".
 struct Diagnostic {
-  std::string id;                          // with a "{}" for each subject
-  std::vector<std::string> subjects = {};  // what it is about: names, places, numbers
+  std::string id;                          // the message, with a "{}" for each subject
+  std::vector<std::string> subjects = {};  // names, places and numbers
 
-  // Adds what the diagnostic says besides.
+  // Appends to the message.
   void add(const std::string& what, const std::vector<std::string>& about = {}) {
     id += what;
     subjects.insert(subjects.end(), about.begin(), about.end());

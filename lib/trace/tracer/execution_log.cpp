@@ -71,7 +71,7 @@ void ExecutionLog::visit(const std::vector<std::size_t>& parameters) {
 }
 
 Execution ExecutionLog::take_result() {
-  // Modules within one another use the same parameters.
+  // A parameter is used by its module and by all modules around it, so names are shared.
   std::unordered_map<std::size_t, Shared<std::string>> shared;
   const auto names = [&](const std::vector<std::size_t>& parameters) {
     std::vector<Shared<std::string>> result;

@@ -1,5 +1,5 @@
-// Records in which order modules and parameters are used, and by which module, as FSDP's _ExecOrderTracer
-// does (torch/distributed/fsdp/_trace_utils.py).
+// Execution log: the order in which a run uses modules and parameters, and by which module, as FSDP's
+// _ExecOrderTracer records it (torch/distributed/fsdp/_trace_utils.py).
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ class ExecutionLog {
   ExecutionLog(const ModuleFacts& facts, Journal& journal, ModuleId root);
 
   // Records a call of `module` in the forward of `caller`; returns its number among the calls of `module`,
-  // from 1.  `code` is the path of the module whose code has the call: another one than `caller` within other
-  // methods than forward, whose parameters count as the caller's.
+  // from 1. `code` is the path of the module whose code has the call.  It differs from `caller` inside
+  // methods other than forward, whose uses of parameters count as the caller's.
   std::int64_t begin_call(ModuleId caller, ModuleId module, const Shared<std::string>& code);
-  // Records a call of another method than forward; returns its number among those of that method, from 1.
+  // Records a call of a method other than forward; returns its number among the calls of that method, from 1.
   std::int64_t begin_method(ModuleId module, const std::string& method, const Shared<std::string>& code);
   // Records that `user` uses `parameters` (indices into Program::parameters()) together, in its own code or
   // in a call of `module`.
@@ -47,14 +47,14 @@ class ExecutionLog {
   const ModuleFacts& facts_;
   Journal& journal_;
   std::vector<ModuleId> module_order_;
-  std::vector<Shared<std::string>> callers_;                    // of each of these
+  std::vector<Shared<std::string>> callers_;                    // by call in module_order_
   std::unordered_map<std::uint32_t, std::int64_t> call_count_;  // by module, in module_order_
   std::vector<MethodCall> method_calls_;
   std::map<std::pair<ModuleId, std::string>, std::int64_t> method_count_;
   std::vector<std::size_t> parameter_order_;
   std::vector<bool> visited_;  // by parameter
   std::vector<ModuleId> first_calls_;
-  std::unordered_map<std::uint32_t, Uses> uses_;  // by module; of its last call only
+  std::unordered_map<std::uint32_t, Uses> uses_;  // by module; uses in its last call only
 };
 
 }  // namespace fxtrace

@@ -33,7 +33,7 @@ GraphBuilder::GraphBuilder(GraphId id, std::string name, std::string module, std
   result_.type = std::move(type);
 }
 
-// All nodes of an epoch go at once.
+// Marks the graph at the first change in an epoch of the journal: all nodes of an epoch are removed at once.
 void GraphBuilder::before_growing() {
   if (epoch_ == journal_.epoch()) return;
   epoch_ = journal_.epoch();
@@ -119,7 +119,7 @@ NodeId GraphBuilder::capture(NodeId outer, const std::string& name, Shared<Scope
   return id;
 }
 
-// Nothing of it is undone by itself: whoever takes back an input takes back the subgraph.
+// Adds no inverse to the journal: inputs are only taken back together with the whole subgraph.
 void GraphBuilder::arrange_inputs(const std::vector<NodeId>& captured) {
   NodeId behind = graph().first();
   while (graph().node(behind).op == Opcode::kPlaceholder) behind = graph().next(behind);
@@ -176,8 +176,8 @@ std::string GraphBuilder::next_subgraph(const std::string& kind) const {
 
 ModuleGraph GraphBuilder::take_last_subgraph() { return result_.subgraphs.take_last().graph; }
 
-// Front ends look attributes up that Python would not: `if self.bias is None`.  Where an attribute is looked
-// up is not always recorded; then the place of its first use stands for it.
+// Front ends read attributes that have no use in the graph, as for `if self.bias is None`.  An attribute
+// whose own source location is unknown gets that of its first user.
 void GraphBuilder::drop_unused_attributes() {
   for (const NodeId id : graph().order()) {
     const Node& node = graph().node(id);

@@ -33,8 +33,8 @@ struct NodeRef {
 
 class GraphBuilder {
  public:
-  // `name` is Subgraph::name, empty for a module's graph; `module` and `type` are those of ModuleGraph. Every
-  // change can be undone through the journal, which must outlive this.
+  // `name` is Subgraph::name, empty for a module's graph; `module` and `type` are those of ModuleGraph.
+  // Changes can be undone through the journal, which must outlive this.
   GraphBuilder(GraphId id, std::string name, std::string module, std::string type, Journal& journal);
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
@@ -46,11 +46,11 @@ class GraphBuilder {
   const ModuleGraph& result() const { return result_; }
 
   NodeId append(Graph::NodeSpec spec);
-  // Each target, each constant and each captured value has one node: find_x() looks it up, the function next
-  // to it makes it when there is none.
+  // Each target, each constant and each captured value has one node: find_attr() and the like look it up, and
+  // the function next to each makes the node when there is none.
   std::optional<NodeId> find_attr(const std::string& target) const;
   NodeId get_attr(Graph::NodeSpec spec);
-  // Constants with the same `identity` share a node, whose name is made up.
+  // Makes a constant with a generated name.  Constants with the same `identity` share a node.
   std::optional<NodeId> find_constant(const void* identity) const;
   NodeId constant(const void* identity, const std::function<Constant()>& make, Shared<Scope> scope,
                   Shared<std::optional<SourceLocation>> source);
@@ -60,19 +60,21 @@ class GraphBuilder {
   void set_signature(GraphSignature signature) { result_.signature = std::move(signature); }
 
   // Returns the input that stands for the value `outer`, called `name`, of the enclosing graph.  There is one
-  // input for each captured value, made at its first use and placed before all other nodes.
+  // input for each captured value.  It is made at the first use, and placed behind the other inputs and
+  // before all other nodes.
   NodeId capture(NodeId outer, const std::string& name, Shared<Scope> scope, Meta meta);
   // The captured values (nodes of the enclosing graph), in the order of their inputs.
   const std::vector<NodeId>& captured() const { return captured_; }
-  // Reorders the inputs that stand for `captured` into that order, behind the inputs that stand for no value.
-  // Each must exist already, and so must a node that is not an input.
+  // Moves the inputs that stand for `captured` into that order, behind all other inputs.  They must exist
+  // already, and so must a node that is not an input.
   void arrange_inputs(const std::vector<NodeId>& captured);
   // Returns the value that an input stands for; an invalid id for any other node.
   NodeId captured_as(NodeId input) const;
-  // The node that is passed to a subgraph in place of `value`, where `value` itself cannot be an operand.
+  // Finds or sets the node that is passed to a subgraph in place of `value`, when `value` itself cannot be an
+  // operand.
   std::optional<NodeId> find_operand(NodeId value) const;
   void set_operand(NodeId value, NodeId operand);
-  // The node of this graph that recomputes the value `outer` of the enclosing graph.
+  // Finds or sets the node of this graph that recomputes the value `outer` of the enclosing graph.
   std::optional<NodeId> find_converted(NodeId outer) const;
   void set_converted(NodeId outer, NodeId node);
 
@@ -83,15 +85,16 @@ class GraphBuilder {
   bool has_parameters() const { return !parameters_.empty(); }
 
   void add_subgraph(std::string name, ModuleGraph graph);
-  // Returns the next free name of that kind: "true_graph_1" when there is one already.
+  // Returns the next free name of a subgraph: "true_graph_1" for the kind "true" when there is one already.
   std::string next_subgraph(const std::string& kind) const;
   // The inverse of add_subgraph().
   ModuleGraph take_last_subgraph();
 
-  // Moves out what was built; put_back() is the inverse, as long as the builder lives.
+  // Moves out the result; put_back() is the inverse, as long as the builder lives.
   ModuleGraph take_result() { return std::move(result_); }
   void put_back(ModuleGraph result) { result_ = std::move(result); }
-  // To be called when the graph is finished: it cannot be undone.
+  // Erases attributes without users, and constants that only they read.  Call it when the graph is finished:
+  // it cannot be undone.
   void drop_unused_attributes();
 
  private:
@@ -103,7 +106,7 @@ class GraphBuilder {
   GraphId id_;
   std::string name_;
   Journal& journal_;
-  std::uint64_t epoch_ = UINT64_MAX;  // the journal's, when result_ was last marked
+  std::uint64_t epoch_ = UINT64_MAX;  // the epoch of the journal in which result_ was last marked
   ModuleGraph result_;
   std::unordered_map<std::string, NodeId> attributes_;
   std::unordered_map<const void*, NodeId> constants_;

@@ -79,7 +79,7 @@ NodeId GraphTracer::placeholder(const std::string& name, std::vector<Argument> d
                  name});
 }
 
-// Tensors are operands of subgraphs; control flow takes no other.
+// Control flow takes only tensors and integers as operands, so other attributes are read inside a subgraph.
 NodeId GraphTracer::get_attr(const std::string& target, Meta meta,
                              Shared<std::optional<SourceLocation>> source) {
   GraphBuilder& home = meta.kind() == ValueKind::kTensor ? *builders_.front() : builder();
@@ -228,20 +228,20 @@ void GraphTracer::resume_subgraph(OpenSubgraph subgraph) {
 
 namespace {
 
-// How many graphs are open down to the one that the value is in.
+// Returns the number of open graphs from the outermost to the one that has the value, that one included.
 std::size_t depth_of(const NodeRef& value, const std::vector<std::shared_ptr<GraphBuilder>>& builders) {
   std::size_t depth = builders.size();
   while (depth > 0 && builders[depth - 1]->id() != value.graph) --depth;
-  if (depth == 0) throw Error(ErrorKind::kInternal, "a value of a graph that is not around this one");
+  if (depth == 0)
+    throw Error(ErrorKind::kInternal, "the value belongs to a graph that does not enclose this one");
   return depth;
 }
 
-// How a value goes into a subgraph that only takes tensors and integers: what makes an operand of it outside,
-// and what makes the value of that inside.
+// The conversion of a value for a subgraph, which only takes tensors and integers as operands.
 struct Conversion {
-  const char* outside;
-  const char* inside;
-  Kwargs kwargs;  // of `outside`
+  const char* outside;  // the function that makes the operand
+  const char* inside;   // the function that makes the value again
+  Kwargs kwargs;        // of `outside`
   Meta operand;
 };
 
@@ -264,8 +264,9 @@ std::optional<Conversion> conversion_of(ValueKind kind) {
   }
 }
 
-// x.dtype, x.size(), x.shape[1:]: asked of the tensor inside, where nothing changes the tensor's shape.
-// TorchScript has numbers in the place of dtypes.
+// Returns whether the node asks a tensor for a property (x.dtype, x.size(), x.shape[1:]) that the tensor
+// inside the subgraph has as well, because nothing changes its shape in place.  TorchScript has numbers in
+// place of dtypes.
 bool is_question(const Graph& graph, const Node& node) {
   const auto* asked = node.args.empty() ? nullptr : node.args[0].get_if<NodeId>();
   if (node.op != Opcode::kCallFunction || asked == nullptr) return false;
@@ -336,8 +337,9 @@ NodeId GraphTracer::capture(std::size_t depth, NodeId value) {
   } else {
     Failure failure;
     failure.kind = FailureKind::kDataDependentControlFlow;
-    failure.message = "a branch or loop that depends on an input uses " + node.name + ", of type " +
-                      meta.type.value_or("?") + ", from around it: only tensors and numbers can go in";
+    failure.message = "the subgraph of a branch or loop that depends on an input uses " + node.name +
+                      ", of type " + meta.type.value_or("?") +
+                      ", from outside: only tensors and numbers can be its operands";
     failure.op = node.target;
     failure.source = node.source;
     throw TraceFailure(std::move(failure));
@@ -456,7 +458,8 @@ NodeId GraphTracer::call_root(std::vector<Argument> args, Meta meta, std::string
   return call;
 }
 
-// torch.fx names a call by the module's first name.
+// Returns the name that torch.fx would give to a call, made from the first path of the module; empty when the
+// target gives the same name.
 std::string GraphTracer::name_hint(ModuleId module) const {
   const ModuleInfo& info = facts_.info(module);
   return info.name_in_file.empty() ? "" : name_candidate(info.path, false);

@@ -1,5 +1,42 @@
 // Records one graph while a front end runs a module's forward on symbolic values: nodes with their scopes,
-// the order of execution, and leaf modules; it turns submodules that cannot be followed into leaves.
+// the order of execution, and leaf modules.  It turns submodules that cannot be followed into leaves.
+//
+// A front end runs the code and calls the tracer for each operator.  A call of a submodule goes through
+// inline_call().  When the code of the submodule throws TraceFailure, everything that the call recorded is
+// taken back, as if it had never begun, and the submodule becomes one call_module node.
+//
+// 1. Every new node, constant, guard and subgraph, every entry of the execution log and of the builders'
+//    tables, and every count of calls adds its inverse to the journal (journal.h), so that undo_to() takes it
+//    back.  A graph is marked once for each epoch of the journal: all its nodes of an epoch go together.
+// 2. Some things are never rolled back: the failed modules, stale(), nodes_made(), the ids of graphs and
+//    nodes, module_gives(), and what set_meta() and the like change of nodes that are older than the mark.
+//    inline_call() itself cuts back the stack of open calls.
+// 3. TraceFailure ends at the innermost inline_call().  The module it ran for joins FailedModules, which all
+//    graphs of a trace share, and is_leaf() is true of it from then on.  InputsAsked and TraceAgain pass
+//    through: the whole graph is void.
+// 4. inlined() has each module with at least one call inlined in the graph.  If a module fails while an
+//    earlier call of it stands inlined, the graph is stale(): it must be traced again, with the module as a
+//    leaf from the start.
+// 5. Nodes are appended to the innermost open graph.  `builders_` has the module's own graph in front and the
+//    open subgraphs behind it.  A value of an enclosing graph enters a subgraph only through use(), which
+//    makes one input for each captured value at each level.
+// 6. get_attr() reads tensors in the module's own graph, and get_state() reads every attribute there; both
+//    enter subgraphs as captured values.  Other attributes and constants have a node in each graph that uses
+//    them.
+// 7. Before each node and each call, check_limit() compares the nodes of the innermost open graph and the
+//    logged calls, together, with max_nodes.
+//
+// Example: forward of the root is `y = self.a(x); return self.b(y)`, and the forward of b is `z = self.c(y);
+// return unsupported(z)`.
+//
+//   inline_call(a)   records the nodes of a and returns true
+//   inline_call(b)   marks the journal and logs the call of b
+//     inline_call(c)   records the nodes of c and returns true
+//     unsupported      throws TraceFailure, which inline_call(b) catches: the nodes of c and the log of the
+//                      calls of b and c are undone, b has failed, and inline_call(b) returns false
+//   call_leaf(b)     the front end records %b = call_module[b](%y) instead
+//
+// The graph has a inlined and b as a leaf; inlined() is [a].  trace/search/trace.h then makes a graph for c.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +60,16 @@
 
 namespace fxtrace {
 
-// A tensor that forward assigns to an attribute, which the graph writes into the attribute's own.
+// An assignment of a tensor to an attribute, which the graph records as a copy into the attribute's tensor.
 struct StateWrite {
-  NodeId copy;         // aten.copy_.default(the attribute, what is assigned)
-  std::string module;  // whose code assigns it
+  NodeId copy;         // aten.copy_.default(the attribute, the assigned tensor)
+  std::string module;  // path of the module whose code assigns it
 };
 
 class GraphTracer {
  public:
-  // `max_nodes` limits nodes and module calls together.  `fixed` are the inputs that earlier runs of the same
-  // graph asked for.  All references must outlive this.
+  // `max_nodes` limits nodes and module calls together.  `fixed` holds the inputs that earlier runs of the
+  // same graph asked for.  All references must outlive this.
   GraphTracer(const ModuleFacts& facts, const LeafRules& rules, std::int64_t max_nodes, FailedModules& failed,
               ModuleId root, const std::vector<FixedInput>& fixed);
 
@@ -42,9 +79,9 @@ class GraphTracer {
 
   // --- nodes ---
   NodeId placeholder(const std::string& name, std::vector<Argument> default_value, Meta meta);
-  // Returns the node of the target, which is made at its first use.
+  // Returns the get_attr node of the target, which is made at its first use.
   NodeId get_attr(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
-  // Returns the same for an attribute that changes from call to call, whatever its type; it is read in the
+  // Does the same for an attribute that changes from call to call.  Whatever its type, it is read in the
   // module's own graph.
   NodeId get_state(const std::string& target, Meta meta, Shared<std::optional<SourceLocation>> source);
   // Makes a node at every use, for a value that may have changed since the last one.
@@ -64,14 +101,15 @@ class GraphTracer {
   NodeId call_method(std::string target, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                      Shared<std::optional<SourceLocation>> source);
   void output(Argument value, Meta meta);
-  // Records a guard of the graph or subgraph that is being recorded; guard_inputs() always of the graph.
+  // Records a guard of the graph or subgraph that is being recorded; guard_inputs() records one of the
+  // module's own graph.
   void guard(Expression expr, std::optional<SourceLocation> source, GuardReason reason);
   void guard_inputs(Guard guard) { builders_.front()->guard(std::move(guard)); }
-  // Assigns a plain value to an attribute, after the run.
+  // Records that forward assigns a plain value to an attribute.  Called after the run.
   void assign(Assignment assignment) { builders_.front()->graph().assign(std::move(assignment)); }
   void note_state_write(NodeId copy);
   std::vector<StateWrite> take_state_writes() { return std::move(state_writes_); }
-  // Notes calls that could not be kept, which an option asks for.
+  // Notes calls that an option asks to keep and that could not be kept.
   void cannot_keep(std::vector<Diagnostic> calls) { unkept_ = std::move(calls); }
   std::vector<Diagnostic> take_unkept() { return std::move(unkept_); }
   bool has_inputs() const { return has_inputs_; }  // placeholders of the graph itself
@@ -82,9 +120,9 @@ class GraphTracer {
   Graph& finished_graph() { return builder().graph(); }
 
   // --- subgraphs of higher-order operators ---
-  // Between begin_subgraph() and end_subgraph(), nodes are
-  // recorded into a new graph, which becomes the subgraph `name` of the enclosing one.  A call that fails in
-  // between rolls back what it recorded, subgraphs that it began included.
+  // Between begin_subgraph() and end_subgraph(), nodes are recorded into a new graph, which becomes the
+  // subgraph `name` of the enclosing one.  A call that fails in between rolls back everything that it
+  // recorded, subgraphs that it began included.
   void begin_subgraph(std::string name);
   // Returns the values of the enclosing graph that the subgraph captured: the operator's operands for the
   // subgraph's inputs, in order.
@@ -126,14 +164,14 @@ class GraphTracer {
   bool is_leaf(ModuleId module) const;
   bool has_failed(ModuleId module) const { return failed_.contains(module); }
   bool has_failures() const { return !failed_.order().empty(); }
-  // Returns whether this graph calls the module, or one that contains it, as a leaf, which may change its
-  // attributes.
+  // Returns whether this graph calls the module, or one that contains it, as a leaf.  Such a call may change
+  // the module's attributes.
   bool runs_in_leaf(ModuleId module) const;
   // `method` is the method that runs instead of forward (see Node::method).
   NodeId call_leaf(ModuleId module, std::vector<Argument> args, Kwargs kwargs, Meta meta,
                    Shared<std::optional<SourceLocation>> source, std::string method = {});
-  // Runs `run` as the forward of `module`.  Returns false when `run` throws TraceFailure: what it recorded is
-  // rolled back, the module is a leaf from now on, and the caller records the call as one.
+  // Runs `run` as the forward of `module`.  Returns false when `run` throws TraceFailure: everything it
+  // recorded is rolled back, the module is a leaf from now on, and the caller must record the call as one.
   bool inline_call(ModuleId module, const std::function<void()>& run);
   // Marks a point to roll back to, from within the same call and subgraph.
   Journal::Mark mark() { return journal_.mark(); }
@@ -142,22 +180,22 @@ class GraphTracer {
   std::int64_t nodes_made() const { return nodes_made_; }
   // Erases an unused node of the graph that is being recorded.
   void erase(NodeId node) { builder().graph().erase(node); }
-  // Calls fxtrace::is_same_value() for the graph that is being recorded.
+  // Returns fxtrace::is_same_value() for the graph that is being recorded.
   bool is_same_value(NodeId first, NodeId second, std::uint32_t pure_from) const;
-  // Runs `run`, which calls no module, and rolls back what it recorded.
+  // Runs `run`, which must not call a module, and rolls back everything that it recorded.
   void look_at(const std::function<void()>& run);
-  // An inline_call() for front ends whose calls cannot fail: nodes recorded until leave_call() belong to the
-  // module.  A call whose nodes are not contiguous is entered once and resumed later, with the number that
-  // enter_call() returned.
+  // Begins a call as inline_call() does, for front ends whose calls cannot fail: nodes recorded until
+  // leave_call() belong to the module.  A call whose nodes are not contiguous is entered once and resumed
+  // later, with the number that enter_call() returned.
   std::int64_t enter_call(ModuleId module);
   void resume_call(ModuleId module, std::int64_t call);
-  // The same for a call of another method than forward, which counts as no call of the module: what it uses,
-  // its caller uses.
+  // Begins a call of another method than forward.  It does not count as a call of the module: the parameters
+  // that it uses count as used by its caller.
   void enter_method(ModuleId module, const std::string& method);
   void leave_call();
   void set_program(NodeId call, ProgramPart program);
   void set_in_order_of_use(NodeId call);
-  // Sets the cost of a call that stands for more than one operator.
+  // Sets the cost of a call that stands for several operators.
   void set_cost(NodeId call, Cost cost);
   // Notes the tensors that a call of the module returns; only the first call counts.
   void module_gives(ModuleId module, std::vector<Meta> outputs);
@@ -166,7 +204,7 @@ class GraphTracer {
   void set_meta(NodeId node, Meta meta);
   ModuleId current_module() const { return calls_.back().module; }
   const Shared<Scope>& current_scope() const { return calls_.back().scope; }
-  // Notes what the code calls the values of a call (Execution::CallValues).
+  // Notes the names that the code gives to the inputs and results of a call (Execution::CallValues).
   struct CallNodes {
     using Named = std::vector<std::pair<std::string, NodeId>>;
     Named inputs, results;
@@ -178,7 +216,7 @@ class GraphTracer {
   NodeId call_root(std::vector<Argument> args, Meta meta, std::string method = "");
 
   // --- the end ---
-  // True when a module was found to fail after a call of it had been inlined in this graph.
+  // Returns whether a module failed after a call of it had been inlined in this graph.
   bool stale() const { return stale_; }
   ModuleGraph take_result();
   const std::vector<ModuleId>& inlined() const { return inlined_; }
@@ -186,7 +224,7 @@ class GraphTracer {
  private:
   // A call whose code records nodes.
   struct OpenCall {
-    ModuleId module;  // whose forward it is; the caller's for a call of another method
+    ModuleId module;  // the module whose forward runs; for a call of another method, the caller
     Shared<Scope> scope;
   };
 
@@ -200,7 +238,7 @@ class GraphTracer {
   void use_parameters(const std::vector<Argument>& args, const Kwargs& kwargs,
                       const std::vector<NodeId>& except = {});
   void use_all_parameters(ModuleId module);
-  void check_limit();  // before each node and each call
+  void check_limit();  // called before each node and each call
   Scope scope_of(ModuleId module, std::int64_t call, std::string method = {}) const;
   std::string name_hint(ModuleId module) const;
 

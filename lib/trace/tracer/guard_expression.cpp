@@ -29,7 +29,7 @@ enum class Style : std::uint8_t { kGuard, kMessage };
 
 constexpr int kMaxMessageDepth = 8;
 constexpr int kMaxMessageNodes = 60;
-constexpr std::size_t kMaxMessageItems = 60;  // of a list
+constexpr std::size_t kMaxMessageItems = 60;  // shown of one list
 constexpr std::size_t kMaxMessageLength = 160;
 constexpr std::string_view kAten = "aten::";
 
@@ -117,7 +117,7 @@ class Builder {
     return Expression::sequence(kind, std::move(parts));
   }
 
-  // An integer is a size; what else it is must not be calculated with.
+  // Integers become names, which Expression takes for sizes and simplifies; other values stay opaque.
   static Expression by_name(const Node& node) {
     const std::string& name = node.op == Opcode::kPlaceholder ? input_name(node) : node.name;
     return node.meta->kind() == ValueKind::kInt ? Expression::name(name) : Expression::variable(name);
@@ -181,7 +181,9 @@ class Builder {
     return Expression::call(dotted(target), arguments(node, 0, depth));
   }
 
-  // Methods of tensors give a tuple, which is equal to no list: x.size() == [2, 3] never holds.
+  // Returns whether the node gives a list that is used as one.  The method of a tensor returns a torch.Size,
+  // a tuple, which never equals a list (x.size() == [2, 3] is false), so that the call needs list() around
+  // it.
   bool is_used_as_list(const Node& node, const Operator& op) const {
     const std::vector<SchemaType> results = op.schema().results;
     return results.size() == 1 && results[0].is_list() && std::ranges::any_of(node.users, [&](NodeId user) {
@@ -195,7 +197,7 @@ class Builder {
     return Expression::method(translate(source, depth + 1), "dim");
   }
 
-  // len(x.size())
+  // Returns the tensor of len(x.size()); null for any other node.
   const NodeId* asked_for_rank(const Node& node) const {
     if (node.target != "builtins.len" || node.args.size() != 1) return nullptr;
     const auto* sizes = node.args[0].get_if<NodeId>();
@@ -203,7 +205,7 @@ class Builder {
     return graph_.node(*sizes).args[0].get_if<NodeId>();
   }
 
-  // The first value that surely has as many dimensions: of batch_norm(conv2d(x)) it is x.
+  // Returns the earliest value that surely has as many dimensions: x for batch_norm(conv2d(x)).
   NodeId rank_source(NodeId id, int depth) {
     constexpr int kMaxChain = 500;
     const auto known = rank_sources_.find(id.index);
@@ -232,7 +234,7 @@ class Builder {
     return source;
   }
 
-  // Of reshape(x, [a, b, -1]) three.
+  // Returns the rank that the list of sizes gives: 3 for reshape(x, [a, b, -1]).
   static std::optional<std::int64_t> written_rank(const Node& node) {
     const TargetParts target = target_parts(node);
     const bool takes_sizes = target.name == "reshape" || target.name == "view" || target.name == "expand";
@@ -241,7 +243,7 @@ class Builder {
     return sizes == nullptr ? std::nullopt : std::optional(static_cast<std::int64_t>(sizes->items.size()));
   }
 
-  // Of a sum, or of what is joined, where it is the same for all; else the sum itself.
+  // Returns the rank source that all tensor operands of the node share; `otherwise` when they differ.
   NodeId common_rank_source(const Node& node, NodeId otherwise, int depth) {
     NodeId common;
     bool is_common = true;
@@ -254,7 +256,7 @@ class Builder {
     return is_common && common.valid() ? common : otherwise;
   }
 
-  // Adds to `elements`, up to one too many.
+  // Adds the number of elements of `value`, and stops soon after the limit of `size_`.
   void count_elements(const Argument& value, std::size_t& elements) const {
     const auto all = [&](const std::vector<Argument>& items) {
       for (std::size_t i = 0; i < items.size() && elements <= size_.elements; ++i)
@@ -272,8 +274,8 @@ class Builder {
     }
   }
 
-  // The operator, or the one that gives the same and writes nothing; null where a second run may give
-  // something else.
+  // Returns the node's operator if it is pure, else its pure twin; null when a second run may give another
+  // result.
   static const Operator* repeatable(const Node& node) {
     const Operator* op = find_operator(parse_target(node.target));
     if (op == nullptr || is_pure(op)) return op;
@@ -318,8 +320,8 @@ class Builder {
     return Expression::call(dotted(name), arguments(node, 0, depth));
   }
 
-  // TorchScript goes through enumerate(x) as through zip(count, x), whose length is min([the largest integer,
-  // len(x)]).
+  // Returns len(x) for min([the largest integer, len(x)]); null for any other node.  TorchScript iterates
+  // over enumerate(x) as over zip(count, x), whose length is that minimum.
   static const Argument* counted_of_two(const Node& node) {
     const auto* list = node.target == "builtins.min" ? node.args[0].get_if<Argument::List>() : nullptr;
     if (list == nullptr || list->items.size() != 2) return nullptr;
@@ -338,15 +340,15 @@ class Builder {
   const Style style_;
   const GuardSize size_;
   int budget_ = 0;
-  bool names_values_ = false;                   // other than inputs
-  std::unordered_set<std::uint32_t> written_;   // nodes, as far as the text is
-  std::unordered_set<std::uint32_t> repeated_;  // nodes that come again: bound in the next text
+  bool names_values_ = false;                   // values other than inputs are named
+  std::unordered_set<std::uint32_t> written_;   // nodes that are in the text so far
+  std::unordered_set<std::uint32_t> repeated_;  // nodes used again, which the next pass binds
   std::unordered_map<std::uint32_t, NodeId> rank_sources_;
 };
 
 }  // namespace
 
-// As it will be read: what is a size there (n >> 0 is n) is one here.
+// The text is parsed again because the parser may find a size (n >> 0 is n) where the builder has none.
 Expression guard_expression(const Graph& graph, const Argument& value, GuardSize size, bool* over_inputs) {
   Builder builder(graph, Style::kGuard, size);
   Expression made = builder.whole(value);
@@ -360,8 +362,8 @@ std::string description(const Graph& graph, const Argument& value) {
 }
 
 std::string_view what_decides(const Graph& graph, NodeId node) {
-  constexpr std::size_t kMaxNodes = 200;  // a question that takes more is one of an input
-  // The latest first: what is recorded uses what was recorded before, so that no node comes twice.
+  constexpr std::size_t kMaxNodes = 200;  // beyond these, the answer is "an input"
+  // Later nodes come first.  A node only uses earlier nodes, so no node is looked at twice.
   std::priority_queue<NodeId> rest;
   rest.push(node);
   bool is_size = false, is_parameter = false, is_state = false;
@@ -372,7 +374,7 @@ std::string_view what_decides(const Graph& graph, NodeId node) {
     if (at.op == Opcode::kPlaceholder || seen > kMaxNodes) return "an input";
     if (at.op == Opcode::kGetAttr || at.op == Opcode::kCallModule) is_parameter = true;
     if (at.op == Opcode::kGetAttr && at.meta->kind() != ValueKind::kTensor) is_state = true;
-    // What it gives of a tensor needs none of the tensor's elements.
+    // Such an operator needs the size of the tensor and none of its elements.
     const auto asks_size = [&] {
       return has_trait(find_operator(parse_target(*at.target)), traits::kGivesSize);
     };

@@ -1,4 +1,4 @@
-// An undo log: the inverse of every step, run in reverse order.
+// Undo log: the inverse of every step, run in reverse order.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ class Journal {
   }
   // Commits all steps.
   void forget() { inverses_.clear(); }
-  // The current epoch.  Its steps are undone together, so whoever can revert many steps at once adds an
-  // inverse only for the first step of each epoch.
+  // Returns the current epoch.  The steps of an epoch are undone together, so a class that can revert many
+  // steps at once adds an inverse only for the first step of each epoch.
   std::uint64_t epoch() const { return epoch_; }
 
  private:

@@ -31,11 +31,12 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
-// torch.fx.Tracer.is_leaf_module: the class stands in torch.nn or torch.ao.nn and is no torch.nn.Sequential.
+// Returns torch.fx.Tracer.is_leaf_module(): the class is in torch.nn or torch.ao.nn and does not derive from
+// torch.nn.Sequential.
 bool is_default_leaf(const ModuleInfo& module) {
   if (module.path.empty() || !module.has_forward) return false;
   if (!is_torch_module(module.type)) return false;
-  // What derives from Sequential: the fused modules of quantization, before and in training.
+  // The fused modules of quantization, before and in training, derive from Sequential.
   return module.type != "torch.nn.modules.container.Sequential" &&
          !starts_with_any(module.type,
                           {"torch.ao.nn.intrinsic.modules.fused.", "torch.ao.nn.intrinsic.qat.modules.",
@@ -56,7 +57,7 @@ std::optional<double> as_double(const Argument& value) {
   return std::nullopt;
 }
 
-// Absent when there is no order between the two and they are of kinds that never are equal.
+// Returns the order of two values; absent when they are of kinds that are never equal and have no order.
 std::optional<std::partial_ordering> compare(const Argument& a, const Argument& b) {
   const auto left = as_integer(a);
   const auto right = as_integer(b);
@@ -114,7 +115,7 @@ class Modules {
   }
 
   std::int64_t depth(std::size_t module) const { return depths_[module]; }
-  // What the file has of the attribute, or else what operations tell; null for neither.
+  // Returns the attribute from the file, or else as inferred from operations; null when neither has it.
   const Argument* find_attribute(std::size_t module, const std::string& name) const {
     const auto find = [&](const auto& attributes) -> const Argument* {
       const auto found = std::ranges::find(attributes, name, [](const auto& item) { return item.first; });
@@ -124,7 +125,7 @@ class Modules {
     return own == nullptr && module < told_.size() ? find(told_[module]) : own;
   }
 
-  // Calls f for every path of the module, the first one first, until it returns true.
+  // Calls f for every path of the module, beginning with the first one, until f returns true.
   template <class F>
   bool any_path(std::size_t module, F&& f) {
     if (f(modules_[module].path)) return true;
@@ -133,7 +134,8 @@ class Modules {
     return std::any_of(paths.begin(), paths.end(), f);
   }
 
-  // Elements of the parameters (no buffers) of the module and its submodules, tied ones once.
+  // Returns the number of elements of the parameters (not buffers) of the module and its submodules, tied
+  // ones counted once.
   std::int64_t parameter_elements(std::size_t module) const {
     std::int64_t total = 0;
     for (const std::size_t index : facts_.parameters_of(ModuleId{static_cast<std::uint32_t>(module)})) {
@@ -143,8 +145,8 @@ class Modules {
   }
 
  private:
-  // Every path but the first: those of other occurrences of the module, and those through other paths of the
-  // parent.
+  // Returns every path but the first: those of other occurrences of the module, and those through other paths
+  // of its parent.
   const std::set<std::string>& more_paths(ModuleId module, int level) {
     const auto found = more_paths_.find(module);
     if (found != more_paths_.end()) return found->second;
@@ -180,7 +182,7 @@ class Modules {
   const std::set<std::string> none_;
 };
 
-// One leaf rule, ready to match.  Many modules have few types, so each type is matched once.
+// One leaf rule with its parsed globs.  Models have many modules of few types, so each type is matched once.
 class Matcher {
  public:
   explicit Matcher(const LeafRule& rule) : rule_(rule) {
@@ -191,7 +193,7 @@ class Matcher {
   const Glob* type() const { return type_ ? &type_->glob() : nullptr; }
   const Glob* path() const { return path_ ? &path_->glob() : nullptr; }
 
-  // Settles what bare names mean.
+  // Decides for bare names whether they are whole names or last parts.
   void settle(const std::vector<ModuleInfo>& infos, Modules& modules) {
     const auto any_module = [&](const auto& matches) {
       for (std::size_t i = 0; i < infos.size(); ++i) {
@@ -219,7 +221,7 @@ class Matcher {
            });
   }
 
-  // By its globs alone.
+  // Returns whether the globs match, without regard to predicates.
   bool matches_name(const ModuleInfo& info, std::size_t module, Modules& modules) {
     return (!type_ || matches_type(info.type)) && (!path_ || matches_path(info, module, modules));
   }
@@ -253,8 +255,8 @@ class Matcher {
   std::unordered_map<std::string, bool> types_;
 };
 
-// Which rules may match a text, by what their globs begin with: to try every rule for every module would take
-// the product of both.
+// An index of rules by the literal prefixes of their globs, which finds the rules that may match a text.
+// Trying every rule for every module would take time in the product of both.
 class RulesByPrefix {
  public:
   void add(const std::string& prefix, std::size_t rule) {
@@ -287,7 +289,7 @@ class Candidates {
       }
     }
   }
-  // The last rule first.
+  // Returns the rules that may match the module, the last one first.
   const std::vector<std::size_t>& rules_for(const ModuleInfo& info, std::size_t module, Modules& modules) {
     found_ = others_;
     modules.any_path(module, [this](const std::string& path) {
@@ -313,8 +315,8 @@ Diagnostic unmatched_rule(const std::string& rule, const std::string& would) {
   return unmatched;
 }
 
-// The rule that was most likely meant: of the same name in any package or at any path, a path for a type or
-// the other way round, or a name that is spelled nearly so.  Empty when there is none.
+// Returns the rule that was most likely meant: the same name in any package or at any path, a path instead of
+// a type or the other way round, or a name with a similar spelling.  Empty when there is none.
 std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& infos, Modules& modules) {
   if (!rule.where.empty() || rule.type_glob.has_value() == rule.path_glob.has_value()) return "";
   const std::string name = rule.type_glob ? *rule.type_glob : *rule.path_glob;
@@ -348,7 +350,7 @@ std::string suggest_rule(const LeafRule& rule, const std::vector<ModuleInfo>& in
   return first.empty() ? second : first;
 }
 
-// Adds what is not known of modules that the rule matches by its globs.
+// Adds the attributes of predicates that are unknown for modules whose names the rule matches.
 void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<ModuleInfo>& infos,
                 Modules& modules) {
   Matcher matcher(rule);
@@ -367,13 +369,13 @@ void add_untold(Diagnostic& unmatched, const LeafRule& rule, const std::vector<M
     count += is_told ? 0 : 1;
   }
   if (count == 0) return;
-  unmatched.add("; the file does not tell " + listed(untold, " and ") + " of ");
+  unmatched.add("; the file does not have " + listed(untold, " and ") + " of ");
   if (count == 1) {
     unmatched.add("the module");
   } else {
     unmatched.add("{} modules", {std::to_string(count)});
   }
-  unmatched.add(" that it would ask");
+  unmatched.add(" that its globs match");
 }
 
 }  // namespace
@@ -403,7 +405,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     : decisions_(program.modules().size()), default_wrap_(options.default_wrap) {
   std::vector<Matcher> matchers(options.leaf_rules.begin(), options.leaf_rules.end());
   for (const auto& rule : options.wrap_rules) {
-    // Functions are known as they are called, each by a name with dots.
+    // Functions become known only when they are called, and their names have dots.
     const NamePattern pattern(rule.glob);
     function_rules_.push_back(
         {pattern.is_bare() ? Glob("**." + rule.glob) : pattern.glob(), rule.glob, rule.wrap});
@@ -425,8 +427,7 @@ LeafRules::LeafRules(const TraceOptions& options, const Program& program, const 
     if (info.alias_of) continue;
     Decision& decision = decisions_[i];
     bool decided = false;
-    // The last rule that matches decides; the others are asked only as long as it is not known that they
-    // match something.
+    // The last rule that matches decides.  The others are tried only until they have matched some module.
     for (const std::size_t r : candidates.rules_for(info, i, modules)) {
       if (decided && matched[r]) continue;
       if (!matchers[r].matches(info, i, modules)) continue;

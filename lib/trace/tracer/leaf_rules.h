@@ -1,4 +1,4 @@
-// The leaf rules of a trace, applied to names: which modules are leaves, and which functions stay one call.
+// The leaf rules of a trace: they decide which modules are leaves and which functions stay one call.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace fxtrace {
 
-// Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of what is wrong.
+// Parses "TYPE", "@PATH" or "TYPE@PATH".  Throws Error(kUsage) that shows the position of the mistake.
 LeafRule parse_leaf_rule(const std::string& text, bool leaf);
 
 // The decisions of a trace about modules and functions.  A module is decided by the first of these that
@@ -39,8 +39,8 @@ class LeafRules {
   // Returns BoundProgram::attributes(), for modules whose attributes the file does not have.
   using ToldAttributes = std::function<std::vector<BoundProgram::Attributes>()>;
 
-  // Decides every module of `program` at once; asks `told`, which may be empty, when a rule asks for an
-  // attribute.  Throws Error(kUsage) for a wrong glob, and what `told` throws.
+  // Decides every module of `program` at once.  Calls `told`, which may be empty, only when a rule asks for
+  // an attribute.  Throws Error(kUsage) for a wrong glob, and passes on what `told` throws.
   LeafRules(const TraceOptions& options, const Program& program, const ToldAttributes& told = nullptr);
 
   bool is_leaf(ModuleId module) const { return decisions_[module.index].leaf; }
@@ -57,13 +57,12 @@ class LeafRules {
   // rule.
   bool keeps(std::string_view function) const;
   bool has_function_rules() const { return !function_rules_.empty(); }
-  // Notes that the file does not tell which functions were called, so that unmatched() says this of the rules
-  // that keep functions.
+  // Notes that the file does not tell which functions were called; unmatched() then returns `why` in place of
+  // the rules that keep functions.
   void cannot_tell_functions(Diagnostic why) const { untold_ = std::move(why); }
 
-  // Returns a diagnostic for each of the user's rules that matched nothing, which says what would have
-  // matched: first leaf rules, then globs of functions, in the order given.  Functions are known only after
-  // tracing.
+  // Returns a diagnostic for each of the user's rules that matched nothing, with a rule that would match:
+  // first leaf rules, then globs of functions, in the order given.  Functions are known only after tracing.
   std::vector<Diagnostic> unmatched() const;
 
  private:
@@ -83,7 +82,7 @@ class LeafRules {
   bool default_wrap_;
   std::vector<Diagnostic> unmatched_leaf_rules_;
   std::vector<FunctionRule> function_rules_;
-  // Answers by name: functions are called often, under few names.
+  // Answers of is_wrapped() by name: functions are called often, under few names.
   mutable std::unordered_map<std::string, bool> wrapped_;
   mutable std::vector<bool> function_rule_matched_;      // by function rule
   mutable std::set<std::string, std::less<>> recorded_;  // functions that keeps() was asked for

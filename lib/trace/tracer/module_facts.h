@@ -18,7 +18,7 @@ class ModuleFacts {
  public:
   explicit ModuleFacts(const Program& program);
 
-  // Returns the module's id under its first path.
+  // Returns the id of the module under its first path.
   ModuleId first(ModuleId module) const;
   const ModuleInfo& info(ModuleId module) const { return (*modules_)[module.index]; }
   std::size_t size() const { return modules_->size(); }
@@ -35,7 +35,7 @@ class ModuleFacts {
   std::vector<std::size_t> first_parameter_;  // by parameter: index of its first name
   std::unordered_map<std::string, std::size_t> by_name_;
   mutable std::vector<std::optional<std::vector<std::size_t>>> subtree_parameters_;  // by module
-  // The last walk of parameters_of() that came to each of them.
+  // By parameter and by module: the number of the last walk of parameters_of() that visited it.
   mutable std::vector<std::size_t> parameter_marks_, module_marks_;
   mutable std::size_t last_mark_ = 0;
 };
@@ -47,7 +47,7 @@ class FailedModules {
   void add(ModuleId module, Failure failure);
   const std::vector<ModuleId>& order() const { return order_; }
   const Failure& failure(ModuleId module) const { return failures_.at(module); }
-  // Drops all but the first `count`.
+  // Removes all but the first `count` modules.
   void resize(std::size_t count);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using SameNode = std::function<bool(NodeId, NodeId)>;
 
-// What stands in a call: the form of its arguments, and apart from that the nodes and subgraphs in them.
+// The arguments of a call: their form with all nodes blanked out, and separately the nodes and subgraphs.
 struct Arguments {
   std::vector<std::pair<std::string, Argument>> form;
   std::vector<NodeId> nodes;
@@ -58,7 +58,7 @@ bool is_same_code(const ModuleGraph& first, const ModuleGraph& second) {
     const Node& left = first.graph.node(a);
     const Node& right = second.graph.node(b);
     partner.emplace(a.index, b.index);
-    // Inputs are told apart by their place; what constants of one name hold may differ.
+    // Inputs correspond by position.  Constants of one name may differ between the graphs.
     return left.op == right.op && left.op != Opcode::kGetAttr &&
            (left.op == Opcode::kPlaceholder || left.target == right.target) &&
            are_same(arguments_of(first, left), arguments_of(second, right), same);
@@ -66,7 +66,7 @@ bool is_same_code(const ModuleGraph& first, const ModuleGraph& second) {
 }
 
 bool is_same_value(const ModuleGraph& graph, NodeId first, NodeId second, std::uint32_t pure_from) {
-  std::set<std::pair<NodeId, NodeId>> found;  // to be the same
+  std::set<std::pair<NodeId, NodeId>> found;  // pairs that are known to be the same
   const SameNode same = [&](NodeId a, NodeId b) {
     if (a == b || found.contains({a, b})) return true;
     const Node& left = graph.graph.node(a);

@@ -1,4 +1,4 @@
-// Recognises values of one graph that are computed in the same way (value numbering).
+// Value numbering: recognises values of one graph that are computed in the same way.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace fxtrace {
 
-// Returns whether both graphs compute the same from their inputs, node for node.
+// Returns whether both graphs have the same nodes in the same order, up to names.  Graphs that read
+// attributes never count as the same.
 bool is_same_code(const ModuleGraph& first, const ModuleGraph& second);
 
 // Returns whether two values of the graph are the same by construction: one node, or calls of one function

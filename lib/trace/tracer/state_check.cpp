@@ -32,12 +32,13 @@ class StateCheck {
     }
   }
 
-  // The attribute whose old tensor has to be cloned; nothing when there is none.  Throws AliasConflict.
+  // Returns the attribute whose old tensor has to be cloned; nothing when there is none.  Throws
+  // AliasConflict.
   std::optional<std::string> run() {
     for (const Copy& copy : copies_) {
       if (uses_old(copy)) {
         if (is_written(copy.attribute, 0, order_.size()) || covering_leaf(copy.target, 0, order_.size()))
-          refuse(copy, "what it was before is written in place, and used afterwards");
+          refuse(copy, "its old tensor is written in place and used afterwards");
         return copy.target;
       }
       check_new(copy);
@@ -71,7 +72,7 @@ class StateCheck {
     throw AliasConflict{*copy.module, std::move(failure)};
   }
 
-  // Whether what may share memory with the value is written between these positions.
+  // Returns whether a value that may alias `value` is written strictly between these positions.
   bool is_written(NodeId value, std::size_t from, std::size_t to) const {
     return std::ranges::any_of(writes_, [&](const Write& write) {
       const std::size_t at = position(write.id);
@@ -79,7 +80,7 @@ class StateCheck {
     });
   }
 
-  // A leaf called between these positions that may write into the attribute, which is one of its own.
+  // Returns a leaf, called strictly between these positions, that has the attribute and may write into it.
   std::optional<NodeId> covering_leaf(const std::string& target, std::size_t from, std::size_t to) const {
     for (const NodeId leaf : leaves_) {
       const std::size_t at = position(leaf);
@@ -88,7 +89,7 @@ class StateCheck {
     return std::nullopt;
   }
 
-  // Whether the tensor that the attribute had is used after the copy into it, or is what is copied.
+  // Returns whether the old tensor of the attribute is used after the copy into it, or is the copied value.
   bool uses_old(const Copy& copy) const {
     if (memory_.same_region(copy.attribute, copy.value)) return true;
     const std::size_t at = position(copy.id);
@@ -103,14 +104,15 @@ class StateCheck {
     return false;
   }
 
-  // A later copy into an attribute.
+  // Returns whether `user` is a copy into an attribute of a value that does not alias the old tensor.
   bool writes_only(NodeId user, const Copy& copy) const {
     return std::ranges::any_of(copies_, [&](const Copy& other) {
       return other.id == user && !memory_.same_region(other.value, copy.attribute);
     });
   }
 
-  // What is written into the new tensor reaches the attribute only with the next copy.
+  // Refuses writes to the new tensor, which reach the attribute only with the next copy, and leaves that may
+  // write into the attribute while the new tensor is still used.
   void check_new(const Copy& copy) const {
     const std::size_t at = position(copy.id);
     std::size_t next = order_.size();
@@ -120,7 +122,7 @@ class StateCheck {
     if (is_written(copy.value, at, order_.size()) &&
         (next == order_.size() || is_written(copy.value, next, order_.size()) ||
          is_read_by_leaf(copy.target)))
-      refuse(copy, "what it is set to is written in place afterwards");
+      refuse(copy, "its new tensor is written in place afterwards");
     const auto leaf = covering_leaf(copy.target, at, order_.size());
     if (!leaf) return;
     bool is_used = memory_.is_from_outside(copy.value);
@@ -129,7 +131,7 @@ class StateCheck {
         is_used = is_used || (memory_.same_region(input, copy.value) && position(input) < position(*leaf));
       });
     }
-    if (is_used) refuse(copy, "a leaf may write into what it is set to, which is used afterwards");
+    if (is_used) refuse(copy, "a leaf may write into its new tensor, which is used afterwards");
   }
 
   bool is_read_by_leaf(const std::string& target) const {
@@ -138,7 +140,7 @@ class StateCheck {
     });
   }
 
-  // In the next call the attribute is the tensor that it was set to: with its aliases.
+  // In the next call the attribute is the new tensor itself, aliases included.
   void check_next_call(const Copy& copy) const {
     const bool is_elsewhere =
         memory_.is_from_outside(copy.value) || memory_.is_given_back(copy.value) ||
@@ -149,7 +151,8 @@ class StateCheck {
     const bool is_changed = is_written(copy.attribute, 0, order_.size()) ||
                             covering_leaf(copy.target, 0, order_.size()).has_value() ||
                             (memory_.is_from_outside(copy.value) && is_written(copy.value, 0, order_.size()));
-    if (is_changed) refuse(copy, "it is written in place too, and what it is set to is seen elsewhere");
+    if (is_changed)
+      refuse(copy, "its new tensor is visible elsewhere, and one of the two is written in place");
   }
 
   ModuleGraph& graph_;
@@ -157,11 +160,11 @@ class StateCheck {
   AliasRegions memory_;
   std::vector<NodeId> order_;
   std::vector<Copy> copies_;
-  std::vector<Write> writes_;   // in place, but for the copies
-  std::vector<NodeId> leaves_;  // that may write into their own tensors
+  std::vector<Write> writes_;   // writes in place, without the copies
+  std::vector<NodeId> leaves_;  // leaves that may write into their own tensors
 };
 
-// Lets all but the copies into the attribute use a clone of it.
+// Gives all users of the attribute except the copies into it a clone.
 void clone_old(ModuleGraph& graph, const std::string& target, const std::vector<StateWrite>& writes) {
   for (const NodeId id : graph.graph.order()) {
     const Node& read = graph.graph.node(id);
@@ -189,7 +192,7 @@ std::optional<AliasConflict> settle_state(ModuleGraph& graph, const std::vector<
         const Node& copy = graph.graph.node(writes.front().copy);
         Failure failure;
         failure.kind = FailureKind::kUnsupportedOp;
-        failure.message = "'" + *target + "' is set to what may share memory with what it was";
+        failure.message = "'" + *target + "' is set: its new tensor may share memory with its old one";
         failure.op = "prim::SetAttr";
         failure.source = *copy.source;
         return AliasConflict{writes.front().module, std::move(failure)};

@@ -1,4 +1,4 @@
-// How a front end tells that a forward cannot be followed, or not yet.
+// Exceptions that a front end throws when a forward cannot be followed, or must be run again.
 #pragma once
 
 #include <exception>
@@ -24,13 +24,13 @@ struct FixedInput {
   std::string name;
   std::string value;  // as Python writes it
   bool is_default = true;
-  bool takes_spec = false;     // of --input: a tensor, or an integer
-  bool may_be_tensor = false;  // it is None, and a given value would be or hold a tensor
-  bool is_given = false;       // not fixed, but assumed not to be None, as no input would be left otherwise
+  bool takes_spec = false;     // a SPEC of --input can describe it: a tensor or an integer
+  bool may_be_tensor = false;  // it is None now, and a given value would be or hold a tensor
+  bool is_given = false;  // not fixed, but assumed not to be None, because no input would be left otherwise
 };
 
-// Thrown by a front end when control flow asks for the values of inputs that have defaults: what was recorded
-// is void, and the graph is to be traced again with these inputs fixed.  Passes through module calls.
+// Thrown by a front end when control flow asks for the values of inputs that have defaults: the recorded
+// graph is void, and is traced again with these inputs fixed.  Passes through module calls.
 class InputsAsked : public std::exception {
  public:
   explicit InputsAsked(std::vector<FixedInput> asked) : inputs(std::move(asked)) {}
@@ -38,8 +38,8 @@ class InputsAsked : public std::exception {
   std::vector<FixedInput> inputs;
 };
 
-// Thrown by a front end that knows more now than when it began: what was recorded is void, and the graph is
-// to be traced again.  Passes through module calls.
+// Thrown by a front end that knows more now than when the run began: the recorded graph is void, and is
+// traced again.  Passes through module calls.
 class TraceAgain : public std::exception {
  public:
   const char* what() const noexcept override { return "the graph is traced again"; }

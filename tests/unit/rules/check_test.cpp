@@ -147,14 +147,16 @@ TEST_CASE("check: errors of a rule say where it is wrong", "[check]") {
   CHECK(message_of("a.B") ==
         "'a.B': expected followed-by, preceded-by, within, at-most or at-least at position 4");
   CHECK(message_of("a.B folowed-by c") ==
-        "'a.B folowed-by c': 'folowed-by' at position 5 is no relation, did you mean 'followed-by'?");
+        "'a.B folowed-by c': 'folowed-by' at position 5 is not a relation, did you mean 'followed-by'?");
   CHECK(message_of("a.B followed-by") == "'a.B followed-by': expected an operator or a type at position 16");
-  CHECK(message_of("a.B at-most few") == "'a.B at-most few': 'few' at position 13 is no number from 0 on");
+  CHECK(message_of("a.B at-most few") ==
+        "'a.B at-most few': 'few' at position 13 is not a non-negative integer");
   CHECK(message_of("no a.B at-most 3") ==
-        "'no a.B at-most 3': 'at-most' at position 8 does not go with 'no'");
-  CHECK(message_of("a.B within c d") == "'a.B within c d': 'd' at position 14 is more than a rule has");
+        "'no a.B at-most 3': 'at-most' at position 8 cannot be combined with 'no'");
+  CHECK(message_of("a.B within c d") ==
+        "'a.B within c d': 'd' at position 14 follows a rule that is already complete");
   CHECK(message_of("output followed-by c") ==
-        "'output followed-by c': 'output' at position 1 can only stand behind followed-by or preceded-by");
+        "'output followed-by c': 'output' at position 1 is only allowed after followed-by or preceded-by");
   CHECK(message_of("a||b within c") == "'a||b within c': expected an operator or a type at position 3");
   CHECK(message_of("a.[ within c").find("position 3") != std::string::npos);
 }
@@ -176,10 +178,10 @@ TEST_CASE("check: what there may be, and how many", "[check]") {
   CHECK(required("no aten.mm").empty());
   CHECK(required("no torch.nn.Linear") == Lines{"torch.nn.Linear is not allowed @ h.0.l @ h.1.l"});
   CHECK(required("pkg.Block at-most 2").empty());
-  CHECK(required("pkg.Block at-most 1") == Lines{"there are 2 pkg.Block, at most 1 may be @ h.0 @ h.1"});
+  CHECK(required("pkg.Block at-most 1") == Lines{"there are 2 pkg.Block, at most 1 are allowed @ h.0 @ h.1"});
   CHECK(required("pkg.Block at-least 2").empty());
   CHECK(required("aten.relu at-least 1").empty());
-  CHECK(required("pkg.Block at-least 3") == Lines{"there are 2 pkg.Block, at least 3 have to be"});
+  CHECK(required("pkg.Block at-least 3") == Lines{"there are 2 pkg.Block, at least 3 are required"});
 }
 
 TEST_CASE("check: neighbours", "[check]") {
@@ -210,7 +212,7 @@ TEST_CASE("check: what is beside a module in a leaf cannot be told", "[check]") 
   CHECK(
       told(collection, require_rule("pkg.Inner followed-by torch.nn.*")) ==
       Lines{
-          "? cannot tell what is beside pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
+          "? cannot tell the neighbours of pkg.Inner: it is inside of a leaf or a failed module @ h.1.l.inner"});
   CHECK(told(collection, require_rule("no pkg.Inner")) == Lines{"pkg.Inner is not allowed @ h.1.l.inner"});
 }
 
@@ -234,7 +236,7 @@ TEST_CASE("check: parts of a result are the result, parameters and numbers are n
   CHECK(
       told(collection, ops_rule("aten.split\naten.mm  # products\n\naten.sym_size.*\n", "ops.txt")).empty());
   CHECK(told(collection, ops_rule("aten.split\naten.sym_size", "ops.txt")) ==
-        Lines{"aten.mm.default is not among the operators @ (root)%mm"});
+        Lines{"aten.mm.default is not among the allowed operators @ (root)%mm"});
 }
 
 TEST_CASE("check: what is inside of what", "[check]") {
@@ -426,7 +428,7 @@ TEST_CASE("check: rules from a file", "[check]") {
   };
   CHECK(wrong(R"({"rules": [{"dany": "a"}]})").find("unknown key of a rule 'dany', did you mean 'deny'?") !=
         std::string::npos);
-  CHECK(wrong(R"({"rules": [{"deny": "a", "ops": "b"}]})").find("asks for one thing") != std::string::npos);
+  CHECK(wrong(R"({"rules": [{"deny": "a", "ops": "b"}]})").find("a rule has one kind") != std::string::npos);
   CHECK(wrong(R"({"rules": [{"name": "a"}]})").find("a rule needs one of no_failed") != std::string::npos);
   CHECK(wrong(R"({"rules": [{"max_macs": "many"}]})").starts_with("folder/check.json:1:25"));
   CHECK(wrong(R"({"rules": [{"max_macs": 1}, {"max_macs": 2}]})").find("two rules are called 'max-macs'") !=
@@ -594,8 +596,8 @@ TEST_CASE("check: operators and classes of libraries", "[check][security]") {
     model.findings.push_back({SecurityKind::kLibrary, "a/code/net.py", name, "it needs it"});
   const CheckReport report = check(security_rules(), model);
   CHECK(told(report) ==
-        Lines{"torchvision.nms comes with a library that has to be loaded before @ (root)<a/code/net.py>",
-              "__torch__.torch.classes.mine.Queue comes with a library that has to be loaded before @ "
+        Lines{"torchvision.nms needs a library that has to be loaded first @ (root)<a/code/net.py>",
+              "__torch__.torch.classes.mine.Queue needs a library that has to be loaded first @ "
               "(root)<a/code/net.py>"});
   CHECK(report.holds());  // a warning
 }

@@ -165,11 +165,14 @@ TEST_CASE("what may be of several calls stays", "[recorded_calls]") {
        leaf,
        {"f:6 forward:11", "forward:1 _call_impl:1 f:7 forward:11", "forward:12"},
        "calls a module"},
-      {"in place", writes, {"f:6 forward:11", "f:7 forward:11"}, "aten.cos_.default may write something"},
+      {"in place",
+       writes,
+       {"f:6 forward:11", "f:7 forward:11"},
+       "aten.cos_.default in it may write to a tensor in place"},
       {"a value that may be an argument, and is used as that",
        given_back,
        {"f:6 forward:11", "f:7 forward:11", "forward:12"},
-       "aten.to.dtype in it may give back what it is given"},
+       "aten.to.dtype in it may return its argument itself"},
   };
   for (const Case& one : cases) {
     INFO(one.what);
@@ -177,7 +180,7 @@ TEST_CASE("what may be of several calls stays", "[recorded_calls]") {
     CHECK(folded.graph == print_graph(parse_graph(one.text)).insert(0, "\n"));
     REQUIRE(folded.messages.size() == 1);
     CHECK(folded.messages[0].text().starts_with(
-        "--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is followed: "));
+        "--wrap: pkg.rope.f, called at /x/pkg/rope.py:11, is traced into: "));
     CHECK(folded.messages[0].text().find(one.says) != std::string::npos);
   }
 }
@@ -249,7 +252,8 @@ TEST_CASE("columns and texts of lines tell calls apart", "[recorded_calls]") {
   // Of a step of which nothing is known it is not certain on which side of the call it stands.
   CHECK(found_calls({"", "f:6:4 forward:11:8", "forward:12:8"}, texts, false, &messages).empty());
   REQUIRE(messages.size() == 1);
-  CHECK(messages[0].text().ends_with("it is not known whether aten.op0.default beside it belongs to it"));
+  CHECK(messages[0].text().ends_with(
+      "the file does not tell whether aten.op0.default beside it belongs to it"));
 }
 
 TEST_CASE("nothing is found where no function of the model is", "[recorded_calls]") {

@@ -91,8 +91,8 @@ TEST_CASE("input spec: errors say what is wrong and show a right one", "[input_s
       {"x=float31[1]",
        "--input x: 'float31' is not a dtype, did you mean 'float32'?; a tensor is written --input"},
       {"x=qqq[1]", "'qqq' is not a dtype;"},
-      {"x=[1,2]", "sizes need the dtype in front of them: float32[1,2], or int64[1,2]"},
-      {"1,3,224,224", "--input 0: sizes need the dtype in front of them: float32[1,3,224,224]"},
+      {"x=[1,2]", "the dtype in front of the sizes is missing: expected float32[1,2], or int64[1,2]"},
+      {"1,3,224,224", "--input 0: the dtype in front of the sizes is missing: expected float32[1,3,224,224]"},
       {"x=(1, 3, H, W)", "float32[1,3,H,W]"},
       {"x=1x3x224x224", "float32[1,3,224,224]"},
       {"x=float32", "'float32' is a dtype; a tensor also needs its sizes"},
@@ -142,7 +142,7 @@ TEST_CASE("dimension range: there and back", "[input_spec]") {
 
 TEST_CASE("dimension range: errors", "[input_spec]") {
   const std::pair<const char*, const char*> cases[] = {
-      {"batch", "--dim takes NAME=LO..HI, not 'batch'; a range is written --dim batch=1..64"},
+      {"batch", "--dim: expected NAME=LO..HI, got 'batch'; a range is written --dim batch=1..64"},
       {"=1", "'' is not a valid name for a dimension"},
       {"a-b=1", "'a-b' is not a valid name for a dimension"},
       {"b=", "expected at least one bound"},

@@ -90,7 +90,7 @@ TEST_CASE("inputs that are asked for are fixed", "[trace]") {
   const TraceResult result = trace(program, {});
   CHECK(nodes(result.collection.graphs[0]) == Strings{"x", "output"});
   CHECK(result.collection.graphs[0].guards.at(0).expr.text() == "flag == False");
-  CHECK(result.notes == Strings{"flag has its default, False; --concrete gives it another"});
+  CHECK(result.notes == Strings{"flag has its default, False; --concrete changes it"});
 }
 
 TEST_CASE("nothing is fixed for a module that fails all the same", "[trace]") {
