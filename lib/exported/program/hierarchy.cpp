@@ -16,9 +16,9 @@ constexpr std::size_t kMaxPathLength = 50'000;
 constexpr std::size_t kMaxStackDepth = 4'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
 constexpr std::size_t kMaxPathText = 100'000'000;  // characters of all paths together
-constexpr char kNextItem = ';';                    // in a stack
+constexpr char kNextItem = ';';                    // separates the items of a stack
 
-// torch.export's mark for nodes that it added itself.
+// The key, path and type of the only item in the stack of a node that torch.export added itself.
 constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
 
 bool is_number(std::string_view text) {
@@ -40,12 +40,12 @@ std::size_t find_end(std::string_view text, char separator, std::size_t start) {
   return text.size();
 }
 
-// What a program says in the place of a path.  Some versions number it ("a@1"); others have the expression by
+// Returns the path that a stack's item means.  Some versions number it ("a@1"); others have the expression by
 // which Dynamo reached the module when forward's first parameter is not called self: "getattr(L['s'].a,
 // '0')".
 std::string qualified_name(std::string_view text) {
   text = text.substr(0, text.find('@'));
-  // In subgraphs of control flow, strict mode calls the root so.
+  // Strict mode's name of the root in subgraphs of control flow.
   constexpr std::string_view kRoot = "_export_root";
   if (text == kRoot) return {};
   if (text.starts_with(kRoot) && text[kRoot.size()] == '.') text.remove_prefix(kRoot.size() + 1);
@@ -68,7 +68,7 @@ std::string qualified_name(std::string_view text) {
   return path;
 }
 
-// Throws Error(kInput) for what goes beyond any model.
+// Throws Error(kInput) for a path that goes beyond any model.
 void check_path(std::string_view path) {
   const auto too_much = [&](const std::string& what) {
     const std::string shown(path.substr(0, 60));
