@@ -21,7 +21,7 @@ const char* to_string(SecurityKind kind);  // "pickle"
 struct SecurityFinding {
   SecurityKind kind = SecurityKind::kPickle;
   std::string
-      record;  // record of the archive, or of an archive in it: "a.pt/data.pkl"; empty for the file itself
+      record;  // its name, "a.pt/data.pkl" within an archive in the archive; empty for the file itself
   std::string subject;  // the callable of a pickle, the operator of code, the operator or class of a library
   std::string message;  // for people, without the record; text from the file is not escaped
 };

@@ -8,8 +8,7 @@ namespace {
 
 struct Row {
   ArchiveKind kind;
-  std::string_view start,
-      end;  // how the name starts and ends; `start` is the whole name where `end` is empty
+  std::string_view start, end;  // of the record's name; `start` is all of it where `end` is empty
   Reader reader;
 };
 constexpr std::string_view kWhole;

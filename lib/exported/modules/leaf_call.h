@@ -7,12 +7,11 @@
 //
 //   recorded_call()  the file has the call's signature (torch.export's preserve_module_call_signature)
 //   torch_nn_call()  the type is a class of torch.nn whose forward is known, and the operations fit it
-//   plain_call()     always: tensors by position, in the order of first use
+//   plain_call()     always: the entering values by position, in the order of first use
 //
 // Invariants:
 // 1. Every value of Boundary::entering is among the arguments, on its own or nested.  Where a signature or
-// the
-//    pattern of a torch.nn class leaves one out, the function returns nothing.
+//    the pattern of a torch.nn class leaves one out, the function returns nothing.
 // 2. `results` has the values of Boundary::leaving, in their order, each once.  The path of a result leads to
 //    it in the call's result; it is empty for the result itself.
 // 3. No argument is a value that the operations make.
@@ -23,7 +22,7 @@
 //
 // Example: y, (h, c) = self.lstm(x, (h0, c0)), of which y and h are used:
 //
-//   lstm = aten.lstm.input(x, [h0, c0], [weights], True, 1, 0.0, False, False, True)  # results y, h, c
+//   lstm = aten.lstm.input(x, [h0, c0], [weights], True, 1, 0.0, False, False, False)  # results y, h, c
 //
 // x, h0 and c0 enter, and y and h leave; the weights are the leaf's own and do neither.  plain_call() gives
 // lstm(x, h0, c0) with y at [0] and h at [1], which is not how nn.LSTM is called.  torch_nn_call() finds the

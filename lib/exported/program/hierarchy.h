@@ -36,7 +36,7 @@
 // finish(), enc.w and dec.w have the same tensor number, the types are equal, and the two calls may be of one
 // module.  So modules() is "" (0), "enc" (1) and "dec" (2, an alias of 1, assumed), and both calls have
 // module
-// 1.  With strict=True the stacks have the items "11,enc,Block" and "11,dec,Block", and the sharing is known.
+// 1.  With strict=True the stacks have the items "11,enc,Block" and "11,dec,Block", so the sharing is known.
 #pragma once
 
 #include <cstdint>

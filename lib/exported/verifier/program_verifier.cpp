@@ -647,10 +647,9 @@ class ProgramVerifier {
   const TellFault& tell_;
   const JsonValue json_;
   ShapeEnv dimensions_;
-  std::set<std::string, std::less<>> symbols_;  // the symbols that have a range
-  std::unordered_map<std::string_view, std::optional<std::string>>
-      texts_;                           // the problem of each size, if any
-  std::vector<std::string> arguments_;  // names of forward's arguments
+  std::set<std::string, std::less<>> symbols_;                              // the symbols that have a range
+  std::unordered_map<std::string_view, std::optional<std::string>> texts_;  // by size's text: its problem
+  std::vector<std::string> arguments_;                                      // names of forward's arguments
 };
 
 }  // namespace
