@@ -448,7 +448,7 @@ class Scan {
     }
     unknown(record, name_in(archive, entry).empty()
                         ? "it is not in the folder of the archive's first record"
-                        : "torch does not write a record of this name into such an archive");
+                        : "torch writes no record of this name into such an archive");
   }
 
   // Checks a record of a zip archive that is not a model's: text, a model, or another file.

@@ -360,8 +360,8 @@ MISLEADING = {
         lambda: archive([*records(), Record(b"nested_exported/data.pkl", b"\x80\2]."), Record(b"nested_exported/constants.pkl", b"\x80\2).")]),
         "in two layouts",
     ),
-    "a folder without a name": (lambda: archive(script_and_program(b"/")), "a folder without a name"),
-    "a folder without a name first": (lambda: archive([*script_and_program(b"/"), *records()]), "a folder without a name"),
+    "a folder with an empty name": (lambda: archive(script_and_program(b"/")), "a folder with an empty name"),
+    "a folder without a name first": (lambda: archive([*script_and_program(b"/"), *records()]), "a folder with an empty name"),
 }
 
 
