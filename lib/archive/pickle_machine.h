@@ -165,7 +165,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   std::size_t max_opcodes_ = 0;
   std::deque<Value> values_{Value{}};
   std::vector<Id> parts_;                     // of all values, concatenated
-  std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is empty and shared
+  std::vector<std::vector<Item>> items_{{}};  // items of dicts and objects; the first is empty and shared
   // The memo, by index.  Python's MEMOIZE takes the number of entries as the next index.
   std::vector<Id> memo_;
   std::size_t memo_count_ = 0;

@@ -1,4 +1,4 @@
-// The kind of object that a Python pickle holds, told without building or running anything.
+// The kind of object that a Python pickle holds, found without building or running anything.
 #pragma once
 
 #include <cstddef>

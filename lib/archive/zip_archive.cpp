@@ -127,12 +127,12 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
       at, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - at, kEndSize + kMaxComment)));
   const std::uint64_t whole = kEndSize + little_endian(end, 20, 2);
   if (whole != bytes.size() - at) {
-    throw misleading(at, whole < bytes.size() - at ? std::to_string(bytes.size() - at - whole) +
-                                                         " bytes stand behind the end record"
-                                                   : "the comment of the end record is cut off");
+    throw misleading(at, whole < bytes.size() - at
+                             ? std::to_string(bytes.size() - at - whole) + " bytes follow the end record"
+                             : "the comment of the end record is cut off");
   }
   if (const std::size_t other = end.find(kEndMark, kEndMark.size()); other != std::string::npos)
-    throw misleading(at + other, "a second end record stands in the comment of the first");
+    throw misleading(at + other, "the comment of the end record contains a second end record");
   std::uint64_t directory_end = at;
   Directory directory;
   const bool is_zip64 = at >= kZip64LocatorSize &&
@@ -336,7 +336,7 @@ class DirectoryReader {
 
   static Error between(std::uint64_t start, std::uint64_t end) {
     return misleading(start, std::to_string(end - start) + " bytes " +
-                                 (start == 0 ? "stand before the first record" : "belong to no record"));
+                                 (start == 0 ? "come before the first record" : "do not belong to a record"));
   }
 
   // Checks the record's header against its entry, and returns where the record ends.  Throws where that is
@@ -359,7 +359,7 @@ class DirectoryReader {
       throw wrong("has another size or checksum than the directory");
     record.content = record.header + kHeaderSize + entry.name.size() + little_endian(header, 28, 2);
     if (record.content > next || entry.compressed_size > next - record.content)
-      throw misleading(record.header, "record " + quoted(entry.name) + " reaches into what is behind it");
+      throw misleading(record.header, "record " + quoted(entry.name) + " overlaps what follows it");
     const std::uint64_t end = record.content + entry.compressed_size;
     return (flags & kHasDescriptor) != 0 && has_descriptor(end, next, entry) ? next : end;
   }
@@ -609,7 +609,7 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
     throw input_error("refusing this zip archive: its records grow to more than " +
                           std::to_string(kReadTimes) + " times its " + std::to_string(archive.size()) +
                           " bytes",
-                      {"if it is what it should be, write it without compression"});
+                      {"if the file is as it should be, write it without compression"});
   };
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
   std::string bytes;

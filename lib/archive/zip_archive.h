@@ -22,9 +22,9 @@
 //    parts are dropped.  No name has a zero byte.
 // 7. A stored record has the same size twice.  A folder has no content.
 //
-// What the limits below bound is refused as well (millions of records, long names, records that together
-// expand to many times the file).  When a record is opened only the directory and the headers have been
-// checked; read() and is_intact() check the content against its size and CRC.
+// Archives beyond the limits below are refused as well (millions of records, long names, records that
+// together expand to many times the file).  When an archive is opened only the directory and the headers are
+// checked; read() and is_intact() check a record's content against its size and CRC.
 //
 // Example: model A and model B, each a zip, are concatenated to one file.  The last end record is B's, which
 // says that the directory is 200 bytes from byte 1,000 on: places in B.  Python's zipfile takes the

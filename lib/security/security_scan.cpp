@@ -37,10 +37,11 @@ constexpr std::size_t kMaxForCaller = 64'000'000;
 constexpr std::size_t kMaxChecked = 256'000'000;  // bytes of a compressed record that is unpacked as a check
 constexpr std::size_t kMaxName = 200;             // bytes of a name that a message repeats
 constexpr std::size_t kMaxFindings = 10'000;
-constexpr int kMaxArchives = 3;             // levels of archives within archives
-constexpr std::size_t kMaxNested = 1'000;   // archives within archives, in all
-constexpr std::uint64_t kMuchLarger = 100;  // refused ratio of unpacked to stored bytes, for records
-constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;  // that unpack to more bytes than this
+constexpr int kMaxArchives = 3;            // levels of archives within archives
+constexpr std::size_t kMaxNested = 1'000;  // archives within archives, in all
+// A record is reported that unpacks to more than kLarge bytes and kMuchLarger times its stored bytes.
+constexpr std::uint64_t kMuchLarger = 100;
+constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;
 
 bool starts_as_pickle(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 0 && bytes[1] <= 5;
@@ -403,7 +404,7 @@ class Scan {
     if (is_constant && last.starts_with("custom_obj_"))
       return nested(archive, entry, record, true);  // LibTorch's unpickler reads it
     if (payload.is_pickled) return loaded(archive, entry, record, head);
-    if (!payload.is_tensor) unknown(record, "its configuration does not say what it is");
+    if (!payload.is_tensor) unknown(record, "its configuration describes neither a tensor nor a pickle");
     // Any other payload is a tensor, whose size find_cut_tensors() checks.
   }
 

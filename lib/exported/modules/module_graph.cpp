@@ -109,8 +109,8 @@ class ModuleGraphBuilder {
     tracer_.cannot_keep(functions_->followed());
     if (!functions_->are_told()) {
       tracer_.rules().cannot_tell_functions(
-          {"--wrap keeps nothing: the file does not tell which functions its operations are of, as "
-           "torch.export.export(..., strict=True) has it"});
+          {"--wrap keeps nothing: the file does not name the functions of its operations, as it does with "
+           "torch.export.export(..., strict=True)"});
     }
   }
 

@@ -10,8 +10,7 @@
 // 2. Nesting is checked for the arguments whose name is an identifier of Python.  A container of Python
 //    itself must have the same length, or for a dict the same keys in the same order; None must be None.  A
 //    container of another class is checked only where its fields are known (named tuples).
-// 3. Inputs that are no placeholder (parameters, buffers, constants, inputs fixed by an option) give no
-//    guards.
+// 3. Inputs without a placeholder (parameters, buffers, constants, inputs fixed by an option) give no guards.
 // 4. A size that is a number must be that number.  Where several places have the same symbolic size, the
 //    later ones must equal the first.
 // 5. A dimension is read from one place (InputSizes::sources()).  That place gives no guard for the size,
@@ -39,7 +38,7 @@ namespace fxtrace {
 
 // Returns the guards over the placeholders, and over the arguments of forward where these are nested.
 // `placeholders` are the names of the placeholders, one for each input of the program's graph; the name is
-// empty for an input that is no placeholder.
+// empty for an input without one.
 std::vector<Expression> program_guards(const BoundExportedProgram& bound,
                                        const std::vector<std::string>& placeholders);
 

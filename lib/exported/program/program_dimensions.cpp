@@ -271,7 +271,7 @@ std::vector<Expression> ProgramDimensions::guards(const InputSizes& inputs) cons
                                      [&](const auto& other) { return other.expr == asked.expr; });
     if (!is_said) said.push_back(asked);
   }
-  // A dimension that is no size by itself is checked where it is part of one.
+  // A dimension that is not itself a size of an input is checked in a size that it is part of.
   const auto sources = inputs.sources();
   std::map<std::size_t, std::size_t> moved_to;  // positions in `said`, by position of the input's size
   for (std::size_t i = 0; i < said.size(); ++i) {
