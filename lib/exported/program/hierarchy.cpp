@@ -155,7 +155,7 @@ std::optional<CallId> Hierarchy::enter(std::optional<CallId> outer, std::string_
 }
 
 std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
-  // Most of a stack repeats the one before, and in deep models all stacks together have megabytes.
+  // Most of a stack repeats the one before, and stacks of deep models have megabytes.
   const auto is_same = [&](const StackItem& item) {
     const bool ends_here =
         item.end == stack.size() || (item.end < stack.size() && stack[item.end] == kNextItem);
