@@ -16,12 +16,12 @@ namespace fxtrace {
 namespace {
 
 constexpr std::string_view kFolder = "data/aotinductor/";
-constexpr std::size_t kMaxSource = 64'000'000;  // of generated code: the largest have some megabytes
-constexpr std::size_t kMaxNotes = 64'000'000;   // of a JSON beside it
-constexpr std::size_t kMaxDeclared = 100'000;   // constants, inputs, outputs
-constexpr std::size_t kMaxMetadata = 100;       // fields: the compiler writes five
-constexpr std::size_t kMaxSizes = 64;           // of one constant
-constexpr std::size_t kHeader = 1'024;          // of a library: where its machine stands
+constexpr std::size_t kMaxSource = 64'000'000;  // bytes of generated code; the largest have some megabytes
+constexpr std::size_t kMaxNotes = 64'000'000;   // bytes of a JSON beside the code
+constexpr std::size_t kMaxDeclared = 100'000;   // constants, inputs and outputs
+constexpr std::size_t kMaxMetadata = 100;       // fields of metadata; the compiler writes five
+constexpr std::size_t kMaxSizes = 64;           // dimensions of one constant
+constexpr std::size_t kHeader = 1'024;          // first bytes of a library, which name its machine
 
 // --- headers of machine code ---
 
@@ -86,7 +86,7 @@ std::string describe_pe(std::string_view head) {
 
 // --- generated code ---
 
-// Statements of one form: `inputs_info_[0].name = "arg3_1";`.
+// A statement of this form: `inputs_info_[0].name = "arg3_1";`.
 struct Statement {
   std::string_view table, field, value;  // value: without the semicolon
   std::size_t index = 0;
@@ -119,7 +119,7 @@ std::optional<Statement> statement_in(std::string_view line) {
   return statement;
 }
 
-// "lin.weight" -> lin.weight.
+// Returns the text of a string literal: "lin.weight" -> lin.weight.
 std::string string_literal(std::string_view text) {
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return {};
   std::string result;
@@ -130,7 +130,7 @@ std::string string_literal(std::string_view text) {
   return result;
 }
 
-// {8, 4}
+// Returns the sizes in a literal of the form {8, 4}.
 std::optional<std::vector<std::int64_t>> sizes_literal(std::string_view text) {
   if (text.size() < 2 || !text.starts_with('{') || !text.ends_with('}')) return std::nullopt;
   text = trimmed(text.substr(1, text.size() - 2));
@@ -178,7 +178,7 @@ void declare(const Statement& statement, CompiledModel::Constant& constant) {
 
 // --- records ---
 
-// A JSON beside the code, read for what `read` looks for.
+// Reads a JSON beside the code, and calls read() with its root.
 void read_notes(const ZipArchive& zip, const std::string& record,
                 const std::function<void(const JsonValue&)>& read) {
   const JsonDocument document(JsonText{zip.read(record, kMaxNotes)}, record);
@@ -198,13 +198,13 @@ void add_metadata(const JsonValue& notes, CompiledModel& model) {
         std::ranges::any_of(model.metadata, [&](const auto& known) { return known.first == key; });
     if (is_known) return;
     if (model.metadata.size() == kMaxMetadata) {
-      value.fail("there are more than " + std::to_string(kMaxMetadata) + " notes of the platform");
+      value.fail("more than " + std::to_string(kMaxMetadata) + " fields of metadata");
     }
     model.metadata.emplace_back(key, text);
   });
 }
 
-// {"lin.weight": ["weight_0", [64, 64], [64, 1], 0]}: weights beside the code.
+// Adds the weights beside the code: {"lin.weight": ["weight_0", [64, 64], [64, 1], 0]}.
 void add_weights(const JsonValue& notes, CompiledModel& model) {
   std::map<std::string, std::size_t, std::less<>> known;
   for (std::size_t i = 0; i < model.constants.size(); ++i) known.emplace(model.constants[i].name, i);
@@ -234,7 +234,7 @@ void add_weights(const JsonValue& notes, CompiledModel& model) {
   });
 }
 
-// {"_custom_obj_0": "custom_obj_0"}: objects of C++ classes.
+// Adds objects of C++ classes: {"_custom_obj_0": "custom_obj_0"}.
 void add_objects(const JsonValue& notes, CompiledModel& model) {
   each_field(notes, [&](std::string_view name, const JsonValue& record) {
     static_cast<void>(record.string());
@@ -245,8 +245,8 @@ void add_objects(const JsonValue& notes, CompiledModel& model) {
   });
 }
 
-// {"nodes": [{"name": "buf2", "node": {"target": "sample::pick", ...}}]}: calls that the code leaves to
-// PyTorch.
+// Adds calls that the code leaves to PyTorch: {"nodes": [{"name": "buf2", "node": {"target": "sample::pick",
+// ...}}]}.
 void add_calls(const JsonValue& notes, CompiledModel& model) {
   const auto nodes = notes.find("nodes");
   if (!nodes) return;
@@ -264,7 +264,7 @@ void describe_model(const ZipArchive& zip, const std::string& folder, CompiledMo
   const auto metadata = [&](const std::string& record) {
     read_notes(zip, record, [&](const JsonValue& notes) { add_metadata(notes, model); });
   };
-  // The whole model's first: there is one for each object that was linked, too.
+  // The whole model's metadata comes first, as each linked object has metadata, too.
   each("wrapper_metadata.json", metadata);
   each("_metadata.json", [&](const std::string& record) {
     if (!record.ends_with("wrapper_metadata.json")) metadata(record);

@@ -1,5 +1,5 @@
-// Describes models compiled by AOTInductor from the sources, JSON and library headers in their archive,
-// without running anything.
+// Descriptions of models compiled by AOTInductor, read from the sources, JSON and library headers in their
+// archive without running anything.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ using namespace std::string_literals;
 using namespace std::string_view_literals;
 
 constexpr std::size_t kHeadSize = 65'536;
-constexpr std::size_t kPickleSize = 4'000'000;  // of a pickle in an archive; the beginning is enough
+constexpr std::size_t kPickleSize = 4'000'000;  // bytes read of a pickle; the beginning is enough
 constexpr std::size_t kMaxCandidates = 100;     // folders in a zip that might be an archive's root
 
 const char kSaveModel[] = "use torch.export.save or torch.jit.save";
@@ -35,7 +35,7 @@ FileInfo make(FileKind kind, std::string what, std::string advice) {
   return info;
 }
 
-// Records such as `version` hold a short number; anything else is not repeated in a message.
+// Returns the text of a record such as `version`, if it is short and printable; else nothing.
 std::string short_text(const ZipArchive& zip, const std::string& record) {
   if (!zip.contains(record)) return {};
   std::string text = zip.read(record, 64);
@@ -58,8 +58,8 @@ FileInfo from_saved_object(const PickleScan& scan, const std::string& how) {
 
 // --- zip archives ---
 
-// The folders in which PyTorch's records may stand, as names of records begin: "" where some are in none, and
-// "m/", in order.  PyTorch itself looks into that of the first record, and for old programs into none.
+// Returns the folders that may have PyTorch's records, as their names begin, in order: "m/", and "" if some
+// records are in no folder.  PyTorch itself takes the first record's folder, and none for old programs.
 std::vector<std::string> candidate_folders(const ZipArchive& zip) {
   std::vector<std::string> folders;
   const auto has_none = [](const ZipArchive::Entry& entry) {
@@ -91,7 +91,8 @@ std::string producer_version(const ZipArchive& zip, const std::string& prefix) {
   return {};
 }
 
-// `prefix`: one of candidate_folders().
+// Returns the kind of the archive whose records are in `prefix`, one of candidate_folders(); nothing if they
+// are not PyTorch's.
 std::optional<FileInfo> identify_in_folder(const ZipArchive& zip, const std::string& prefix) {
   const std::string root = prefix.substr(0, prefix.find('/'));
   const auto has = [&](const char* record) { return zip.contains(prefix + record); };
@@ -100,7 +101,7 @@ std::optional<FileInfo> identify_in_folder(const ZipArchive& zip, const std::str
                           short_text(zip, prefix + "archive_format") == "pt2";
   const bool is_script = has("data.pkl") && has("constants.pkl");
   if (int{is_old_program} + int{is_program} + int{is_script} > 1)
-    throw misleading_archive("it is a model in two layouts, of which each loader of PyTorch takes its own");
+    throw misleading_archive("it is a model in two layouts, and PyTorch's loaders read different ones");
   FileInfo info;
   if (is_old_program) {
     info = make(FileKind::kExportedProgram, "an exported program in the layout of PyTorch before 2.8", "");
@@ -143,12 +144,12 @@ std::optional<FileInfo> identify_in_folder(const ZipArchive& zip, const std::str
     return std::nullopt;
   }
   info.root = root;
-  // An exported program says what it was written by in its JSON, and in the archive only how that was packed.
+  // The JSON of an exported program names its producer; the archive's version is only that of the packing.
   if (info.kind != FileKind::kExportedProgram) info.producer_version = producer_version(zip, prefix);
   return info;
 }
 
-// Whether PyTorch finds a graph or code in it.
+// Returns whether PyTorch finds a graph or code in the file.
 bool holds_model(const FileInfo& info) {
   return is_traceable(info.kind) || info.kind == FileKind::kOldTorchScript ||
          info.kind == FileKind::kLiteInterpreter || info.kind == FileKind::kAotInductor;
@@ -161,10 +162,10 @@ FileInfo identify_records(const ZipArchive& zip) {
     auto info = identify_in_folder(zip, folder);
     if (!info) continue;
     if (holds_model(*info) && folder == "/")
-      throw misleading_archive("its model is in a folder without a name");
+      throw misleading_archive("its model is in a folder with an empty name");
     if (found && holds_model(*found) && holds_model(*info)) {
       throw misleading_archive("it has two models, in the folders '" + found->root + "' and '" + info->root +
-                               "', and PyTorch takes that of the first record");
+                               "', of which PyTorch takes the one in the folder of the first record");
     }
     if (!found || (!holds_model(*found) && holds_model(*info))) found = std::move(info);
   }
@@ -212,7 +213,7 @@ struct ProtobufField {
   std::size_t data = 0;                                // where a length-delimited field's bytes start
 };
 
-// The fields of a protobuf message as far as `head` goes; empty when the bytes are none.
+// Returns the fields of a protobuf message as far as `head` goes; empty when the bytes are not a message.
 std::vector<ProtobufField> protobuf_fields(std::string_view head, std::uint64_t file_size) {
   std::vector<ProtobufField> fields;
   std::size_t at = 0;
@@ -255,7 +256,7 @@ std::vector<ProtobufField> protobuf_fields(std::string_view head, std::uint64_t 
 std::optional<FileInfo> identify_protobuf(std::string_view head, std::uint64_t file_size) {
   const auto fields = protobuf_fields(head, file_size);
   if (fields.empty() || fields.front().number != 1 || fields.front().wire_type != 0) return std::nullopt;
-  // ModelProto of ONNX: ir_version, then strings, the graph and what follows.
+  // ONNX's ModelProto has ir_version first, then strings, the graph and other fields.
   bool graph = false;
   for (const auto& field : fields) {
     const bool number = field.number == 1 || field.number == 5;
@@ -308,10 +309,10 @@ std::optional<FileInfo> identify_pickle(const ModelFile& file, std::string_view 
   if (head.size() == kHeadSize) {
     bytes = file.read_at(0, kPickleSize);
   }
-  // Protocol 4 puts a frame between the version and the number.
+  // Protocol 4 puts a frame between the version and the magic number.
   const std::size_t magic = head.substr(0, 32).find(kLegacyMagic);
   if (magic == 2 || magic == 11) {
-    // Three pickles stand before the object: magic number, protocol version, system.
+    // Three pickles come before the object: magic number, protocol version, system.
     std::size_t at = 0;
     PickleScan scan;
     for (int i = 0; i < 4; ++i) {
@@ -333,10 +334,10 @@ struct Magic {
   std::string_view bytes;
   FileKind kind;
   const char* what;
-  const char* advice;  // null: start over from the model in Python
+  const char* advice;  // null for the advice to start from the model in Python
 };
 
-// Formats that a few bytes tell.
+// Formats that are recognised by a few bytes.
 constexpr Magic kMagics[] = {
     {0, "\x1f\x8b"sv, FileKind::kCompressed, "a gzip file", "decompress it first (gunzip, or tar xzf)"},
     {0, "BZh"sv, FileKind::kCompressed, "a bzip2 file", "decompress it first (bunzip2)"},
@@ -388,7 +389,7 @@ FileInfo identify_text(std::string_view head) {
     }
     return make(FileKind::kText, "JSON text", "trace the model itself: "s + kSaveModel);
   }
-  // A comment may as well be a heading of Markdown: then only Python's statements tell.
+  // A first line with "# " may be a comment or a Markdown heading; then only Python's statements decide.
   const bool comment = text.starts_with("# ");
   for (const char* word : {"import ", "from ", "def ", "class ", "#!", R"(""")", "op_version_set"}) {
     if (text.starts_with(word) || (comment && text.find("\n"s + word) != std::string_view::npos)) {
@@ -417,7 +418,7 @@ FileInfo identify_bytes(const ModelFile& file, std::string_view head) {
   if (auto info = identify_pickle(file, head)) return *info;
   if (auto info = identify_protobuf(head, file.size())) return *info;
   if (looks_like_text(head.substr(0, 4'096))) return identify_text(head);
-  // A zip may have something before its first record.
+  // A zip archive may have other bytes before its first record.
   if (ZipArchive::has_end_record(file)) return identify_zip(file);
   return make(FileKind::kUnknown, "a file of an unknown kind", kSaveModel);
 }

@@ -1,4 +1,4 @@
-// Identifies the kind of a file from its content, never from its name.
+// The kind of a file, identified by its content and never by its name.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,14 @@ bool is_traceable(FileKind kind);
 
 struct FileInfo {
   FileKind kind = FileKind::kUnknown;
-  std::string what;    // with an article: "a state_dict saved with torch.save: it holds no graph"
-  std::string advice;  // how to get something traceable; empty if it is
+  std::string what;  // a description with an article: "a state_dict saved with torch.save: it holds no graph"
+  std::string advice;  // how to get a traceable file; empty if this is one
   std::uint64_t size = 0;
   // For zip archives of PyTorch: the folder of all records (without a slash, may be empty), and, except for
   // exported programs, the archive's version.
   std::string root;
   std::string producer_version;
-  std::shared_ptr<const ZipArchive> zip;  // of a zip archive: open, as its directory was read
+  std::shared_ptr<const ZipArchive> zip;  // the open archive, for a zip archive
 };
 
 // Reads a few kilobytes, however large the file is.  Throws Error(kInput, at the path) for a zip archive that

@@ -1,4 +1,4 @@
-// Integers in the bytes of a file.
+// Little-endian integers in the bytes of a file.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fxtrace {
 
-// Returns the unsigned integer of `size` bytes (at most 8) that begins at `at`; all of them have to be there.
+// Returns the unsigned integer of `size` bytes (at most 8) that begins at `at`.  All its bytes must be there.
 inline std::uint64_t little_endian(std::string_view bytes, std::size_t at, int size) {
   std::uint64_t value = 0;
   for (int i = size - 1; i >= 0; --i)

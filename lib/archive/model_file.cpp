@@ -40,7 +40,7 @@ namespace {
 
 Descriptor open_file(const std::string& path) {
   struct stat status{};
-  // Looked at before it is opened: opening a pipe waits for whoever writes it.
+  // The kind is checked before opening, as opening a pipe waits for its writer.
   if (::stat(path.c_str(), &status) != 0) fail_to_read(errno);
   if (S_ISDIR(status.st_mode)) fail_on_directory(path);
   if (!S_ISREG(status.st_mode))
@@ -50,7 +50,8 @@ Descriptor open_file(const std::string& path) {
   return descriptor;
 }
 
-// Of the content, which a program may set, and of all that is known of the file, which none can.
+// Returns the times of the last change of the content, which programs can set, and of the inode, which they
+// cannot.
 std::array<std::int64_t, 4> times_of(const struct stat& status) {
   return {status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
@@ -111,7 +112,7 @@ void ModelFile::for_each_piece(std::uint64_t offset, std::uint64_t size,
   while (size > 0) {
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), size));
     if (read_at(offset, wanted, piece.data()) != wanted)
-      throw input_error("the file ends where a record of it should go on").at(path_);
+      throw input_error("the file ends within a record").at(path_);
     f(std::string_view(piece).substr(0, wanted));
     offset += wanted;
     size -= wanted;

@@ -1,4 +1,4 @@
-// A regular file opened for reading.
+// A model's file, opened for reading.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class ModelFile {
  public:
   // Throws Error(kInput, at the path) when the file does not exist, is not a regular file, or cannot be read.
   ModelFile(std::string path);  // NOLINT: implicit on purpose, a path stands for its file
-  // Of a file that is open already; `path` is its name in messages.
+  // Takes a file that is already open; `path` is its name in messages.
   ModelFile(Descriptor descriptor, std::string path);
 
   const std::string& path() const { return path_; }  // as given, for messages
@@ -29,7 +29,7 @@ class ModelFile {
   std::string read_at(std::uint64_t offset, std::size_t size) const;
   // Does the same into `to`; returns the number of bytes.
   std::size_t read_at(std::uint64_t offset, std::size_t size, char* to) const;
-  // Calls f(bytes) for `size` bytes from `offset` on, in pieces.  Throws Error(kInput, at the path) where the
+  // Calls f(bytes) for `size` bytes from `offset` on, in pieces.  Throws Error(kInput, at the path) when the
   // file ends before.
   void for_each_piece(std::uint64_t offset, std::uint64_t size,
                       const std::function<void(std::string_view)>& f) const;
@@ -43,7 +43,7 @@ class ModelFile {
 
   std::string path_;
   std::uint64_t size_ = 0;
-  std::array<std::int64_t, 4> times_{};  // of its last change
+  std::array<std::int64_t, 4> times_{};  // times of the last changes, when it was opened
   std::shared_ptr<const Descriptor> descriptor_;
 };
 

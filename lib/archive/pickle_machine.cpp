@@ -74,7 +74,7 @@ void PickleMachine::push_other(std::uint64_t size) {
   push(Kind::kOther);
 }
 
-// An integer as text: "12", "-12L"; "00" and "01" are booleans.
+// Pushes an integer written as text: "12", "-12L"; "00" and "01" are booleans.
 void PickleMachine::push_digits(std::string_view digits) {
   if (digits.ends_with('L')) digits.remove_suffix(1);
   const bool is_bool = digits == "00" || digits == "01";
@@ -129,7 +129,7 @@ void PickleMachine::build(Id state) {
   if (target && values_[*target].kind == Kind::kCall) values_[*target].items = values_[state].items;
 }
 
-// Of the value on top.
+// Tells the watcher that the value on top gets items.
 void PickleMachine::fill(Kind expected) {
   if (watcher_ != nullptr) watcher_->on_fill(find_top().value_or(kNothing), expected);
 }
@@ -151,7 +151,7 @@ void PickleMachine::add_items(Id target, std::span<const Id> flat) {
 
 // --- the stack and the memo ---
 
-// An invalid pickle pops the mark, or from an empty stack.
+// Called when an invalid pickle pops the mark, or pops from an empty stack.
 PickleMachine::Id PickleMachine::missing() {
   if (!marks_.empty()) marks_.pop_back();
   return kNothing;
@@ -162,7 +162,7 @@ std::optional<PickleMachine::Id> PickleMachine::find_top() const {
 }
 
 void PickleMachine::put(std::uint64_t index) {
-  // No writer leaves out so many that there are more than opcodes.
+  // No writer skips so many indices that one is beyond the number of opcodes.
   const auto top = find_top();
   if (!top || index >= max_opcodes_) throw MalformedPickle{End::kUnknown};
   const auto place = static_cast<std::size_t>(index);

@@ -1,5 +1,33 @@
-// An abstract pickle machine: it executes a Python pickle on simplified values.  Nothing is built, imported
-// or called; a call is kept as callable and arguments.
+// An abstract pickle machine: executes the opcodes of a Python pickle on simplified values.
+//
+// A pickle is a program for a stack machine, and an unpickler that runs it imports and calls whatever it
+// names.  This machine runs the same opcodes, and where an unpickler would import or call, it makes a value
+// that says so.  Readers then take what they need from the values (the tensors of a state_dict, the class of
+// a module), and the security scan asks what would have been called.
+//
+// Invariants:
+// 1. Nothing is built, imported or called.  A global is a pair of texts, and a call is kept as its callable
+//    and its arguments.
+// 2. Values are never removed, and an Id is a value's position in order of creation.  Value 0 is not of the
+//    pickle: it stands for what an invalid pickle pops from an empty stack.
+// 3. The parts of a value were created before it, so a walk over parts ends.  Items of dicts are added later
+//    and may lead back to the dict; a walk over them needs a bound of its own.
+// 4. The items of a list or a set are not kept, and neither are the bytes of bytes objects.
+// 5. Texts are views of the pickle's bytes and are not decoded.
+// 6. run() takes time and memory linear in the opcodes and the bytes.  An index of the memo must be smaller
+//    than the limit of opcodes, so that a few bytes cannot ask for a large memo.
+// 7. run() never throws for what the bytes are.  It returns how the pickle ended, and the values made until
+//    then can be read.
+// 8. The watcher is told of a call before the value for its result exists.
+//
+// Example: the pickle of an object whose __reduce__ returns (os.system, ("id",)):
+//
+//   c os system    makes 1 "os", 2 "system", and 3: a global with parts 1 and 2      stack: 3
+//   (              sets a mark                                                       stack: 3 |
+//   X "id"         makes 4: a string                                                 stack: 3 | 4
+//   t              makes 5: a tuple with part 4                                      stack: 3 5
+//   R              tells the watcher on_call(3, 5); makes 6: a call with parts 3, 5  stack: 6
+//   .              ends with kStop; find_result() is 6, and global_name(3) "os.system"
 #pragma once
 
 #include <cstddef>
@@ -18,22 +46,22 @@ namespace fxtrace {
 
 class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
  public:
-  using Id = std::uint32_t;  // identifies a value
+  using Id = std::uint32_t;  // the position of a value in order of creation
   using Item = std::pair<Id, Id>;
 
   enum class Kind {
     kOther,
     kInteger,     // number; only integers of up to eight bytes
     kString,      // text
-    kGlobal,      // parts: module and name
-    kTuple,       // parts
+    kGlobal,      // parts: its module and its name
+    kTuple,       // parts: its items
     kList,        // its items are not kept
-    kDict,        // items
+    kDict,        // items: its keys and values
     kCall,        // parts: the callable and the tuple of arguments; items: those of a dict given as state
-    kPersistent,  // parts: the id of a value outside the pickle
+    kPersistent,  // parts: the id of an object outside the pickle
   };
 
-  // Is told what an unpickler would do to the values on its stack beyond making them.
+  // An observer of what an unpickler would do to the values on its stack beyond making them.
   class PickleWatcher {
    public:
     virtual ~PickleWatcher() = default;
@@ -41,13 +69,13 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
     virtual void on_state(Id target) = 0;                 // BUILD: __setstate__, or attributes
     virtual void on_fill(Id target, Kind expected) = 0;   // APPEND, SETITEM: methods of the target
     virtual void on_persistent(Id id) = 0;
-    virtual void on_extension() = 0;  // EXT1, ...: whatever the process has registered under a number
+    virtual void on_extension() = 0;  // EXT1, ...: a global that the process registered under a number
   };
 
   struct Value {
     Kind kind = Kind::kOther;
     std::uint32_t first_part = 0, part_count = 0;
-    std::uint32_t items = 0;  // index in items_; 0: none
+    std::uint32_t items = 0;  // index in items_; 0 without items
     std::int64_t number = 0;
     std::string_view text;  // points into the bytes
   };
@@ -55,7 +83,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   enum class End {
     kStop,       // STOP was reached
     kTruncated,  // the bytes end before STOP
-    kLimit,      // more than `max_opcodes`
+    kLimit,      // the pickle has more than `max_opcodes` opcodes
     kUnknown,    // an invalid opcode, or one that unpicklers refuse here
   };
 
@@ -63,18 +91,18 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   explicit PickleMachine(std::string_view bytes, std::size_t start = 0, PickleWatcher* watcher = nullptr)
       : PickleOpcodes(bytes, start), watcher_(watcher) {}
 
-  // The limit for a model's own pickles, for one that takes `stored` bytes in its file, where it may be
-  // compressed; each opcode takes some sixty bytes.
+  // The limits of opcodes for a model's own pickles, and for one that takes `stored` bytes in its file, where
+  // it may be compressed.  Each opcode takes some sixty bytes of memory.
   static constexpr std::size_t kMaxOpcodes = 8'000'000;
   static constexpr std::size_t max_opcodes(std::uint64_t stored) {
     constexpr std::uint64_t kFree = 400'000;
     return static_cast<std::size_t>(stored < kMaxOpcodes - kFree ? kFree + stored : kMaxOpcodes);
   }
-  // Takes time and memory linear in the opcodes and bytes, whatever they are.
+  // Executes the pickle up to STOP, or to the first reason to end before.
   End run(std::size_t max_opcodes);
 
   std::size_t position() const { return at_; }  // after the last opcode processed
-  // Returns the pickled value; when the pickle ends early, the outermost container that was begun.
+  // Returns the pickled value; when the pickle ended early, the outermost container that was begun.
   std::optional<Id> find_result() const;
 
   const Value& value(Id id) const { return values_[id]; }
@@ -96,7 +124,7 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   static constexpr Id kUnset = UINT32_MAX;
   static constexpr Id kNothing = 0;  // the value that an invalid pickle pops from an empty stack
 
-  // What PickleOpcodes needs.
+  // The operations that PickleOpcodes calls.
   void push_none() { push(Kind::kOther); }
   void push_boolean(bool) { push(Kind::kOther); }
   void push_integer(std::int64_t number);
@@ -137,8 +165,8 @@ class PickleMachine : PickleOpcodes<PickleMachine, std::uint32_t> {
   std::size_t max_opcodes_ = 0;
   std::deque<Value> values_{Value{}};
   std::vector<Id> parts_;                     // of all values, concatenated
-  std::vector<std::vector<Item>> items_{{}};  // of dicts and objects; the first is empty and shared
-  // By index.  Python's MEMOIZE takes the number of entries as the next one.
+  std::vector<std::vector<Item>> items_{{}};  // items of dicts and objects; the first is empty and shared
+  // The memo, by index.  Python's MEMOIZE takes the number of entries as the next index.
   std::vector<Id> memo_;
   std::size_t memo_count_ = 0;
   PickleWatcher* watcher_ = nullptr;

@@ -1,4 +1,4 @@
-// The decoder of pickles that PickleMachine and torchscript::PickleValues share.
+// The decoder of pickle opcodes that PickleMachine and torchscript::PickleValues share.
 #pragma once
 
 #include <array>
@@ -14,23 +14,22 @@
 
 namespace fxtrace {
 
-// Decodes opcodes with their operands, and keeps the stack and its marks.  Self derives from this and makes
-// the values: an Entry is one on the stack.  It has
-// - push_none(), push_boolean(), push_integer(), push_long() of a size that the bytes follow, push_real() of
-//   eight bytes in big-endian order, push_text(), push_global() of a module and a name, push_tuple(),
-//   push_list(), and push_dict() of keys and values in turn;
-// - append() and set_items(), which change the value on top; make_object() (NEWOBJ) of the arguments for the
-//   class on top, call(), build() of the state for the value on top, push_persistent() of an id;
-// - put() and get(), of the memo; accept_protocol(); reserve(), before so many values leave the stack
-// together
-//   and at a mark;
+// Decodes opcodes with their operands, and keeps the stack and its marks.  Self derives from this class and
+// makes the values; an Entry is a value on the stack.  Self has
+// - push_none(), push_boolean(), push_integer(), push_long(size), where that many bytes follow, push_real()
+//   with eight bytes in big-endian order, push_text(), push_global(module, name), push_tuple(), push_list(),
+//   and push_dict() with keys and values in turn;
+// - append() and set_items(), which change the value on top; make_object(arguments) for the class on top
+//   (NEWOBJ), call(), build(state) for the value on top, push_persistent(id);
+// - put() and get() for the memo; accept_protocol(); reserve(count), called before that many values leave
+//   the stack together, and at a mark;
 // - other(), which executes all opcodes that TorchScript does not write;
-// - missing(), for a value that is not on the stack, and end_in_value(), end_in_line() and no_mark(), which
-//   throw.
+// - missing(), which returns a value when the stack has none, and end_in_value(), end_in_line() and
+//   no_mark(), which throw.
 template <class Self, class Entry>
 class PickleOpcodes {
  protected:
-  // Executes one opcode; there must be one.
+  // Executes the next opcode; there must be one.
   void step() {
     const auto opcode = static_cast<unsigned char>(bytes_[at_++]);
     switch (opcode) {
@@ -136,7 +135,7 @@ class PickleOpcodes {
     at_ = end + 1;
     return part;
   }
-  // Of at most eight bytes.
+  // Reads an unsigned integer of at most eight bytes.
   std::uint64_t number(std::size_t size) { return little_endian(text(size), 0, static_cast<int>(size)); }
   std::int64_t signed_number(std::size_t size) {
     if (size == 0) return 0;
@@ -146,7 +145,7 @@ class PickleOpcodes {
 
   // --- the stack ---
 
-  // Whether there is a value above the last mark.
+  // Returns whether there is a value above the last mark.
   bool has_top() const { return stack_.size() > (marks_.empty() ? 0 : marks_.back()); }
   Entry pop() {
     if (!has_top()) return self().missing();
@@ -154,7 +153,7 @@ class PickleOpcodes {
     stack_.pop_back();
     return entry;
   }
-  // Takes off the last mark and what is above it, which stays valid until the next call.
+  // Takes the last mark and the values above it off the stack; the values stay valid until the next call.
   std::span<Entry> pop_to_mark() {
     if (marks_.empty()) self().no_mark();
     const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -169,7 +168,7 @@ class PickleOpcodes {
   std::size_t at_;
   bool is_stopped_ = false;
   std::vector<Entry> stack_;
-  std::vector<std::size_t> marks_;  // sizes of the stack
+  std::vector<std::size_t> marks_;  // sizes of the stack when the marks were set
 
  private:
   friend Self;

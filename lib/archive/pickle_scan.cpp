@@ -13,7 +13,7 @@ using Id = PickleMachine::Id;
 constexpr std::size_t kMaxScanned = 400'000;
 constexpr std::size_t kMaxGlobal = 120;
 
-// What a call makes, told by the name of what is called: "pkg.Net".
+// Returns the class of the object that a call makes, by the name of the callable: "pkg.Net".
 std::string type_of_call(const PickleMachine& machine, Id call) {
   const auto parts = machine.parts(call);
   std::string name = machine.global_name(parts[0], kMaxGlobal);
@@ -51,7 +51,7 @@ Kind kind_of(const PickleMachine& machine, Id id) {
   }
 }
 
-// Keys come from the file: only what is printable goes into a message.
+// Returns a key of the file between quotes, cut, with control characters replaced.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text.substr(0, 40)) {

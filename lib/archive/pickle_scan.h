@@ -1,4 +1,4 @@
-// Tells the kind of object that a Python pickle holds, without building or running anything.
+// The kind of object that a Python pickle holds, found without building or running anything.
 #pragma once
 
 #include <cstddef>

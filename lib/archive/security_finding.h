@@ -1,5 +1,5 @@
-// What a file would have its reader do, as lib/security finds it and the rules of `check --security` judge
-// it.
+// Security findings: what a file would make its reader do, as lib/security finds it and the rules of
+// `check --security` judge it.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,21 @@ namespace fxtrace {
 
 enum class SecurityKind {
   kPickle,   // a pickle that does what torch.load(weights_only=True) refuses
-  kCode,     // machine code, code of Python, operators that reach beyond tensors
-  kPath,     // a name that leads out of the folder that it is to be in
-  kSize,     // sizes and places that do not fit together, and what grows beyond measure
-  kUnknown,  // what is not recognised: nothing is known of what a reader does with it
-  kLibrary,  // operators and classes that a library has to register before
+  kCode,     // machine code, Python code, operators that reach beyond tensors
+  kPath,     // a name that leads out of its folder
+  kSize,     // sizes and offsets that do not fit together, and records that unpack to far more bytes
+  kUnknown,  // a record that is not recognised, so that it is not known what a reader does with it
+  kLibrary,  // operators and classes that a library must have registered
 };
 inline constexpr std::size_t kSecurityKinds = 6;
 const char* to_string(SecurityKind kind);  // "pickle"
 
 struct SecurityFinding {
   SecurityKind kind = SecurityKind::kPickle;
-  std::string record;   // of the archive; "a.pt/data.pkl" of an archive in it; empty: the file itself
-  std::string subject;  // of a pickle what it calls, of code the operator, of a library that or the class
-  std::string message;  // for people, without the record; text of the file in it is not escaped
+  std::string
+      record;  // its name, "a.pt/data.pkl" within an archive in the archive; empty for the file itself
+  std::string subject;  // the callable of a pickle, the operator of code, the operator or class of a library
+  std::string message;  // for people, without the record; text from the file is not escaped
 };
 
 }  // namespace fxtrace

@@ -18,15 +18,15 @@ namespace {
 using Id = PickleMachine::Id;
 using PickleKind = PickleMachine::Kind;
 
-// A tensor takes some 35 opcodes and 200 bytes.
+// The most bytes of a pickle; a tensor takes some 35 opcodes and 200 bytes.
 constexpr std::size_t kMaxStatePickle = 64'000'000;
 constexpr std::size_t kMaxTensors = 200'000;
-// One value can be used again and again at no cost to the file, so what is copied for each tensor is short.
+// Limits for the values that are copied for each tensor, as a file can use one value again and again.
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxStorageKey = 64;
 constexpr int kMaxWrappers = 4;
 constexpr std::size_t kMaxAttribute = 64;  // bytes of an attribute's name
-constexpr std::size_t kMaxParts = 16;      // tensors in a tensor
+constexpr std::size_t kMaxParts = 16;      // tensors in a wrapper subclass
 
 // The classes of torch's typed storages.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kStorageTypes = {{
@@ -53,7 +53,7 @@ class Reader {
  public:
   explicit Reader(const PickleMachine& machine) : machine_(machine) {}
 
-  // All but the name; absent for what is no plain tensor.
+  // Returns the tensor without its name; nothing for other values.
   std::optional<StoredTensor> find_tensor(Id id, int wrappers = 0) const {
     if (machine_.value(id).kind != PickleKind::kCall) return std::nullopt;
     return find_made(machine_.parts(id)[0], machine_.parts(id)[1], wrappers);
@@ -64,10 +64,10 @@ class Reader {
     return machine_.is_global(callable, "torch._utils", name);
   }
 
-  // What a function makes of a tuple of arguments.
+  // Returns the tensor that a function makes from a tuple of arguments.
   std::optional<StoredTensor> find_made(Id function, Id tuple, int wrappers) const {
     const auto arguments = machine_.parts(tuple);
-    // What is quantized says how behind its strides.
+    // The parameters of the quantization come after the strides.
     if (is_util(function, "_rebuild_tensor_v2") || is_util(function, "_rebuild_qtensor"))
       return rebuild(arguments, false);
     if (is_util(function, "_rebuild_tensor_v3")) return rebuild(arguments, true);
@@ -78,7 +78,7 @@ class Reader {
       if (tensor) tensor->is_parameter = true;
       return tensor;
     }
-    // A tensor with attributes, or of a class of its own: (function, type, the function's arguments,
+    // A tensor with attributes, or of a class of its own, is (function, type, the function's arguments,
     // attributes).
     if (machine_.is_global(function, "torch._tensor", "_rebuild_from_type_v2") && arguments.size() >= 3) {
       if (is_util(arguments[0], "_rebuild_wrapper_subclass") && arguments.size() >= 4)
@@ -88,7 +88,8 @@ class Reader {
     return std::nullopt;
   }
 
-  // (class, dtype, sizes, strides, offset, ...), and its attributes: a dict, or (dict, slots).
+  // Returns the wrapper subclass of (class, dtype, sizes, strides, offset, ...).  `state` has its attributes:
+  // a dict, or (dict, slots).
   std::optional<StoredTensor> wrapper(std::span<const Id> arguments, Id state, int wrappers) const {
     constexpr std::size_t kStrides = 3;
     if (arguments.size() <= kStrides) return std::nullopt;
@@ -121,11 +122,12 @@ class Reader {
     return tensor;
   }
 
-  // (storage, offset, sizes, strides, requires_grad, hooks), and in version 3 the dtype behind them.
+  // Returns the tensor of (storage, offset, sizes, strides, requires_grad, hooks), in version 3 with the
+  // dtype after them.
   std::optional<StoredTensor> rebuild(std::span<const Id> arguments, bool with_dtype) const {
     constexpr std::size_t kDtype = 6;
     if (arguments.size() < (with_dtype ? kDtype + 1 : 4)) return std::nullopt;
-    // The storage stands outside of the pickle: ("storage", type, key, location, size).
+    // The storage is outside of the pickle: ("storage", type, key, location, size).
     if (machine_.value(arguments[0]).kind != PickleKind::kPersistent) return std::nullopt;
     const auto storage = machine_.parts(machine_.parts(arguments[0])[0]);
     if (storage.size() < 5 || machine_.value(storage[0]).text != "storage") return std::nullopt;
@@ -167,7 +169,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // Of a global such as torch.float8_e4m3fn.
+  // Returns the dtype of a global such as torch.float8_e4m3fn.
   std::optional<std::string_view> find_dtype(Id dtype) const {
     constexpr std::size_t kMaxDtype = 32;
     if (machine_.value(dtype).kind != PickleKind::kGlobal) return std::nullopt;
@@ -180,7 +182,7 @@ class Reader {
   const PickleMachine& machine_;
 };
 
-// The name of the pickle, which stands in the one folder of the archive.
+// Returns the name of the pickle's record, which is in the only folder of the archive.
 std::string find_pickle(const ZipArchive& saved) {
   for (const auto& entry : saved.entries()) {
     const std::size_t slash = entry.name.find('/');
@@ -189,7 +191,7 @@ std::string find_pickle(const ZipArchive& saved) {
                                : std::string_view(entry.name).substr(slash + 1) == "data.pkl";
     if (is_pickle) return entry.name;
   }
-  throw input_error("no data.pkl: not written by torch.save");
+  throw input_error("not written by torch.save: it has no data.pkl");
 }
 
 std::string read_pickle(const ZipArchive& saved, const std::string& name) {
@@ -198,7 +200,8 @@ std::string read_pickle(const ZipArchive& saved, const std::string& name) {
   throw input_error("refusing its pickle: more than " + std::to_string(kMaxStatePickle) + " bytes");
 }
 
-// `stored`: the pickle's bytes in the archive.
+// Runs the machine, and returns the pickled value; nothing for a damaged pickle.  `stored`: the bytes that
+// the pickle takes in the archive.
 std::optional<Id> run(PickleMachine& machine, std::uint64_t stored) {
   const std::size_t most = PickleMachine::max_opcodes(stored);
   const auto end = machine.run(most);
@@ -215,7 +218,7 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t st
     throw input_error("the pickle is damaged or is not a dict of tensors");
   }
   const Reader reader(machine);
-  // A key that is there again has its last value in its first place, as in Python.
+  // As in Python, a repeated key has its last value at its first position.
   std::vector<std::pair<std::string_view, Id>> entries;
   std::unordered_map<Id, std::size_t> by_key;
   std::unordered_map<std::string_view, std::size_t> by_name;
@@ -242,7 +245,7 @@ std::vector<StoredTensor> read_tensors(std::string_view pickle, std::uint64_t st
   return tensors;
 }
 
-// The keys of its storages, in the archive that has the pickle.
+// Sets StoredTensor::content by the archive that has the pickle.
 void set_content(StoredTensor& tensor, const ZipArchive& saved, const std::string& pickle) {
   const std::string folder = pickle.substr(0, pickle.find('/') + 1);  // "" where there is none
   std::vector<std::string> keys;
@@ -255,7 +258,8 @@ void set_content(StoredTensor& tensor, const ZipArchive& saved, const std::strin
                                         : joined_content_keys(keys);
 }
 
-// Returns whether all that is in there is known.
+// Appends the leaves below `value`; returns false where a value other than tensors, tuples, dicts and plain
+// values is among them.
 bool add_leaves(const PickleMachine& machine, Id value, int depth,
                 std::vector<std::optional<StoredTensor>>& to) {
   constexpr int kMaxDepth = 100;

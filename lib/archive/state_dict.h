@@ -1,4 +1,4 @@
-// Reads a state_dict that torch.save wrote into a record of an archive: its tensors and their shared
+// A reader of state_dicts that torch.save wrote into a record of an archive: their tensors and shared
 // storages.
 #pragma once
 
@@ -20,8 +20,9 @@ struct StoredTensor {
   std::string dtype;          // "float32"
   bool is_parameter = false;  // saved as a torch.nn.Parameter
   std::string content;        // ZipArchive::content_key()
-  // Of a tensor of a class of its own (a wrapper subclass): the tensors that it is made of, by their paths in
-  // it.  Its sizes, strides and dtype are those that it shows, and its storage is the first one's.
+  // For a tensor of a class of its own (a wrapper subclass), the tensors that it is made of, named by their
+  // paths in it.  Its sizes, strides and dtype are those that the class shows; its storage is the first
+  // one's.
   std::vector<StoredTensor> parts = {};
 };
 
@@ -33,8 +34,8 @@ std::vector<StoredTensor> read_state_dict(const ZipArchive& archive, std::string
 // Returns the tensor that torch.save wrote into the record by itself; nothing for any other value.  Throws
 // likewise.
 std::optional<StoredTensor> read_saved_tensor(const ZipArchive& archive, std::string_view record);
-// Returns the leaves of the nested tuples and dicts in the record, in order: tensors, and nothing for plain
-// values. Nothing at all where something else is nested there.  Throws likewise.
+// Returns the leaves of the nested tuples and dicts in the record, in order; a leaf that is a plain value is
+// nothing.  Returns nothing where other objects are nested there.  Throws likewise.
 std::optional<std::vector<std::optional<StoredTensor>>> read_saved_leaves(const ZipArchive& archive,
                                                                           std::string_view record);
 

@@ -14,14 +14,7 @@
 namespace fxtrace {
 namespace {
 
-// PyTorch reads an archive with miniz, and parts of it with Python's zipfile.  They look for its end in
-// different ways, and trust different fields where several say the same.  So that nobody sees another file
-// than this reader, each byte of an archive has to be of one of these, in this order and without gaps, and
-// whatever is said twice has to be said alike:
-//
-//   records: header, name, extra fields, content, and its sizes again where the header says so ("descriptor")
-//   directory: an entry for each record, in any order
-//   end: of zip64, where it is and how many disks there are (if it is one), the end record, a comment
+// The marks at the beginning of the structures of an archive (zip_archive.h), and their fixed sizes.
 constexpr std::string_view kRecordMark = "PK\x03\x04";
 constexpr std::string_view kDescriptorMark = "PK\x07\x08";
 constexpr std::string_view kEntryMark = "PK\x01\x02";
@@ -35,10 +28,10 @@ constexpr std::size_t kZip64LocatorSize = 20;
 constexpr std::size_t kEndSize = 22;
 constexpr std::size_t kMaxComment = 65'535;
 
-// Flags of a record.  Encrypted are its content, in one or another way, or the directory; or it is a patch.
+// Flags of a record: its content is encrypted in one or another way, the directory is, or it is a patch.
 constexpr std::uint64_t kIsEncrypted = 0x2061;
 constexpr std::uint64_t kHasDescriptor = 0x8;
-constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;  // a size or place that has more bytes there
+constexpr std::uint64_t kInZip64Field = 0xFFFFFFFF;  // stands for a size or offset in the zip64 field
 constexpr std::uint64_t kStored = 0;
 constexpr std::uint64_t kDeflated = 8;
 
@@ -51,7 +44,7 @@ std::string quoted(const std::string& name) {
   return "'" + name.substr(0, kShown) + "'";
 }
 
-// The bytes of an archive: of a file, of a part of a file, or in memory.
+// The bytes of an archive: a file, a part of a file, or memory.
 class Bytes {
  public:
   explicit Bytes(ModelFile file) : file_(std::move(file)), size_(file_->size()) {}
@@ -64,7 +57,7 @@ class Bytes {
   bool is_file() const { return file_.has_value(); }
   std::uint64_t start() const { return start_; }  // in the file
   std::uint64_t size() const { return size_; }
-  // Fewer bytes where the archive ends.
+  // Returns at most `size` bytes; fewer where the archive ends.
   std::string read_at(std::uint64_t offset, std::size_t size) const {
     if (offset >= size_) return {};
     std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset)), '\0');
@@ -84,10 +77,10 @@ class Bytes {
   std::uint64_t start_ = 0, size_ = 0;
 };
 
-// Where the end record is that readers find who look for it from the end; absent in what is no archive.
+// Returns the offset of the end record that a search from the end finds; nothing for bytes without one.
 std::optional<std::uint64_t> find_end(const Bytes& bytes) {
   if (bytes.size() < kEndSize) return std::nullopt;
-  // Hardly any archive ends with a comment, which the record would stand before.
+  // Hardly any archive has a comment, so the record is first looked for at the very end.
   for (const std::size_t comment : {std::size_t{0}, kMaxComment}) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), kEndSize + comment));
     const std::string tail = bytes.read_at(bytes.size() - size, size);
@@ -102,15 +95,16 @@ struct Directory {
   std::uint64_t offset = 0, size = 0, entries = 0;
 };
 
-// That of zip64, whose locator begins at `at`; `end` is the end record, which says the same or nothing.
+// Returns the directory by the end record of zip64, whose locator begins at `at`.  `end` is the end record,
+// which must agree or leave its fields out.
 Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view end) {
   const std::string locator = bytes.read_at(at, kZip64LocatorSize);
   const std::uint64_t start = at < kZip64EndSize ? at : at - kZip64EndSize;
   const std::string zip64 = bytes.read_at(start, kZip64EndSize);
-  constexpr std::uint64_t kRest = kZip64EndSize - 12;  // behind the field that says it
+  constexpr std::uint64_t kRest = kZip64EndSize - 12;  // the bytes behind the field with this number
   if (start == at || !zip64.starts_with(kZip64EndMark) || little_endian(locator, 8, 8) != start ||
       little_endian(zip64, 4, 8) != kRest)
-    throw misleading(at, "the end record of zip64 is not right before the place that points to it");
+    throw misleading(at, "the end record of zip64 is not right before its locator");
   const bool is_split = little_endian(locator, 4, 4) != 0 || little_endian(locator, 16, 4) > 1 ||
                         little_endian(zip64, 16, 8) != 0 ||
                         little_endian(zip64, 24, 8) != little_endian(zip64, 32, 8);
@@ -124,7 +118,7 @@ Directory zip64_directory(const Bytes& bytes, std::uint64_t at, std::string_view
   };
   if (!agrees(8, 2, directory.entries) || !agrees(10, 2, directory.entries) ||
       !agrees(12, 4, directory.size) || !agrees(16, 4, directory.offset))
-    throw misleading(start, "the end record and that of zip64 say different things of the directory");
+    throw misleading(start, "the end record and that of zip64 disagree on the directory");
   return directory;
 }
 
@@ -133,12 +127,12 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
       at, static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - at, kEndSize + kMaxComment)));
   const std::uint64_t whole = kEndSize + little_endian(end, 20, 2);
   if (whole != bytes.size() - at) {
-    throw misleading(at, whole < bytes.size() - at ? std::to_string(bytes.size() - at - whole) +
-                                                         " bytes stand behind the end record"
-                                                   : "the comment of the end record is cut off");
+    throw misleading(at, whole < bytes.size() - at
+                             ? std::to_string(bytes.size() - at - whole) + " bytes follow the end record"
+                             : "the comment of the end record is cut off");
   }
   if (const std::size_t other = end.find(kEndMark, kEndMark.size()); other != std::string::npos)
-    throw misleading(at + other, "a second end record stands in the comment of the first");
+    throw misleading(at + other, "the comment of the end record contains a second end record");
   std::uint64_t directory_end = at;
   Directory directory;
   const bool is_zip64 = at >= kZip64LocatorSize &&
@@ -155,9 +149,9 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
   }
   if (little_endian(end, 4, 4) != 0) throw misleading(at, "it is a part of an archive of several disks");
   if (directory.offset > directory_end || directory.size != directory_end - directory.offset) {
-    throw misleading(at, "the end record says that the directory is " + std::to_string(directory.size) +
-                             " bytes from byte " + std::to_string(directory.offset) +
-                             " on, which do not end where it begins");
+    throw misleading(at, "the directory, " + std::to_string(directory.size) + " bytes from byte " +
+                             std::to_string(directory.offset) +
+                             " on, does not end where the end record begins");
   }
   if (directory.entries > ZipArchive::kMaxEntries || directory.size > ZipArchive::kMaxDirectoryBytes) {
     throw input_error("refusing this zip archive: it has " + std::to_string(directory.entries) +
@@ -168,8 +162,8 @@ Directory find_directory(const Bytes& bytes, std::uint64_t at) {
   return directory;
 }
 
-// The field of an entry or a header with numbers that do not fit into 32 bits; empty if there is none.
-// `at`: of the entry, for errors.
+// Returns the extra field of an entry or a header that has the numbers that do not fit into 32 bits; empty if
+// there is none.  `at`: the offset of the entry, for errors.
 std::string_view zip64_field(std::string_view extra, std::string_view name, std::uint64_t at) {
   constexpr std::uint64_t kZip64 = 0x0001;
   constexpr std::uint64_t kOtherName = 0x7075;
@@ -196,7 +190,7 @@ std::string_view zip64_field(std::string_view extra, std::string_view name, std:
   return zip64;
 }
 
-// A number of 32 bits, or the next of the zip64 field.
+// Returns `value`, or the next number of the zip64 field if it is marked as being there.
 std::uint64_t number(std::uint64_t value, std::string_view& zip64, const std::string& name,
                      std::uint64_t at) {
   if (value != kInZip64Field) return value;
@@ -206,10 +200,10 @@ std::uint64_t number(std::uint64_t value, std::string_view& zip64, const std::st
   return wide;
 }
 
-// What is needed of a record besides what ZipArchive::Entry tells.
+// The data of a record that ZipArchive::Entry does not have.
 struct Record {
-  std::uint64_t header = 0;   // where its header is
-  std::uint64_t content = 0;  // likewise
+  std::uint64_t header = 0;   // offset of its header
+  std::uint64_t content = 0;  // offset of its content
   std::uint64_t method = 0, flags = 0;
 };
 
@@ -225,15 +219,15 @@ bool is_folder(std::string_view entry, std::string_view name) {
   return name.ends_with('/') || (little_endian(entry, 38, 4) & kFolder) != 0;
 }
 
-// As miniz compares names.
+// Returns the name in lower case, as miniz compares names.
 std::string lower(std::string_view name) {
   std::string result(name);
   for (char& c : result) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return result;
 }
 
-// What PyTorch finds under this name: miniz tells no case apart, and who unpacks an archive neither that nor
-// how a path is written.
+// Returns a key that is equal for names that some reader takes for the same: miniz ignores case, and a file
+// system may ignore case and how a path is written.
 std::string found_under(std::string_view name) {
   std::string path;
   while (!name.empty()) {
@@ -246,7 +240,7 @@ std::string found_under(std::string_view name) {
   return path;
 }
 
-// Reads the directory and holds it against the rest of the archive.
+// Reads the directory and checks it against the rest of the archive.
 class DirectoryReader {
  public:
   DirectoryReader(const Bytes& bytes, const Directory& directory) : bytes_(bytes), directory_(directory) {}
@@ -269,21 +263,21 @@ class DirectoryReader {
   std::vector<Record> records;
 
  private:
-  // Returns how long it is.
+  // Reads the entry at the beginning of `text`, and returns its size.
   std::size_t read_entry(std::string_view text, std::uint64_t at) {
     if (text.size() < kEntrySize || !text.starts_with(kEntryMark))
-      throw misleading(at, "the directory has something else than records in it");
+      throw misleading(at, "the directory has bytes that are not an entry of a record");
     const auto name = static_cast<std::size_t>(little_endian(text, 28, 2));
     const auto extra = static_cast<std::size_t>(little_endian(text, 30, 2));
     const std::size_t size = kEntrySize + name + extra + static_cast<std::size_t>(little_endian(text, 32, 2));
-    if (size > text.size()) throw misleading(at, "the directory's last record is cut off");
+    if (size > text.size()) throw misleading(at, "the directory's last entry is cut off");
     if (name > ZipArchive::kMaxNameLength) {
       throw input_error("refusing this zip archive: a record's name has " + std::to_string(name) +
                         " bytes (at most " + std::to_string(ZipArchive::kMaxNameLength) + ")");
     }
     if (entries.size() == directory_.entries) {
       throw misleading(at, "the directory has more records than the " + std::to_string(directory_.entries) +
-                               " that the end record says");
+                               " of the end record");
     }
     ZipArchive::Entry& entry = entries.emplace_back();
     entry.name = text.substr(kEntrySize, name);
@@ -302,12 +296,11 @@ class DirectoryReader {
     if ((record.flags & kIsEncrypted) != 0)
       throw misleading(at, "record " + quoted(entry.name) + " is encrypted or a patch");
     if (little_endian(text, 34, 2) != 0) throw misleading(at, "it is a part of an archive of several disks");
-    if (entry.size > 0 && is_folder(text, entry.name))  // miniz then gives whatever was in memory
+    if (entry.size > 0 && is_folder(text, entry.name))  // miniz then returns uninitialized memory
       throw misleading(at, "record " + quoted(entry.name) + " is a folder, and has content");
     if (record.method == kStored && entry.size != entry.compressed_size) {
-      throw misleading(at, "record " + quoted(entry.name) + " is not compressed, and has a size of " +
-                               std::to_string(entry.size) + " bytes and one of " +
-                               std::to_string(entry.compressed_size));
+      throw misleading(at, "record " + quoted(entry.name) + " is not compressed, but has the sizes " +
+                               std::to_string(entry.size) + " and " + std::to_string(entry.compressed_size));
     }
     return size;
   }
@@ -331,7 +324,7 @@ class DirectoryReader {
     std::vector<std::size_t> order(entries.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(records[i].header, i); });
-    std::uint64_t free = 0;  // from here on nothing was seen
+    std::uint64_t free = 0;  // the end of the records seen so far
     for (std::size_t i = 0; i < order.size(); ++i) {
       const std::size_t record = order[i];
       const std::uint64_t header = records[record].header;
@@ -343,10 +336,11 @@ class DirectoryReader {
 
   static Error between(std::uint64_t start, std::uint64_t end) {
     return misleading(start, std::to_string(end - start) + " bytes " +
-                                 (start == 0 ? "stand before the first record" : "belong to no record"));
+                                 (start == 0 ? "come before the first record" : "do not belong to a record"));
   }
 
-  // Where the record ends, which is nowhere behind `next`.  Holds its header against its entry.
+  // Checks the record's header against its entry, and returns where the record ends.  Throws where that is
+  // behind `next`.
   std::uint64_t end_of(std::size_t i, std::uint64_t next) {
     const ZipArchive::Entry& entry = entries[i];
     Record& record = records[i];
@@ -354,10 +348,10 @@ class DirectoryReader {
     const auto wrong = [&](const std::string& what) {
       return misleading(record.header, "the header of record " + quoted(entry.name) + " " + what);
     };
-    if (header.size() < kHeaderSize || !header.starts_with(kRecordMark)) throw wrong("is not there");
+    if (header.size() < kHeaderSize || !header.starts_with(kRecordMark)) throw wrong("is missing");
     const std::string_view name = std::string_view(header).substr(kHeaderSize);
     if (name != entry.name || little_endian(header, 26, 2) != entry.name.size())
-      throw wrong("calls it otherwise than the directory");
+      throw wrong("has another name than the directory");
     if (little_endian(header, 8, 2) != record.method) throw wrong("has another method of compression");
     const std::uint64_t flags = little_endian(header, 6, 2) | record.flags;
     if ((flags & kIsEncrypted) != 0) throw wrong("says that it is encrypted or a patch");
@@ -365,7 +359,7 @@ class DirectoryReader {
       throw wrong("has another size or checksum than the directory");
     record.content = record.header + kHeaderSize + entry.name.size() + little_endian(header, 28, 2);
     if (record.content > next || entry.compressed_size > next - record.content)
-      throw misleading(record.header, "record " + quoted(entry.name) + " reaches into what is behind it");
+      throw misleading(record.header, "record " + quoted(entry.name) + " overlaps what follows it");
     const std::uint64_t end = record.content + entry.compressed_size;
     return (flags & kHasDescriptor) != 0 && has_descriptor(end, next, entry) ? next : end;
   }
@@ -394,7 +388,8 @@ class DirectoryReader {
            (crc == entry.crc || (has_descriptor && crc == 0));
   }
 
-  // Whether the checksum and the sizes are all that stands between a record's content and what follows it.
+  // Returns whether the bytes between a record's content and the next structure are exactly a descriptor with
+  // the entry's checksum and sizes.
   bool has_descriptor(std::uint64_t start, std::uint64_t next, const ZipArchive::Entry& entry) const {
     const std::uint64_t size = next - start;
     constexpr std::uint64_t kLongest = 24;
@@ -413,7 +408,7 @@ class DirectoryReader {
   const Directory directory_;
 };
 
-// Inflates what deflate made, a piece at a time.
+// Decompresses a deflated record, a piece at a time.
 class Inflation {
  public:
   Inflation() {
@@ -423,14 +418,14 @@ class Inflation {
   Inflation(const Inflation&) = delete;
   Inflation& operator=(const Inflation&) = delete;
 
-  // All of what was given before has to be used up.
+  // Gives the next compressed bytes; those given before must be used up.
   void give(std::string& bytes) {
     stream_.next_in = reinterpret_cast<Bytef*>(bytes.data());  // NOLINT: zlib's
     stream_.avail_in = static_cast<uInt>(bytes.size());
   }
   bool is_used_up() const { return stream_.avail_in == 0; }
   bool is_done() const { return is_done_; }
-  // Returns how many bytes it wrote; nothing if the stream is damaged.
+  // Returns the number of bytes written to `to`; nothing if the stream is damaged.
   std::optional<std::size_t> take(char* to, std::size_t size) {
     stream_.next_out = reinterpret_cast<Bytef*>(to);  // NOLINT: likewise
     stream_.avail_out = static_cast<uInt>(size);
@@ -464,7 +459,8 @@ struct ZipArchive::Handle {
   std::vector<Record> records;     // of the entries, in their order
   std::vector<std::string> names;  // likewise, in lower case
 
-  // Null where there is none.  miniz gives a record of another case for it, zipfile does not.
+  // Returns the record with this name; null where there is none.  Throws for a record whose name differs in
+  // case only, which miniz would return and zipfile would not.
   static const Entry* find(const ZipArchive& archive, std::string_view name) {
     const auto found = archive.index_.find(lower(name));
     if (found == archive.index_.end()) return nullptr;
@@ -547,7 +543,7 @@ std::string ZipArchive::content_key(std::string_view name, std::int64_t offset,
   if (found == nullptr || found->crc == 0) return {};
   std::string key = std::to_string(found->crc) + "-" + std::to_string(found->size);
   if (offset != 0) key += "+" + std::to_string(offset);
-  // A stride of a dimension of size 1 is of no matter.
+  // The stride of a dimension of size 1 does not matter.
   std::string layout;
   bool is_by_rows = true;
   std::int64_t row = 1;
@@ -582,7 +578,7 @@ bool ZipArchive::is_intact(const Entry& entry) const {
   const Record& record = handle_->record_of(*this, entry);
   if (entry.crc == 0) return true;
   if (record.method != kStored) {
-    (void)read(entry, static_cast<std::size_t>(entry.size));  // which holds it to its CRC
+    (void)read(entry, static_cast<std::size_t>(entry.size));  // checks the CRC
     return true;
   }
   constexpr std::uint64_t kPiece = 1U << 20;
@@ -613,13 +609,13 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
     throw input_error("refusing this zip archive: its records grow to more than " +
                           std::to_string(kReadTimes) + " times its " + std::to_string(archive.size()) +
                           " bytes",
-                      {"if it is what it should be, write it without compression"});
+                      {"if the file is as it should be, write it without compression"});
   };
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(entry.size, max_bytes));
   std::string bytes;
   if (record.method == kStored) {
     count(wanted);
-    // Once, and a little more, for what reads a text some bytes at a time.
+    // One allocation, with a little more room for readers that take several bytes at a time.
     constexpr std::size_t kPadding = 64;
     bytes.reserve(wanted + kPadding);
     bytes.resize(wanted);
@@ -628,9 +624,9 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
     Inflation inflation;
     std::string compressed;
     std::array<char, 1 << 16> buffer;
-    std::uint64_t at = 0;  // of what is compressed
+    std::uint64_t at = 0;  // the compressed bytes read so far
     bool is_done = entry.compressed_size == 0 && entry.size == 0;
-    // All of it is looked at for the end: a byte more than it says is one too many.
+    // A whole record is read up to the end of the stream, so that a byte beyond its size is noticed.
     while (!is_done && (bytes.size() < wanted || wanted == entry.size)) {
       if (inflation.is_used_up() && at < entry.compressed_size) {
         compressed = archive.read_at(record.content + at, static_cast<std::size_t>(std::min<std::uint64_t>(
@@ -655,9 +651,9 @@ std::string ZipArchive::read(const Entry& entry, std::size_t max_bytes) const {
   } else {
     throw damaged("it is compressed by a method that PyTorch does not read");
   }
-  // PyTorch writes 0 where it is told to leave it out.
+  // PyTorch writes a CRC of 0 where it is told to leave it out.
   if (bytes.size() == entry.size && entry.crc != 0 && crc_of(bytes) != entry.crc)
-    throw damaged("its checksum is another");
+    throw damaged("its checksum differs from that of the directory");
   return bytes;
 }
 

@@ -1,4 +1,36 @@
-// Reads records of zip archives, also zip64: stored and deflated records.
+// A reader of zip archives, also zip64, with stored and deflated records.
+//
+// A zip file says most things twice: sizes and names in a record's header and in the directory, the place of
+// the directory in the end record and in that of zip64.  Readers trust different copies, and look for the end
+// in different ways, so a file can be built in which PyTorch (miniz, for some parts Python's zipfile) finds
+// another model than the one that was looked at.  There must be one reading of one file.  Therefore the
+// layout has to be exactly this, without gaps and without overlaps, and whatever is said twice has to agree:
+//
+//   records     header, name, extra fields, content, and the descriptor (CRC and sizes) if a header has it
+//   directory   an entry for each record, in any order
+//   end         end record and locator of zip64 (if there), end record, comment
+//
+// An archive that passes has these invariants; any other is refused with misleading_archive():
+// 1. The end record with its comment ends the file, and no second end record's mark stands in the comment.
+// 2. The end record of zip64 is right before its locator, which is right before the end record, and both end
+//    records agree on the directory.  The archive is on one disk.
+// 3. The directory ends where the end records begin, and has as many entries as they say.
+// 4. The records lie side by side from the first byte to the directory.
+// 5. Each record's header has the entry's name and method, and its sizes and CRC, which only a record with a
+//    descriptor may leave out.  Nothing is encrypted.  No extra field gives a record a second name or size.
+// 6. No two names are equal after letters are made lower case, '\' is made '/', and leading, empty and "."
+//    parts are dropped.  No name has a zero byte.
+// 7. A stored record has the same size twice.  A folder has no content.
+//
+// Archives beyond the limits below are refused as well (millions of records, long names, records that
+// together expand to many times the file).  When an archive is opened only the directory and the headers are
+// checked; read() and is_intact() check a record's content against its size and CRC.
+//
+// Example: model A and model B, each a zip, are concatenated to one file.  The last end record is B's, which
+// says that the directory is 200 bytes from byte 1,000 on: places in B.  Python's zipfile takes the
+// difference for something in front of the archive and reads B.  Here the directory would have to end at the
+// end record, which is at 1,200 plus the size of A: refused by 3.  If B's numbers are corrected to count from
+// the beginning of A, the directory fits, and no entry accounts for the bytes of A: refused by 4.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +46,14 @@
 
 namespace fxtrace {
 
-// An open archive.  Only the directory and the records' headers are read at first.  Archives in which readers
-// could find different files are refused: the directory has to be right before the only end record, the
-// records have to follow each other from the first byte to the directory and to say of themselves what it
-// says of them, and no two may have one name, whatever their case and leading slashes.  So are those that are
-// built to exhaust time or memory (millions of records, names of many kilobytes, records that together expand
-// to many times the file).  Records that are archives themselves (files of torch.save in a model's archive)
-// can be opened in place.
+// An open archive.  Only the directory and the records' headers are read at first.  Records that are archives
+// themselves (files of torch.save in a model's archive) can be opened in place.
 class ZipArchive {
  public:
   struct Entry {
     std::string name;
     std::uint64_t size = 0;  // uncompressed
-    std::uint32_t crc = 0;   // CRC-32 of the content, as the directory says; 0 where the writer left it out
+    std::uint32_t crc = 0;   // CRC-32 of the content by the directory; 0 where the writer left it out
     std::uint64_t compressed_size = 0;
     bool is_link = false;  // a symbolic link, whose target is the content
   };
@@ -35,7 +62,7 @@ class ZipArchive {
   static constexpr std::uint64_t kMaxDirectoryBytes = 64'000'000;
   static constexpr std::size_t kMaxNameLength = 4'096;
   static constexpr std::size_t kMaxCompressedArchive = 64'000'000;
-  // The limit of all reads together: a number of bytes, plus a multiple of the archive's size.
+  // The limit of all reads together: kReadBytes plus kReadTimes the archive's size.
   static constexpr std::uint64_t kReadBytes = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kReadTimes = 32;
 
@@ -51,17 +78,17 @@ class ZipArchive {
   ZipArchive(const ZipArchive&) = delete;
   ZipArchive& operator=(const ZipArchive&) = delete;
 
-  // In the order of the central directory.
+  // Returns the records, in the order of the directory.
   const std::vector<Entry>& entries() const { return entries_; }
   bool contains(std::string_view name) const;
   // Returns the record's size by the directory; 0 when there is none.
   std::uint64_t size(std::string_view name) const;
-  // Returns what the record takes in the archive, where it may be compressed; 0 when there is none.
+  // Returns the bytes that the record takes in the archive, where it may be compressed; 0 when there is none.
   std::uint64_t stored_size(std::string_view name) const;
   // Returns the record's CRC-32 by the directory; 0 when there is none, or its writer left it out.
   std::uint32_t crc(std::string_view name) const;
-  // Returns a short text that is equal for tensors of equal bytes, most likely: the record's CRC-32 and size,
-  // and where the tensor begins in it and how it lies there, unless that is from the beginning row by row
+  // Returns a short text that is most likely equal for tensors of equal bytes only: the record's CRC-32 and
+  // size, then the tensor's offset if it is not 0, and its strides if it is not laid out row by row
   // ("3421780262-4096+16/1,4").  Empty when there is no such record, or its writer left the CRC out.
   std::string content_key(std::string_view name, std::int64_t offset, const std::vector<std::int64_t>& sizes,
                           const std::vector<std::int64_t>& strides) const;
@@ -83,25 +110,25 @@ class ZipArchive {
 
   std::unique_ptr<Handle> handle_;
   std::vector<Entry> entries_;
-  std::map<std::string_view, std::size_t> index_;  // entries by name in lower case
-  mutable std::uint64_t read_ = 0;                 // bytes of all records so far
+  std::map<std::string_view, std::size_t> index_;  // positions in entries_, by name in lower case
+  mutable std::uint64_t read_ = 0;                 // the bytes that all reads have returned so far
 };
 
 // The bytes of one record of a model's file.
 struct RecordBytes {
   std::optional<std::uint64_t> offset;  // in the file; absent where they are compressed there
   std::uint64_t size = 0;
-  std::optional<std::uint32_t> crc;  // CRC-32, where the archive says it
+  std::optional<std::uint32_t> crc;  // CRC-32, where the archive has it
   std::string content = {};          // the bytes themselves, without an offset
 };
 // Throws Error(kInput) when there is no such record, or it is damaged.
 RecordBytes bytes_of_record(const ZipArchive& archive, std::string_view name);
 
-// The key of what consists of several tensors, set apart by ";".  Empty where one of them has none.
+// Returns the content keys of several tensors as one key, separated by ";"; empty where one of them is empty.
 std::string joined_content_keys(const std::vector<std::string>& keys);
 
-// The one error for an archive in which readers find different files; `what` is the first reason.  Whether it
-// is damaged or was made so cannot be told.
+// Returns the error for an archive in which readers find different files; `what` is the first reason.  It
+// cannot be told whether the archive is damaged or was made so on purpose.
 Error misleading_archive(const std::string& what);
 
 }  // namespace fxtrace

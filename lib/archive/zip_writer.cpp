@@ -8,13 +8,13 @@
 namespace fxtrace {
 namespace {
 
-constexpr std::uint64_t kMost32 = 0xFFFFFFFF;  // larger numbers are in a field of zip64
+constexpr std::uint64_t kMost32 = 0xFFFFFFFF;  // this and larger numbers are in a field of zip64
 constexpr std::uint64_t kMost16 = 0xFFFF;
-constexpr std::uint64_t kVersion = 20, kVersionOfZip64 = 45;  // that a reader has to have
+constexpr std::uint64_t kVersion = 20, kVersionOfZip64 = 45;  // the version of zip that a reader must know
 constexpr std::uint64_t kIsUtf8 = 0x800;
 constexpr std::uint64_t kFirstDay = 0x21;  // 1 January 1980, as there is no earlier one
 
-// Integers of a header, the lowest byte first.
+// The fields of a header; integers are written with the lowest byte first.
 class Fields {
  public:
   Fields& operator()(std::uint64_t value, int bytes) {
@@ -49,7 +49,7 @@ void ZipWriter::begin(const std::string& name, std::uint64_t size, std::uint32_t
   Fields header;
   header("PK\x03\x04")(is_large ? kVersionOfZip64 : kVersion, 2)(kIsUtf8, 2)(0, 2)(0, 2)(kFirstDay, 2);
   header(crc, 4)(is_large ? kMost32 : size, 4)(is_large ? kMost32 : size, 4);
-  // A field of PyTorch's, of any bytes, brings the content to where it can be mapped into memory.
+  // PyTorch's extra field is padding, which aligns the content so that it can be mapped into memory.
   constexpr std::uint64_t kAlignment = 64, kFieldHeader = 4, kZip64 = 20;
   const std::uint64_t others = is_large ? kZip64 : 0;
   const std::uint64_t behind = place_ + header.text().size() + 4 + name.size() + others + kFieldHeader;

@@ -1,4 +1,4 @@
-// Writes zip archives with stored records, as PyTorch's writer makes them.
+// A writer of zip archives with stored records, laid out as PyTorch's writer does.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace fxtrace {
 
-// An archive that is written from its first byte to its last, to any stream.  Nothing in it depends on the
+// An archive that is written to a stream from its first byte to its last.  Its bytes do not depend on the
 // time.
 class ZipWriter {
  public:
@@ -21,8 +21,8 @@ class ZipWriter {
 
   // Names must differ, also without regard to case.
   void add(const std::string& name, std::string_view content);
-  // Adds `size` bytes of a file, from `offset` on, in pieces.  `crc` is their CRC-32; without it they are
-  // read twice.  Throws Error(kInput, at the file's path) when they cannot be read.
+  // Adds `size` bytes of a file, from `offset` on, in pieces.  `crc` is their CRC-32; without it the bytes
+  // are read twice.  Throws Error(kInput, at the file's path) when they cannot be read.
   void add(const std::string& name, const ModelFile& file, std::uint64_t offset, std::uint64_t size,
            std::optional<std::uint32_t> crc);
   // Writes the directory; nothing can be added behind it.

@@ -8,12 +8,12 @@ namespace {
 
 struct Row {
   ArchiveKind kind;
-  std::string_view start, end;  // of the name; the whole name where there is no end
+  std::string_view start, end;  // of the record's name; `start` is all of it where `end` is empty
   Reader reader;
 };
 constexpr std::string_view kWhole;
 
-// The first row that fits counts.
+// The first row that fits a record counts; an end of "*" fits any.
 constexpr auto kRows = std::to_array<Row>({
     {ArchiveKind::kSaved, "data.pkl", kWhole, Reader::kPickle},
     {ArchiveKind::kSaved, "data/", "*", Reader::kStorage},
@@ -63,7 +63,7 @@ constexpr auto kRows = std::to_array<Row>({
     {ArchiveKind::kPackage, kWhole, ".pkl", Reader::kPickle},
 });
 
-// What PyTorch's writer puts into every archive.
+// Records that PyTorch's writer puts into every archive.
 constexpr std::array<std::string_view, 6> kOfEvery = {"version",         "byteorder",
                                                       ".data/version",   ".data/serialization_id",
                                                       ".format_version", ".storage_alignment"};
@@ -112,7 +112,7 @@ Reader reader_of(ArchiveKind kind, std::string_view name) {
   for (const Row& row : kRows) {
     if (row.kind == kind && fits(row, name)) return row.reader;
   }
-  // torch.package loads what is asked for, as text, bytes or a pickle.
+  // A caller of torch.package may load any other record as text, bytes or a pickle.
   return kind == ArchiveKind::kPackage && !name.starts_with(".data/") ? Reader::kForCaller : Reader::kNobody;
 }
 

@@ -1,4 +1,5 @@
-// Which records archives of torch have, and what reads each: a record that no row has is not recognised.
+// The table of records in torch's archives, with the reader of each.  A record that has no row is not
+// recognised.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +16,34 @@ enum class ArchiveKind : std::uint8_t {
   kExported,     // torch.export.save, and AOTInductor
   kOldExported,  // torch.export.save before PyTorch 2.8
   kPackage,      // torch.package
-  kOther,        // none that torch reads: a folder of files
+  kOther,        // not an archive that torch reads: a folder of files
 };
 
-// Who reads a record, and thereby what it must be.
+// The reader of a record, which determines what the record must be.
 enum class Reader : std::uint8_t {
   kNobody,        // not recognised
-  kText,          // a short text: a version, an order of bytes, a number
+  kText,          // a short text: a version, a byte order, a number
   kPickle,        // unpickled by torch.load
   kScriptPickle,  // unpickled by LibTorch
-  kStorage,       // a tensor's bytes, of the size that the pickle says
-  kScriptCode,    // looked at as a whole
+  kStorage,       // a tensor's bytes, with the size that the pickle states
+  kScriptCode,    // code of TorchScript, which is checked as a whole
   kProgram,       // the JSON of an exported program
   kPayloads,      // the configuration of weights or constants
-  kPayload,       // what such a configuration names
+  kPayload,       // a record that such a configuration names
   kLoaded,        // given to torch.load: an archive or a pickle; or empty
-  kCompiled,      // of AOTInductor: compiled or run
-  kPython,        // code of Python, which is imported
+  kCompiled,      // a model of AOTInductor, which is compiled or run
+  kPython,        // Python code, which is imported
   kBytecode,      // instructions of the lite interpreter
   kForCaller,     // given to whoever asks for it, as it is
 };
 
 struct ArchivePlace {
   ArchiveKind kind = ArchiveKind::kOther;
-  std::string folder;  // of all records, with a slash; torch takes that of the first record
+  std::string folder;  // the folder of all records, with a slash; torch takes that of the first record
 };
 ArchivePlace find_archive_place(const ZipArchive& zip);
 
-// `name`: the record's, without the archive's folder.
+// Returns the reader of the record `name`, which is given without the archive's folder.
 Reader reader_of(ArchiveKind kind, std::string_view name);
 
 }  // namespace fxtrace::security

@@ -18,8 +18,8 @@ namespace {
 using Kind = Expression::Kind;
 
 constexpr std::size_t kMaxText = 20'000;
-constexpr double kMaxBits = 4'096;  // of a number that is written, or that numbers make
-constexpr double kMaxPower = 64;    // of a symbol
+constexpr double kMaxBits = 4'096;  // bits of a number that is written, or computed from numbers
+constexpr double kMaxPower = 64;    // exponent of a symbol
 constexpr double kMaxPowerOfSum = 8;
 
 struct Refused {
@@ -27,7 +27,7 @@ struct Refused {
 };
 
 const std::unordered_set<std::string_view>& functions() {
-  // What sympy's srepr() and str() write, with those of torch.utils._sympy, and those of Python's guards.
+  // The functions that sympy's srepr() and str() write, those of torch.utils._sympy, and those of guards.
   static const std::unordered_set<std::string_view> names = words_of(
       "Abs Add And BitwiseFn_bitwise_and BitwiseFn_bitwise_or BitwiseFn_bitwise_xor CeilDiv CeilToInt "
       "CleanDiv Eq Equality ExprCondPair Float FloatPow FloatTrueDiv FloorDiv FloorToInt Ge GreaterThan Gt "
@@ -51,13 +51,13 @@ const std::unordered_set<std::string_view>& dtypes() {
   return names;
 }
 
-// Walks an expression and refuses what is not arithmetic.
+// Walks an expression, and refuses it where it is not arithmetic.
 class Reading {
  public:
   explicit Reading(bool is_guard) : is_guard_(is_guard) {}
 
-  // Returns the bits of the number that it is, of its whole part and sign; nothing for what depends on a
-  // symbol.
+  // Returns the number of bits of the expression's value, for its integral part and sign; nothing where it
+  // depends on a symbol.
   std::optional<double> read(const Expression& value) const {
     switch (value.kind()) {
       case Kind::kSize:
@@ -89,20 +89,20 @@ class Reading {
       default:
         break;
     }
-    throw Refused{"has more than arithmetic in it"};
+    throw Refused{"contains more than arithmetic"};
   }
 
  private:
   static double bits(double number) { return std::log2(std::abs(number) + 1); }
   static double limited(double bits) {
-    if (!(bits <= kMaxBits)) throw Refused{"makes a number without measure"};
+    if (!(bits <= kMaxBits)) throw Refused{"makes a number that is too large"};
     return bits;
   }
 
   std::optional<double> binary(std::string_view symbol, const Expression& left,
                                const Expression& right) const {
     static const std::unordered_set<std::string_view> known = words_of("+ - * / // % ** << >> & | ^");
-    if (!known.contains(symbol)) throw Refused{"has more than arithmetic in it"};
+    if (!known.contains(symbol)) throw Refused{"contains more than arithmetic"};
     const auto a = read(left), b = read(right);
     if (symbol == "**") return power(left, a, b);
     if (symbol == "<<") return shifted(a, b);
@@ -116,12 +116,12 @@ class Reading {
       if (a) limited(*a);
       return std::nullopt;
     }
-    const double exponent = std::exp2(*b);  // at least as large
+    const double exponent = std::exp2(*b);  // a bound on the exponent
     if (a) return limited(*a * exponent);
     const bool is_symbol = base.kind() == Kind::kSize && is_identifier(base.text());
     const bool is_named = base.kind() == Kind::kCall && base.parts()[0].text() == "Symbol";
     if (exponent > (is_symbol || is_named ? kMaxPower : kMaxPowerOfSum) + 1)
-      throw Refused{"has a power without measure"};
+      throw Refused{"has a power that is too large"};
     return std::nullopt;
   }
 
@@ -137,7 +137,8 @@ class Reading {
     if (is_guard_ && parts[0].kind() == Kind::kAttribute && is_question(parts[0].name())) {
       input(parts[0].parts()[0]);
       for (std::size_t i = 1; i < parts.size(); ++i) {
-        if (!parts[i].number()) throw Refused{"asks an input for something by more than a number"};
+        if (!parts[i].number())
+          throw Refused{"calls a method of an input with an argument that is not a number"};
       }
       return std::nullopt;
     }
@@ -160,7 +161,7 @@ class Reading {
     if (name == "LShift" && each.size() == 2) return shifted(each[0], each[1]);
     if (name == "exp" || name.ends_with("_exp")) {
       if (!each.empty() && each[0] && *each[0] > std::log2(kMaxBits))
-        throw Refused{"makes a number without measure"};
+        throw Refused{"makes a number that is too large"};
     }
     if (sum) limited(*sum);
     return sum;
@@ -174,7 +175,7 @@ class Reading {
       const bool is_assumption =
           parts[i].kind() == Kind::kKeyword &&
           (parts[i].parts()[0].kind() == Kind::kConstant || parts[i].parts()[0].number().has_value());
-      if (!is_assumption) throw Refused{"has a symbol with something else than assumptions"};
+      if (!is_assumption) throw Refused{"has a symbol with an argument that is not an assumption"};
     }
     return std::nullopt;
   }
@@ -187,10 +188,10 @@ class Reading {
       const Expression digits = part.kind() == Kind::kText ? Expression::parse(part.name()) : part;
       const bool is_number = digits.number() || digits.kind() == Kind::kFloat ||
                              (digits.kind() == Kind::kNegative && digits.parts()[0].kind() == Kind::kFloat);
-      if (!is_number) throw Refused{"has a number of more than digits"};
+      if (!is_number) throw Refused{"has a number with something other than digits"};
       const double size = read(digits).value_or(0);
       if (parts[i].kind() != Kind::kKeyword)
-        largest = std::max(largest, size);  // its precision is no part of it
+        largest = std::max(largest, size);  // without the precision, which is not part of the value
     }
     return limited(largest);
   }
@@ -200,27 +201,27 @@ class Reading {
            name == "numel" || name == "item" || name == "is_contiguous";
   }
 
-  // L['x'], L['args'][0]['y'].z: what the caller has given.  An attribute of a module or tensor may be asked
-  // for, not one that Python keeps for itself.
+  // Checks a reference to an input: L['x'], L['args'][0]['y'].z.  Attributes of modules and tensors are
+  // allowed, but not those that begin with an underscore.
   void input(const Expression& value) const {
     const Expression* at = &value;
     for (; at->kind() != Kind::kSize; at = &at->parts()[0]) {
       if (at->kind() == Kind::kItem) {
         const Expression& key = at->parts()[1];
         if (key.kind() != Kind::kText && !key.number()) throw Refused{"has an index that is computed"};
-        // torch puts the guard between quotes for its message, in the code that it runs.
+        // torch writes the guard between quotes into the code that it runs, for the message.
         if (key.kind() == Kind::kText && key.name().find_first_of("\"'\\") != std::string::npos)
           throw Refused{"has quotes in a key"};
       } else if (at->kind() == Kind::kAttribute) {
-        if (at->name().starts_with('_')) throw Refused{"asks for ." + at->name()};
+        if (at->name().starts_with('_')) throw Refused{"uses the attribute ." + at->name()};
       } else if (at->kind() == Kind::kCall) {
         read(*at);
         return;
       } else {
-        throw Refused{"has more than arithmetic in it"};
+        throw Refused{"contains more than arithmetic"};
       }
     }
-    if (at->text() != "L") throw Refused{"asks something else than its inputs"};
+    if (at->text() != "L") throw Refused{"uses a name other than its inputs"};
   }
 
   bool is_guard_;
@@ -228,10 +229,11 @@ class Reading {
 
 std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
   const auto shown = [&](const std::string& why) { return "'" + short_line(text) + "' " + why; };
-  if (text.size() > kMaxText) return shown("is too long to look through");
+  if (text.size() > kMaxText) return shown("is too long to check");
   const Expression value = Expression::parse(text);
   try {
-    if (value.kind() == Kind::kVerbatim && !is_identifier(text)) throw Refused{"is no expression of numbers"};
+    if (value.kind() == Kind::kVerbatim && !is_identifier(text))
+      throw Refused{"is not an expression of numbers"};
     if (value.kind() != Kind::kVerbatim) Reading(is_guard).read(value);
   } catch (const Refused& refused) {
     return shown(refused.why);
@@ -239,7 +241,8 @@ std::optional<std::string> problem_of(std::string_view text, bool is_guard) {
   return std::nullopt;
 }
 
-// Contexts of pytree types: pytree imports what an enum's key, or a defaultdict's, names.
+// Checks the context of a pytree type: pytree imports the class that the key of an enum, or of a defaultdict,
+// names.
 std::optional<std::string> problem_of_context(const JsonValue& value) {
   static const std::unordered_set<std::string_view> factories =
       words_of("bool bytes dict float frozenset int list set str tuple");
@@ -262,7 +265,7 @@ std::optional<std::string> problem_of_context(const JsonValue& value) {
 }
 
 std::optional<std::string> problem_of_node(const JsonValue& node) {
-  if (!node.is_object()) return "it is no tree";
+  if (!node.is_object()) return "it is not a tree";
   for (const JsonValue field : node.fields()) {
     if (field.key() == "children_spec") {
       for (const JsonValue child : field.items()) {
@@ -270,7 +273,7 @@ std::optional<std::string> problem_of_node(const JsonValue& node) {
       }
     } else if (field.key() == "context" && field.is_string()) {
       const std::string_view text = field.string();
-      // A text that is no JSON is a name, of a named tuple for instance.
+      // A text that is not JSON is a name, for instance of a named tuple.
       if (text.find_first_of("[{") == std::string_view::npos) continue;
       const JsonDocument context(text, "context", {.max_depth = 100});
       if (auto problem = problem_of_context(context.root())) return problem;
@@ -281,7 +284,8 @@ std::optional<std::string> problem_of_node(const JsonValue& node) {
   return std::nullopt;
 }
 
-// Of the tree of (args, kwargs): the second child's context has the names.
+// Returns whether the keyword arguments in a tree of (args, kwargs) have identifiers as names; the context of
+// the second child has the names.
 bool has_plain_keywords(const JsonValue& tree) {
   const auto children = tree.find("children_spec");
   if (!children) return true;
@@ -311,10 +315,10 @@ std::optional<std::string> problem_of_tree(std::string_view text, bool arguments
       if (!part.is_object()) continue;
       if (auto problem = problem_of_node(part)) return problem;
       if (arguments && !has_plain_keywords(part))
-        return "a keyword argument has a name that is none of Python's";
+        return "a keyword argument has a name that is not a Python identifier";
     }
   } catch (const Error& error) {
-    return std::string("it cannot be read: ") + error.what();
+    return std::string("it cannot be parsed: ") + error.what();
   }
   return std::nullopt;
 }

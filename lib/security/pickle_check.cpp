@@ -17,7 +17,7 @@ using namespace std::string_view_literals;
 using Id = PickleMachine::Id;
 using PickleKind = PickleMachine::Kind;
 
-constexpr std::size_t kMaxGlobal = 200;  // of what a message repeats
+constexpr std::size_t kMaxGlobal = 200;  // bytes of a module or name that a message repeats
 constexpr std::string_view kLegacyMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv;
 
 bool is_dotted(std::string_view text) {
@@ -46,7 +46,7 @@ constexpr auto kElements = std::to_array<ElementSize>({{"Double", 8},
                                                        {"QUInt4x2", 1},
                                                        {"QUInt2x4", 1}});
 
-// Those that LibTorch's pickler names alone.
+// Element types that only LibTorch's pickler names.
 constexpr auto kLaterElements = std::to_array<ElementSize>({{"UInt16", 2},
                                                             {"UInt32", 4},
                                                             {"UInt64", 8},
@@ -56,7 +56,8 @@ constexpr auto kLaterElements = std::to_array<ElementSize>({{"UInt16", 2},
                                                             {"Float8_e5m2fnuz", 1},
                                                             {"Float8_e8m0fnu", 1}});
 
-// "Float" of torch.FloatStorage and torch.cuda.sparse.FloatTensor; null for another name.
+// Returns the element type of a class: "Float" for torch.FloatStorage and torch.cuda.sparse.FloatTensor; null
+// for another name.
 const ElementSize* element_of(std::string_view name, std::string_view suffix) {
   for (const std::string_view prefix : {"torch.cuda.sparse.", "torch.sparse.", "torch.cuda.", "torch."}) {
     if (!name.starts_with(prefix)) continue;
@@ -83,7 +84,7 @@ std::optional<std::uint64_t> element_size(std::string_view storage) {
   return element == nullptr ? std::nullopt : std::optional(element->bytes);
 }
 
-// Follows one pickle and keeps what it does.
+// A pickle that has been followed, with everything that it would do.
 class Following : PickleMachine::PickleWatcher {
  public:
   Following(std::string_view bytes, std::size_t start) : machine_(bytes, start, this) {
@@ -98,7 +99,7 @@ class Following : PickleMachine::PickleWatcher {
   std::size_t position() const { return machine_.position(); }
   const std::map<std::string, std::uint64_t>& storages() const { return storages_; }
 
-  // Names of all globals; empty for one whose name is made up.
+  // Returns the names of all globals; the name is empty for a global whose name is computed.
   std::set<std::string> globals() const {
     std::set<std::string> names;
     for (std::size_t id = 0; id < machine_.value_count(); ++id) {
@@ -109,7 +110,7 @@ class Following : PickleMachine::PickleWatcher {
   }
   const std::set<std::string>& called() const { return called_; }
 
-  // What it does that no writer of torch does, in words.
+  // Returns, in words, what the pickle does that no writer of torch does.
   const std::set<std::string>& oddities() const { return oddities_; }
 
  private:
@@ -125,38 +126,38 @@ class Following : PickleMachine::PickleWatcher {
 
   void on_call(Id callable, Id arguments) override {
     if (machine_.value(callable).kind != PickleKind::kGlobal) {
-      oddities_.insert("calls something that it has made");
+      oddities_.insert("calls an object that it has made");
       return;
     }
     const std::string function = name(callable);
     called_.insert(function);
     const auto parts = machine_.parts(arguments);
-    // What takes a size makes so much memory, of a file of any size.
+    // A callable that takes a size allocates that much memory, however small the file is.
     const bool is_class = element_of(function, "Storage") != nullptr ||
                           element_of(function, "Tensor") != nullptr || function == "torch.Tensor" ||
                           function == "torch.storage.UntypedStorage";
     const auto is_size = [&](Id part) { return machine_.value(part).kind == PickleKind::kInteger; };
     if ((is_class && !parts.empty()) ||
         (function.ends_with(".bytearray") && std::ranges::any_of(parts, is_size)))
-      oddities_.insert("makes memory of a size that it names: " + function);
-    // Calls its first argument with the third.
+      oddities_.insert("allocates memory of a size that it gives: " + function);
+    // This function calls its first argument with the third.
     if (function == "torch._tensor._rebuild_from_type_v2") {
       const bool is_rebuild = !parts.empty() && machine_.value(parts[0]).kind == PickleKind::kGlobal &&
                               name(parts[0]).starts_with("torch._utils._rebuild_");
-      if (!is_rebuild) oddities_.insert("makes a tensor by something else than a function of torch for that");
+      if (!is_rebuild) oddities_.insert("makes a tensor by a function that is not torch's for that");
     }
-    // An encoding is a module of Python's.
+    // An encoding is a Python module, which is imported.
     if (function == "_codecs.encode") {
       static const std::unordered_set<std::string_view> encodings =
           words_of("ascii latin-1 latin1 utf-8 utf8");
       if (parts.size() != 2 || !encodings.contains(machine_.value(parts[1]).text))
-        oddities_.insert("encodes a text by something else than ASCII, Latin-1 or UTF-8");
+        oddities_.insert("encodes a text in an encoding other than ASCII, Latin-1 or UTF-8");
     }
     if (function.starts_with("torch._utils._rebuild_tensor") || function == "torch._utils._rebuild_qtensor")
       tensor(parts);
   }
 
-  // (storage, offset, sizes, strides, ...)
+  // Checks that a tensor (storage, offset, sizes, strides, ...) fits into its storage.
   void tensor(std::span<const Id> parts) {
     constexpr std::size_t kParts = 4;
     if (parts.size() < kParts || machine_.value(parts[0]).kind != PickleKind::kPersistent) return;
@@ -189,17 +190,17 @@ class Following : PickleMachine::PickleWatcher {
       called_.insert(name(target));
       oddities_.insert("changes " + name(target));
     } else if (kind != PickleKind::kCall && kind != PickleKind::kDict) {
-      oddities_.insert("sets attributes of something that has none");
+      oddities_.insert("sets attributes of a value that has none");
     }
   }
 
   void on_fill(Id target, PickleKind expected) override {
     if (machine_.value(target).kind == expected) return;
     if (expected == PickleKind::kDict && is_made_by(target, "collections.Counter")) return;
-    oddities_.insert("fills something that is no list, dict or set");
+    oddities_.insert("adds items to a value that is not a list, dict or set");
   }
 
-  // ("storage", its class, key, device, count of elements, ...)
+  // Records the storage ("storage", its class, key, device, number of elements, ...).
   void on_persistent(Id id) override {
     constexpr std::size_t kParts = 5;
     const auto parts = machine_.parts(id);
@@ -213,15 +214,17 @@ class Following : PickleMachine::PickleWatcher {
     std::uint64_t bytes = 0;
     if (!element || count < 0 ||
         __builtin_mul_overflow(static_cast<std::uint64_t>(count), *element, &bytes)) {
-      oddities_.insert("refers to something outside of it that is no storage of a tensor");
+      oddities_.insert("refers to a persistent object that is not a tensor's storage");
       return;
     }
-    if (machine_.value(parts[3]).text == "meta") bytes = 0;  // it has sizes, and no elements
+    if (machine_.value(parts[3]).text == "meta") bytes = 0;  // a meta tensor has sizes, but no elements
     const auto [place, is_new] = storages_.emplace(machine_.value(parts[2]).text, bytes);
     if (!is_new && place->second != bytes) oddities_.insert("gives a storage two sizes");
   }
 
-  void on_extension() override { oddities_.insert("takes what the process has registered under a number"); }
+  void on_extension() override {
+    oddities_.insert("uses a global that the process has registered by number");
+  }
 
   PickleMachine machine_;
   PickleMachine::End end_;
@@ -232,8 +235,8 @@ class Following : PickleMachine::PickleWatcher {
 }  // namespace
 
 bool is_harmless_global(std::string_view name, Unpickler unpickler) {
-  // Those of torch/_weights_only_unpickler.py, with which tests/python/test_check.py compares this, and the
-  // names that pickles of Python 2 have for them.
+  // The globals of torch/_weights_only_unpickler.py, with which tests/python/test_check.py compares this
+  // list, and their names in pickles of Python 2.
   static const std::unordered_set<std::string_view> known = words_of(
       "__builtin__.bytearray __builtin__.complex __builtin__.set _codecs.encode builtins.bytearray "
       "builtins.complex builtins.set collections.Counter collections.OrderedDict torch.Size torch.device "
@@ -254,7 +257,7 @@ bool is_harmless_global(std::string_view name, Unpickler unpickler) {
       "torch.quint2x4 torch.bits16 torch.bits1x8 torch.bits2x4 torch.bits4x2 torch.bits8 "
       "torch.per_tensor_affine torch.per_tensor_symmetric torch.per_channel_affine "
       "torch.per_channel_symmetric torch.per_channel_affine_float_qparams");
-  // What LibTorch's pickler writes in addition; the functions in Python only return their argument.
+  // Functions that LibTorch's pickler writes in addition; in Python they only return their argument.
   static const std::unordered_set<std::string_view> typed = words_of(
       "torch.jit._pickle.build_boollist torch.jit._pickle.build_doublelist torch.jit._pickle.build_intlist "
       "torch.jit._pickle.build_tensorlist torch.jit._pickle.restore_type_tag");
@@ -271,7 +274,7 @@ PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler 
   constexpr std::string_view kClass = "__torch__.torch.classes.";
   for (const std::string& name : pickle.globals()) {
     if (name.empty()) {
-      tell(SecurityKind::kPickle, "", "its pickle makes up the name of what it calls");
+      tell(SecurityKind::kPickle, "", "its pickle computes the name of a global that it imports");
     } else if (!is_harmless_global(name, unpickler)) {
       tell(SecurityKind::kPickle, name, "its pickle calls " + name);
     } else if (name.starts_with(kClass)) {
@@ -281,8 +284,7 @@ PickleReading check_pickle(std::string_view bytes, std::size_t start, Unpickler 
   for (const std::string& oddity : pickle.oddities()) tell(SecurityKind::kPickle, "", "its pickle " + oddity);
   if (!pickle.is_whole()) {
     tell(SecurityKind::kPickle, "",
-         pickle.is_too_long() ? "its pickle is too long to look through"
-                              : "its pickle cannot be read to its end");
+         pickle.is_too_long() ? "its pickle is too long to check" : "its pickle cannot be read to its end");
   }
   return {pickle.is_whole(), pickle.position(), pickle.storages()};
 }
@@ -294,27 +296,28 @@ bool check_as_pickle(std::string_view bytes, std::uint64_t size, bool strict, co
       tell(SecurityKind::kPickle, name, "read as a pickle, it calls " + name);
   }
   if (!pickle.is_whole() && (pickle.is_cut() || pickle.is_too_long()) && bytes.size() < size)
-    tell(SecurityKind::kUnknown, "", "it can be read as a pickle further than it was looked at");
+    tell(SecurityKind::kUnknown, "", "it can be read as a pickle beyond the bytes that were checked");
   return pickle.is_whole();
 }
 
 void check_pickle_file(std::string_view bytes, std::uint64_t size, const Tell& tell) {
   const PickleReading first = check_pickle(bytes, 0, Unpickler::kTorch, tell);
   if (!first.is_whole || first.end >= size) return;
-  // Protocol 4 puts a frame between the version and the number.
+  // Protocol 4 puts a frame between the version and the magic number.
   constexpr std::size_t kFront = 2, kFrame = 9;
   const std::string_view magic = bytes.substr(0, first.end);
   const bool is_legacy = magic.size() > kFront && magic.ends_with(std::string(kLegacyMagic) + ".") &&
                          (magic.size() - kLegacyMagic.size() == kFront + 1 ||
                           magic.size() - kLegacyMagic.size() == kFront + kFrame + 1);
   if (!is_legacy) {
-    // torch.load goes on if the first is the number of its legacy format, however that was made.
+    // torch.load reads on if the first pickle is the magic number of its legacy format, in whatever encoding.
     check_as_pickle(bytes.substr(first.end), size - first.end, false, tell);
     tell(SecurityKind::kUnknown, "",
-         std::to_string(size - first.end) + " bytes stand behind its pickle: nothing is known of them");
+         std::to_string(size - first.end) + " bytes follow its pickle: their purpose is not known");
     return;
   }
-  // The version, the system, the object, and the keys of its storages; these follow, each behind its size.
+  // The pickles of the version, the system, the object and the keys of its storages; then the storages, each
+  // after its size.
   constexpr int kPickles = 4;
   std::size_t at = first.end;
   std::map<std::string, std::uint64_t> storages;
@@ -331,7 +334,8 @@ void check_pickle_file(std::string_view bytes, std::uint64_t size, const Tell& t
   }
   if (expected == size) return;
   tell(SecurityKind::kSize, "",
-       "its pickles and storages take " + std::to_string(expected) + " bytes of its " + std::to_string(size));
+       "its pickles and storages need " + std::to_string(expected) + " bytes, but it has " +
+           std::to_string(size));
 }
 
 }  // namespace fxtrace::security

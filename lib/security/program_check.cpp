@@ -17,7 +17,8 @@
 namespace fxtrace::security {
 namespace {
 
-// Texts that torch puts between quotes in the code of a graph's module.
+// Returns whether the text is a name with dots, as torch writes it between quotes into the code of a graph's
+// module.
 bool is_dotted_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
 }
@@ -39,7 +40,7 @@ class ProgramCheck {
   void object(const JsonValue& object, std::string_view key) {
     if (key == "metadata") return metadata(object);
     if (key == "range_constraints") return ranges(object);
-    // Fields of these are named by the model.
+    // The fields of these objects have names of the model.
     const bool has_names = key == "tensor_values" || key == "sym_int_values" || key == "sym_float_values" ||
                            key == "sym_bool_values" || key == "custom_obj_values";
     const bool has_texts =
@@ -48,7 +49,7 @@ class ProgramCheck {
     std::set<std::string_view> seen;
     for (const JsonValue field : object.fields()) {
       if (!seen.insert(field.key()).second)
-        unknown("", "two fields of one object are called '" + short_line(field.key()) + "'");
+        unknown("", "two fields of one object have the name '" + short_line(field.key()) + "'");
       if (has_names) name(field.key());
       value(field, has_names || has_texts || is_kept ? std::string_view() : field.key());
     }
@@ -72,22 +73,22 @@ class ProgramCheck {
       name(text);
     } else if (paths.contains(key) && !is_plain_path(text)) {
       code(text, "the name '" + short_line(text) +
-                     "' has quotes or controls, and stands in the code of its module");
+                     "' has quotes or control characters, and torch writes it into the code of a module");
     }
     constexpr std::string_view kClass = "__torch__.torch.classes.";
     if (text.starts_with(kClass) && is_dotted_name(text))
       tell_(SecurityKind::kLibrary, std::string(text), "it needs " + std::string(text));
   }
 
-  // torch writes names of values and of keyword arguments into the code of the graph's module.
+  // Checks a name of a value or keyword argument, which torch writes into the code of the graph's module.
   void name(std::string_view text) {
     if (!text.empty() && !is_identifier(text))
-      code(text,
-           "the name '" + short_line(text) + "' is none of Python's, and stands in the code of its module");
+      code(text, "the name '" + short_line(text) +
+                     "' is not an identifier, and torch writes it into the code of a module");
   }
 
   void ranges(const JsonValue& ranges) {
-    // torch counts up to the number of a symbol that has no size before the program runs.
+    // torch counts up to the number in the name of an unbacked symbol (u7).
     constexpr std::size_t kMaxDigits = 6;
     for (const JsonValue range : ranges.fields()) {
       const std::string_view symbol = range.key();
@@ -97,12 +98,12 @@ class ProgramCheck {
       if (is_counted && is_identifier(symbol) && digits != std::string_view::npos &&
           symbol.size() - digits > kMaxDigits)
         tell_(SecurityKind::kSize, std::string(symbol.substr(0, 100)),
-              "a symbol without measure: '" + short_line(symbol) + "'");
+              "a symbol whose number is too large: '" + short_line(symbol) + "'");
       value(range, {});
     }
   }
 
-  // Texts about a node: torch keeps them, but for some.
+  // Checks the texts about a node; torch uses some, and keeps the others as they are.
   void metadata(const JsonValue& metadata) {
     for (const JsonValue field : metadata.fields()) {
       if (!field.is_string()) {
@@ -111,20 +112,20 @@ class ProgramCheck {
       }
       const std::string_view text = field.string();
       if (field.key() == "source_fn_stack" && text.find("torch") != std::string_view::npos) sources(text);
-      // "key,path,type" of each module, of which unflatten() writes the path into code.
+      // The stack has "key,path,type" for each module, and unflatten() writes the path into code.
       if (field.key() == "nn_module_stack" && text.find('"') != std::string_view::npos)
         code(text, "the path '" + short_line(text) + "' of a module has quotes");
     }
   }
 
-  // "name,torch.nn.functional.relu;...", whose functions are looked up.
+  // Checks "name,torch.nn.functional.relu;...", whose functions torch looks up.
   void sources(std::string_view text) {
     while (!text.empty()) {
       const std::string_view source = text.substr(0, text.find(';'));
       const std::string_view target = source.substr(source.find(',') + 1);
       if (!std::ranges::all_of(
               target, [](char c) { return is_word(c) || c == '.' || c == ' ' || c == '<' || c == '>'; }))
-        code(target, "the source '" + short_line(target) + "' is no name of a function");
+        code(target, "the source '" + short_line(target) + "' is not the name of a function");
       text.remove_prefix(std::min(text.size(), source.size() + 1));
     }
   }
@@ -139,7 +140,7 @@ class ProgramCheck {
   const Tell& tell_;
 };
 
-// Functions that torch.export keeps as calls, beside the operators.
+// Returns whether torch.export writes calls of this function besides those of operators.
 bool is_kept_function(std::string_view target) {
   static const std::unordered_set<std::string_view> symbolic = words_of(
       "_operator.add _operator.and_ _operator.eq _operator.floordiv _operator.ge _operator.getitem _operator.gt "
@@ -171,22 +172,22 @@ void check_target(std::string_view target, const Tell& tell) {
   const std::string shown = short_line(target);
   if (!target.starts_with(kOperators)) {
     if (is_kept_function(target)) return;
-    // A function of Python that torch finds by its name, an extension, or a text that it does not know.
-    tell(SecurityKind::kCode, shown, "it calls " + shown + ", which is no operator of torch");
+    // The target is a Python function that torch finds by its name, an extension, or an unknown text.
+    tell(SecurityKind::kCode, shown, "it calls " + shown + ", which is not an operator of torch");
     return;
   }
   const std::string_view path = target.substr(kOperators.size());
   std::string_view reach;
   if (!is_dotted_name(path)) {
-    tell(SecurityKind::kUnknown, shown, "it calls " + shown + ", which is no name of an operator");
+    tell(SecurityKind::kUnknown, shown, "it calls " + shown + ", which is not the name of an operator");
     return;
   }
-  // Namespace, name, and mostly an overload; none of what Python has on each object.
+  // A namespace, a name and maybe an overload; attributes that every Python object has are refused.
   const std::size_t dot = path.find('.');
   if (dot == std::string_view::npos || std::ranges::count(path, '.') > 2 || path.find("__") == 0 ||
       path.find(".__class") != std::string_view::npos || path.find(".__call") != std::string_view::npos ||
       path.find(".__init") != std::string_view::npos || path.find(".__dict") != std::string_view::npos) {
-    tell(SecurityKind::kCode, shown, "it calls " + shown + ", which is no operator of torch");
+    tell(SecurityKind::kCode, shown, "it calls " + shown + ", which is not an operator of torch");
     return;
   }
   if (path.starts_with(kHigherOrder)) {
@@ -195,7 +196,7 @@ void check_target(std::string_view target, const Tell& tell) {
     std::string name = std::string(path.substr(0, dot)) + "::" + std::string(path.substr(dot + 1));
     if (name.ends_with(".default")) name.resize(name.size() - std::string_view(".default").size());
     reach = operator_reach(name);
-    // Of an overload nothing is said.
+    // The overload is not reported.
     const std::string named(path.substr(0, path.find('.', dot + 1)));
     tell(SecurityKind::kLibrary, named, "it needs " + named);
   }
@@ -212,7 +213,7 @@ std::map<std::string, Payload, std::less<>> read_payloads(const JsonValue& confi
     if (const auto pickled = item.find("use_pickle")) payload.is_pickled = pickled->boolean();
     payload.is_tensor = item.find("tensor_meta").has_value();
     const auto [place, is_new] = payloads.emplace(path, payload);
-    // Tied tensors share a record; what one of them unpickles is unpickled.
+    // Tied tensors share a record, which is unpickled if one of them says so.
     if (!is_new) place->second.is_pickled |= payload.is_pickled;
   }
   return payloads;

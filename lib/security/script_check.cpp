@@ -39,14 +39,15 @@ using torchscript::TypePtr;
 
 constexpr std::size_t kMaxShown = 200;
 
-// "aten::add.Tensor"
+// Returns the operator's name with its overload: "aten::add.Tensor".
 std::string name_of(const IrNode& node) {
   const auto* schema = node.operator_schema();
   if (schema != nullptr && schema->row != nullptr) return std::string(schema->row->name);
   return std::string(torchscript::to_text(node.kind()));
 }
 
-// What may run while an archive is loaded: it takes apart the state, and packs weights.
+// Returns whether the operator may run while an archive is loaded: those that unpack the state and pack
+// weights may.
 bool may_run_on_load(std::string_view name) {
   static const std::unordered_set<std::string_view> known = words_of(
       "aten::Float aten::Int aten::Bool aten::FloatImplicit aten::IntImplicit aten::ScalarImplicit "
@@ -70,7 +71,7 @@ bool may_run_on_load(std::string_view name) {
                    base.starts_with("mkldnn_prepacked::"));
 }
 
-// Whose result is larger than its arguments: thirty of them can fill a memory.
+// Returns whether the operator's result is larger than its arguments: thirty of such calls can fill a memory.
 bool grows(std::string_view name) {
   static const std::unordered_set<std::string_view> known =
       words_of("aten::add aten::append aten::format aten::percentFormat aten::str");
@@ -113,12 +114,12 @@ class CodeCheck {
     return qualifier;
   }
 
-  // The compiler drops what has no use; here everything that is written counts.
+  // Parses the record and checks all names in it.  The compiler drops unused code, but here all of it counts.
   void find_definitions(const std::string& record) {
     const std::string qualifier = qualifier_of(record);
     const torchscript::Program::CodeFile& file =
         files_.emplace_back(archive_.program().parse_file(qualifier));
-    if (file.syntax == nullptr) return unknown("it has no name that code can be found by");
+    if (file.syntax == nullptr) return unknown("the name of its record is not that of a code file");
     for (const Tree* tree : file.parsed.definitions) {
       const std::string name = qualifier + "." + std::string(tree->text);
       definitions_[name] = tree;
@@ -145,7 +146,7 @@ class CodeCheck {
         }
         const TypePtr type = program.find_type(name);
         const auto* as_class = type == nullptr ? nullptr : type->as<ClassType>();
-        if (as_class == nullptr) return;  // an interface, a tuple or an enum: it has no code
+        if (as_class == nullptr) return;  // an interface, a tuple or an enum, which have no code
         for (Function* method : as_class->methods()) guarded([&] { code(*method); });
         for (const auto* hooks : {&as_class->forward_hooks(), &as_class->forward_pre_hooks()}) {
           for (const auto& hook : *hooks) guarded([&] { code(*hook.function); });
@@ -159,7 +160,8 @@ class CodeCheck {
   }
 
   void code(const Function& function) {
-    // What calls an operator of a library may have no graph without it: then its names are all there is.
+    // A function that calls a library's operator may have no graph without the library; only the names in it
+    // are checked then.
     if (function.has_code() && archive_.find_not_followed(function) == nullptr)
       block(*function.graph().block());
   }
@@ -168,7 +170,7 @@ class CodeCheck {
     for (const IrNode* node : block.nodes()) {
       const std::string name = name_of(*node);
       const auto* schema = node->operator_schema();
-      // What the language itself is made of has no schema.
+      // Nodes of the language itself have no schema.
       const std::string_view reach = schema == nullptr ? std::string_view() : operator_reach(name);
       if (!reach.empty()) {
         const std::string shown = name.substr(0, name.find('.'));
@@ -183,11 +185,11 @@ class CodeCheck {
     }
   }
 
-  // Names in the code that are those of operators that reach further.
+  // Reports the names in the code of operators that reach beyond tensors.
   void names(const Tree& tree) {
     if (tree.is(Syntax::kAttribute)) {
       const std::string name = operator_named(tree);
-      // x.f that is no operator's name is a member's.
+      // In x.f, a name that is not an operator's is a member's.
       const bool is_operator = torchscript::dotted_name(tree).starts_with("ops.") || !overloads(name).empty();
       const std::string_view reach = is_operator ? operator_reach(name) : std::string_view();
       if (!reach.empty())
@@ -197,8 +199,8 @@ class CodeCheck {
     for (const Tree* part : tree.all()) names(*part);
   }
 
-  // "aten::save" of torch.save and ops.aten.save; of x.f, too, where modules hardly have members of that
-  // name.
+  // Returns the operator's name, "aten::save", for torch.save and ops.aten.save.  Returns one for x.f, too,
+  // if modules hardly have members with that name.
   static std::string operator_named(const Tree& attribute) {
     constexpr std::string_view kTorch = "torch.", kOperators = "ops.";
     const std::string dotted = torchscript::dotted_name(attribute);
@@ -212,18 +214,18 @@ class CodeCheck {
     return {};
   }
 
-  // What runs when an object of the class is unpickled.
+  // Checks a function that runs when an object of the class is unpickled.
   void on_load(const Function& function, int depth) {
     constexpr int kMaxCalls = 20;
     if (archive_.find_not_followed(function) != nullptr || !function.has_code()) return;
-    if (depth > kMaxCalls) return refuse("calls itself, perhaps without an end");
+    if (depth > kMaxCalls) return refuse("calls itself, perhaps endlessly");
     const auto definition = definitions_.find(function.qualified_name());
     if (definition != definitions_.end()) on_load(*definition->second);
     on_load(*function.graph().block(), depth);
   }
-  // As it is written: whatever of it the compiler drops.
+  // Checks the code as it is written, with what the compiler drops.
   void on_load(const Tree& tree) {
-    if (++steps_ > kMaxSteps) return refuse("is too long to look through");
+    if (++steps_ > kMaxSteps) return refuse("is too long to check");
     if (tree.is(Syntax::kWhile) || tree.is(Syntax::kFor) || tree.is(Syntax::kListComprehension) ||
         tree.is(Syntax::kDictComprehension))
       refuse("has a loop");
@@ -241,7 +243,7 @@ class CodeCheck {
   void on_load(const IrBlock& block, int depth) {
     for (const IrNode* node : block.nodes()) {
       const std::string name = name_of(*node);
-      if (++steps_ > kMaxSteps) return refuse("is too long to look through");
+      if (++steps_ > kMaxSteps) return refuse("is too long to check");
       if (node->is(Symbol::kPrimCallMethod)) {
         const auto* type = node->input()->type()->as<ClassType>();
         if (type == nullptr) {
@@ -274,7 +276,7 @@ class CodeCheck {
           "__setstate__, which runs when the archive is loaded, " + why);
   }
 
-  // Names of operators and classes of libraries.
+  // Reports the names of operators and classes of libraries in the code.
   void libraries(std::string_view text) {
     const auto search = [&](std::string_view what, const auto& found) {
       for (std::size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) {
@@ -283,7 +285,7 @@ class CodeCheck {
     };
     constexpr std::string_view kOperators = "ops.";
     search(kOperators, [&](std::size_t at) {
-      // Namespace and name; of an overload nothing is said.
+      // Only the namespace and the name are reported, not the overload.
       const std::string_view name = dotted_name(text, at + kOperators.size());
       const std::size_t dot = name.find('.');
       if (dot != std::string_view::npos) library(std::string(name.substr(0, name.find('.', dot + 1))));
@@ -293,7 +295,7 @@ class CodeCheck {
   }
   void library(const std::string& name) {
     tell_(record_, SecurityKind::kLibrary, name, "it needs " + name);
-    // Classes of LibTorch that do more than keep packed weights.
+    // The namespaces of LibTorch's classes that do more than keep packed weights.
     constexpr std::array<std::string_view, 4> kReaching = {"_nnapi.", "c10d.", "dist_c10d.", "dist_rpc."};
     if (!name.starts_with(torchscript::kTorchBindPrefix)) return;
     const std::string_view rest = std::string_view(name).substr(torchscript::kTorchBindPrefix.size());
@@ -325,7 +327,7 @@ class CodeCheck {
 void check_script(const FileInfo& info, const TellOfCode& tell) {
   TorchScriptArchive archive(info);
   interpreter::provide_operators(archive, {});
-  archive.load();  // its constants have types, by which the code is compiled
+  archive.load();  // the types of its constants are needed to compile the code
   CodeCheck(archive, tell).run();
 }
 

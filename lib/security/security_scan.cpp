@@ -31,23 +31,25 @@ using security::Payload;
 using security::Reader;
 using security::Unpickler;
 
-constexpr std::size_t kHead = 1'024;         // of a record: tells machine code
-constexpr std::size_t kMaxWord = 1'000'000;  // of a record that is a short text
+constexpr std::size_t kHead = 1'024;  // the first bytes of a record, by which machine code is recognised
+constexpr std::size_t kMaxWord = 1'000'000;  // bytes of a record that is a short text
 constexpr std::size_t kMaxForCaller = 64'000'000;
-constexpr std::size_t kMaxChecked = 256'000'000;  // of a compressed record that is unpacked to see its size
-constexpr std::size_t kMaxName = 200;             // of what a message repeats
+constexpr std::size_t kMaxChecked = 256'000'000;  // bytes of a compressed record that is unpacked as a check
+constexpr std::size_t kMaxName = 200;             // bytes of a name that a message repeats
 constexpr std::size_t kMaxFindings = 10'000;
-constexpr int kMaxArchives = 3;                            // of archives in archives
-constexpr std::size_t kMaxNested = 1'000;                  // of those, in all
-constexpr std::uint64_t kMuchLarger = 100;                 // times what is stored
-constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;  // bytes that may grow from little
+constexpr int kMaxArchives = 3;            // levels of archives within archives
+constexpr std::size_t kMaxNested = 1'000;  // archives within archives, in all
+// A record is reported that unpacks to more than kLarge bytes and kMuchLarger times its stored bytes.
+constexpr std::uint64_t kMuchLarger = 100;
+constexpr std::uint64_t kLarge = std::uint64_t{10} << 20;
 
 bool starts_as_pickle(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 0 && bytes[1] <= 5;
 }
 bool starts_as_zip(std::string_view bytes) { return bytes.starts_with("PK\x03\x04"); }
 
-// By the checksum in its first header, as Python's tarfile has it; that a name comes first tells nothing.
+// Returns whether the first header's checksum is right, as Python's tarfile checks it.  A tar archive begins
+// with a name, so its first bytes may be any.
 bool is_tar(std::string_view head) {
   constexpr std::size_t kBlock = 512, kSum = 148, kDigits = 8;
   if (head.size() < kBlock) return false;
@@ -80,7 +82,8 @@ bool is_text(std::string_view bytes) {
   return true;
 }
 
-// A version, an order of bytes, a number: one word; or the names of modules, one a line.
+// Returns whether the text is one word (a version, a byte order, a number), or with `lines` names of modules,
+// one on each line.
 bool is_words(std::string_view text, bool lines) {
   std::size_t count = 0;
   while (!text.empty()) {
@@ -94,8 +97,8 @@ bool is_words(std::string_view text, bool lines) {
   return true;
 }
 
-// A header of JSON that names tensors, and their bytes: {"w": {"dtype": "F32", "shape": [..],
-// "data_offsets": [0, 16]}, "__metadata__": {..}}.
+// Returns whether the file is a JSON header that names tensors, and then exactly their bytes:
+// {"w": {"dtype": "F32", "shape": [..], "data_offsets": [0, 16]}, "__metadata__": {..}}.
 bool is_safetensors(std::string_view bytes, std::uint64_t size) {
   constexpr std::size_t kLength = 8;
   if (bytes.size() < kLength + 2 || bytes[kLength] != '{') return false;
@@ -126,7 +129,7 @@ bool is_json(std::string_view text) {
   }
 }
 
-// Offences that are kept until it is known whether they are any.
+// Offences that are kept back until it is known whether they count.
 class Told {
  public:
   security::Tell teller() {
@@ -156,16 +159,16 @@ class Scan {
     if (scanned.place.kind == ArchiveKind::kScript) script(scanned);
   }
 
-  // A file that is no zip archive.  `what`: says what it is, with an article.
+  // Checks a file that is not a zip archive.  `what`: the kind of file, with an article.
   void file(std::string_view bytes, std::uint64_t size, const std::string& record, const std::string& what) {
     const auto tell = teller(record);
     if (bytes.empty()) return;
     if (const std::string code = describe_machine_code(bytes); !code.empty())
       return add(SecurityKind::kCode, record, code, "machine code: " + code);
-    // torch.load unpickles whatever begins neither as a zip nor as a tar archive.
+    // torch.load unpickles every file that begins neither as a zip nor as a tar archive.
     if (is_tar(bytes)) {
       return add(SecurityKind::kUnknown, record, "",
-                 "it is a tar archive, of which torch.load unpickles what is in it: it was not looked into");
+                 "it is a tar archive, whose content torch.load unpickles and this scan does not check");
     }
     if (starts_as_pickle(bytes)) return security::check_pickle_file(bytes, size, tell);
     Told told;
@@ -198,10 +201,10 @@ class Scan {
   struct Archive {
     std::shared_ptr<const ZipArchive> zip;
     security::ArchivePlace place;
-    std::string prefix;  // of its records in findings
+    std::string prefix;  // the beginning of its records' names in findings
     int nesting = 0;
     std::map<std::string, Payload, std::less<>> payloads;     // by record, with the folder
-    std::map<std::string, std::uint64_t, std::less<>> bytes;  // of storages, by record
+    std::map<std::string, std::uint64_t, std::less<>> bytes;  // sizes of storages by the pickles, by record
   };
 
   security::Tell teller(const std::string& record) {
@@ -237,12 +240,12 @@ class Scan {
     text = "/" + text + "/";
     if (text.find("/../") != std::string::npos) return "a path through '..': unpacked, it leaves its folder";
     if (name.find("//") != std::string_view::npos)
-      return "a path with an empty part: a reader may take what is behind it for an absolute path";
+      return "a path with an empty part: a reader may take the rest for an absolute path";
     return nullptr;
   }
 
-  // Weights and constants of exported programs, by the records that torch.export.load asks for: of a name
-  // that begins with a slash nothing is left of the folder, as os.path.join() has it.
+  // Reads the configurations of weights and constants, by the records that torch.export.load asks for.  As
+  // with os.path.join(), a name that begins with a slash replaces the folder.
   void payloads(Archive& archive) {
     if (archive.place.kind != ArchiveKind::kExported) return;
     for (const ZipArchive::Entry& entry : archive.zip->entries()) {
@@ -255,7 +258,7 @@ class Scan {
           const bool leads_away = path.find('/') != std::string::npos || path.find('\\') != std::string::npos;
           if (leads_away)
             add(SecurityKind::kPath, record, path.substr(0, kMaxName),
-                "it has its tensor in '" + path.substr(0, kMaxName) + "', outside of its folder");
+                "it names the record '" + path.substr(0, kMaxName) + "', which is outside of its folder");
           const std::string named = path.starts_with('/') ? archive.place.folder + path : folder + path;
           Payload& known = archive.payloads.emplace(named, payload).first->second;
           known.is_pickled |= payload.is_pickled;
@@ -289,14 +292,14 @@ class Scan {
     if (payload != archive.payloads.end()) {
       reader = Reader::kPayload;
     } else if (reader == Reader::kPayload) {
-      // Weights beside a compiled model have no configuration there.
+      // The weights of a compiled model have no configuration in this folder.
       reader = starts_as_zip(head) ? Reader::kLoaded : Reader::kNobody;
     }
     if (is_finder_note(entry, head)) return;
     switch (reader) {
       case Reader::kText:
         if (entry.size > kMaxWord || !is_words(whole(kMaxWord), entry.name.ends_with("extern_modules")))
-          unknown(record, "it should be a number or a word");
+          unknown(record, "expected a number or a word");
         return;
       case Reader::kPickle:
       case Reader::kScriptPickle:
@@ -304,18 +307,18 @@ class Scan {
                       reader == Reader::kPickle && !is_object_ ? Unpickler::kTorch : Unpickler::kLibTorch);
       case Reader::kStorage:
       case Reader::kScriptCode:
-        return;  // as a whole, later
+        return;  // checked later, all together
       case Reader::kProgram: {
         const JsonDocument document(JsonText{whole(JsonDocument::kMaxText + 1)}, entry.name);
         return security::check_program(document.root(), teller(record));
       }
       case Reader::kPayloads:
-        return;  // before
+        return;  // checked before, by payloads()
       case Reader::kPayload:
         return this->payload(archive, entry, payload->second, record, head);
       case Reader::kLoaded:
         return loaded(archive, entry, record, head);
-      case Reader::kCompiled: {  // of all records of a model one offence
+      case Reader::kCompiled: {  // one offence for all records of a model
         constexpr std::string_view kFolder = "data/aotinductor/";
         const std::size_t start = archive.prefix.size() + archive.place.folder.size() + kFolder.size();
         return add(SecurityKind::kCode, record.substr(0, record.find('/', start) + 1), "",
@@ -325,7 +328,7 @@ class Scan {
         return add(SecurityKind::kCode, record, "", "Python code, which runs when the package is imported");
       case Reader::kBytecode:
         if (entry.name.ends_with(".pkl")) pickle(archive, entry, record, Unpickler::kLibTorch);
-        return unknown(record, "instructions of the lite interpreter, which reads memory as they say");
+        return unknown(record, "instructions of the lite interpreter, which reads the memory that they name");
       case Reader::kForCaller:
         return for_caller(archive, entry, record, head);
       case Reader::kNobody:
@@ -333,7 +336,7 @@ class Scan {
     }
   }
 
-  // What macOS puts beside a file when it packs a folder; nothing of torch reads it.
+  // Returns whether the record is a file that macOS adds when it packs a folder; torch never reads it.
   static bool is_finder_note(const ZipArchive::Entry& entry, std::string_view head) {
     constexpr std::string_view kMagic("\0\x05\x16\x07", 4);
     return entry.name.starts_with("__MACOSX/") && head.starts_with(kMagic) && entry.size < kMaxWord;
@@ -343,13 +346,13 @@ class Scan {
     add(SecurityKind::kUnknown, record, "", "cannot tell what a reader does with it: " + what);
   }
 
-  // Throws Error(kInput) for one that is compressed, which torch does not do, and would take far more memory
-  // than the file.
+  // Throws Error(kInput) for a pickle that is compressed, which torch never does, and would take far more
+  // memory than the file.
   static std::string read_pickle(const Archive& archive, const ZipArchive::Entry& entry) {
     if (entry.size >
         std::max<std::uint64_t>(PickleMachine::max_opcodes(entry.compressed_size), entry.compressed_size)) {
       throw input_error("its pickle grows from " + std::to_string(entry.compressed_size) + " to " +
-                        std::to_string(entry.size) + " bytes: it was not looked into");
+                        std::to_string(entry.size) + " bytes: it was not checked");
     }
     return archive.zip->read(entry, security::kMaxPickle + 1);
   }
@@ -359,8 +362,8 @@ class Scan {
     const std::string bytes = read_pickle(archive, entry);
     const auto reading = security::check_pickle(bytes, 0, unpickler, teller(record));
     if (reading.is_whole && reading.end != bytes.size())
-      unknown(record, std::to_string(bytes.size() - reading.end) + " bytes stand behind its pickle");
-    // data.pkl has its storages in data/; those of a package are together.
+      unknown(record, std::to_string(bytes.size() - reading.end) + " bytes follow its pickle");
+    // data.pkl has its storages in data/; all pickles of a package have theirs in one folder.
     const std::string_view name = entry.name;
     std::string folder(name.substr(0, name.rfind('.')));
     const bool is_package = archive.place.kind == ArchiveKind::kPackage;
@@ -381,10 +384,10 @@ class Scan {
       if (found == archive.bytes.end()) {
         unknown(record, "no pickle of the archive refers to it");
       } else if (entry.size == 0 && name_in(archive, entry).starts_with("traced_inputs/")) {
-        continue;  // LibTorch keeps their sizes alone
+        continue;  // LibTorch keeps only the sizes of traced inputs
       } else if (found->second != entry.size) {
         add(SecurityKind::kSize, record, "",
-            "it has " + std::to_string(entry.size) + " bytes, and its pickle says " +
+            "it has " + std::to_string(entry.size) + " bytes, but its pickle says " +
                 std::to_string(found->second));
       }
     }
@@ -401,11 +404,11 @@ class Scan {
     if (is_constant && last.starts_with("custom_obj_"))
       return nested(archive, entry, record, true);  // LibTorch's unpickler reads it
     if (payload.is_pickled) return loaded(archive, entry, record, head);
-    if (!payload.is_tensor) unknown(record, "its configuration does not say what it is");
-    // Else it is a tensor, whose sizes find_cut_tensors() compares.
+    if (!payload.is_tensor) unknown(record, "its configuration describes neither a tensor nor a pickle");
+    // Any other payload is a tensor, whose size find_cut_tensors() checks.
   }
 
-  // What torch.load gets.
+  // Checks a record that is given to torch.load.
   void loaded(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
               const std::string& head) {
     if (starts_as_zip(head)) return nested(archive, entry, record, false);
@@ -415,7 +418,7 @@ class Scan {
     security::check_pickle_file(bytes, entry.size, teller(record));
   }
 
-  // Text is text to whoever gets it; other bytes may be anything.
+  // Checks a record that is given to a caller: text is harmless, but other bytes may be anything.
   void for_caller(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
                   const std::string& head) {
     if (starts_as_zip(head)) return nested(archive, entry, record, false);
@@ -427,7 +430,7 @@ class Scan {
       return security::check_pickle_file(bytes, entry.size, teller(record));
     told.tell(teller(record));
     if (bytes.size() > kMaxForCaller || !is_text(bytes))
-      unknown(record, "it is given to whoever asks for it, and is no text");
+      unknown(record, "it is given to callers as it is, and is not text");
   }
 
   void nobody(Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
@@ -438,7 +441,7 @@ class Scan {
     } else {
       const std::string bytes = archive.zip->read(entry, kMaxForCaller);
       if (archive.place.kind == ArchiveKind::kOther) return in_folder(entry, bytes, record);
-      // Says more than that it is not recognised.
+      // Findings in a pickle say more than that the record is not recognised.
       if (starts_as_pickle(bytes))
         security::check_pickle_file(bytes, entry.size, teller(record));
       else
@@ -449,7 +452,7 @@ class Scan {
                         : "torch writes no record of this name into such an archive");
   }
 
-  // Of a zip archive that is no model: texts to read, models, and what else there is.
+  // Checks a record of a zip archive that is not a model's: text, a model, or another file.
   void in_folder(const ZipArchive::Entry& entry, std::string_view bytes, const std::string& record) {
     const std::string_view name = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
     constexpr std::array<std::string_view, 7> kTexts = {".txt",  ".md",  ".rst", ".csv",
@@ -461,7 +464,7 @@ class Scan {
       security::check_as_pickle(bytes, entry.size, false, teller(record));
       return;
     }
-    file(bytes, entry.size, record, "of no kind that is recognised");
+    file(bytes, entry.size, record, "of an unknown kind");
   }
 
   void sizes(const ZipArchive& archive, const ZipArchive::Entry& entry, const std::string& record) {
@@ -471,16 +474,16 @@ class Scan {
                  "it grows from " + std::to_string(entry.compressed_size) + " to " +
                      std::to_string(entry.size) + " bytes when it is unpacked");
     }
-    // Reads it to its end, which has to be where it says.
+    // Reading a byte more than the size checks that the record ends there.
     if (entry.size <= kMaxChecked) (void)archive.read(entry, static_cast<std::size_t>(entry.size) + 1);
   }
 
-  // `is_object`: of a C++ class, which LibTorch unpickles.
+  // Scans a record that is a zip archive.  `is_object`: it is an object of a C++ class, which LibTorch
+  // unpickles.
   void nested(const Archive& archive, const ZipArchive::Entry& entry, const std::string& record,
               bool is_object) {
     if (archive.nesting == kMaxArchives || ++nested_ > kMaxNested)
-      return add(SecurityKind::kSize, record, "",
-                 "too many archives within archives: it was not looked into");
+      return add(SecurityKind::kSize, record, "", "too many archives within archives: it was not checked");
     const auto inner = std::make_shared<const ZipArchive>(*archive.zip, entry.name);
     const bool was_object = std::exchange(is_object_, is_object);
     zip(inner, record + "/", archive.nesting + 1);
@@ -524,7 +527,7 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
   const bool has_end = info.zip != nullptr || ZipArchive::has_end_record(file);
   if (has_end) {
     const auto zip = info.zip != nullptr ? info.zip : std::make_shared<const ZipArchive>(file);
-    // What begins otherwise is another file to torch.load.
+    // torch.load does not take a file with other first bytes for a zip archive.
     constexpr std::uint64_t kEmptyZip = 22;
     if (!starts_as_zip(head) && !(head.starts_with("PK\x05\x06") && file.size() == kEmptyZip))
       scan.file(first_bytes(most_of(head)), file.size(), "", "a zip archive with other bytes in front");
@@ -533,7 +536,7 @@ std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo
     const std::string root = info.root.empty() ? "" : info.root + "/";
     if (is_traceable(info.kind) && place.folder != root)
       scan.add(SecurityKind::kUnknown, "", "",
-               "readers differ in which folder of the archive holds the model: '" + root + "' or '" +
+               "readers differ on which folder of the archive has the model: '" + root + "' or '" +
                    place.folder + "'");
   } else {
     scan.file(first_bytes(most_of(head)), file.size(), "", info.what);

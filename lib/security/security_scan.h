@@ -1,8 +1,9 @@
-// Looks for what a file would have its reader do, without running, loading or unpacking anything.
+// The security scan of a file: finds what the file would make its reader do, without running, loading or
+// unpacking anything.
 //
-// A file is judged by what is known to be inert: every record of an archive has a reader (archive_records.h),
-// and must be what that reader takes without doing more than making tensors, plain values and graphs of known
-// operators.  What is not recognised is an offence as well.
+// A file is judged by what is known to be harmless: every record of an archive has a reader
+// (archive_records.h), and must be such that the reader only makes tensors, plain values and graphs of known
+// operators.  A record that is not recognised is an offence as well.
 #pragma once
 
 #include <vector>
@@ -13,9 +14,10 @@
 
 namespace fxtrace {
 
-// Returns what is found in any kind of file.  Operators and classes are all that the file names, also those
-// that torch itself registers.  `info` is the result of identify_file().  Work and memory are bounded as for
-// ZipArchive, and do not grow with the weights.  Throws Error(kInput) for an archive that cannot be opened.
+// Returns the findings in a file of any kind.  They include all operators and classes that the file names,
+// also those that torch itself registers.  `info` is the result of identify_file().  Work and memory are
+// bounded as for ZipArchive, and do not grow with the weights.  Throws Error(kInput) for an archive that
+// cannot be opened.
 std::vector<SecurityFinding> scan_security(const ModelFile& file, const FileInfo& info);
 
 }  // namespace fxtrace

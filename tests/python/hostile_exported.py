@@ -664,7 +664,7 @@ def references() -> Iterator[Case]:
     empty = body()
     yield program_case("cond_empty_bodies", lambda: program([cond("x", "y", empty, empty)]))
     plain = cond("x", "y", empty, empty) | {"target": "torch.ops.aten.relu.default"}
-    yield program_case("graphs_for_relu", lambda: program([plain]), "error", says=("no higher-order operator",))
+    yield program_case("graphs_for_relu", lambda: program([plain]), "error", says=("not a higher-order operator",))
     yield program_case(
         "body_unknown_value", lambda: program([cond("x", "y", body(relu("nowhere", "b")), body())]), "error"
     )

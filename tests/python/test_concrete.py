@@ -273,7 +273,7 @@ def test_nested_inputs_of_a_program(program, tmp_path):
         ('d={"a":1,"b":["$PH"]}', "'d_a': expected Tensor, got 1"),
         ("d=1", "'d': expected an object with a, b"),
         ("x=1.5", "'x': expected Tensor, got 1.5"),
-        ('k=["$PH",4]', "the program has 'k_1' fixed to another value"),
+        ('k=["$PH",4]', "'k_1' is fixed to another value in the program"),
     ):
         done = program.run("trace", path, "--concrete", option)
         assert done.returncode == 2 and message in done.stderr.decode(), done.stderr.decode()
@@ -469,7 +469,7 @@ def test_integers_of_an_exported_program(program, exported):
     [
         (["--concrete", "n=true"], "'n': expected int, got True"),
         (["--concrete", "x=1"], "'x': expected Tensor, got 1"),
-        (["--concrete", "flag=true"], "the program has 'flag' fixed to another value"),
+        (["--concrete", "flag=true"], "'flag' is fixed to another value in the program"),
         (["--concrete", "m=1"], "no input named 'm'"),
         (["--input-names", "x"], "input 'n' is not among --input-names and has no default"),
     ],

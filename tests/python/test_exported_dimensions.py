@@ -281,11 +281,11 @@ def test_options_repeat_the_run(program, programs, tmp_path):
         (["--input", "z=float32[1,4]"], ["the program has no input 'z'", "the inputs are x, y, n"]),
         (["--input", "float32[1,2,3]"], ["the program's input has 2 dimensions"]),
         (["--input", "x=float32[1,2]"], ["size 1 is 4 in the program, fixed when it was exported"]),
-        (["--input", "x=int64[1,4]"], ["the program's input is of float32"]),
+        (["--input", "x=int64[1,4]"], ["the program's input has dtype float32"]),
         (["--input", "x=float32[batch,4]"], ["size 0 is {rows} in the program; give a number, or --dim a range"]),
         (["--input", "x=float32[300,4]"], ["does not overlap with 0..200, the range of {rows}"]),
-        (["--input", "x=7"], ["the program's input is no integer"]),
-        (["--input", "n=float32[2]"], ["the program's input is no tensor"]),
+        (["--input", "x=7"], ["the program's input is not an integer"]),
+        (["--input", "n=float32[2]"], ["the program's input is not a tensor"]),
         (["--input", "x=float32[7,4]", "--dim", "{rows}=8"], ["does not overlap with 8"]),
         (["--dim", "{rows}"], ["--dim: expected NAME=LO..HI"]),
     ],
@@ -319,7 +319,7 @@ def test_one_where_the_exporter_took_two(program, programs):
     macs = json.loads(program.stdout("summary", path, "--json", f"--dim={batch}=2"))["totals"]["macs"]
     for options in ([f"--dim={batch}=1"], ["--input", f"y=float32[1,3,{collection['graphs'][0]['nodes'][1]['meta']['shape'][2]}]"]):
         done = program.run("summary", path, "--json", *options)
-        assert done.returncode == 0 and f"{batch} is 1, and the program was exported for 2.." in done.stderr.decode()
+        assert done.returncode == 0 and f"{batch} is 1, but the program was exported for 2.." in done.stderr.decode()
         assert json.loads(done.stdout)["totals"]["macs"] != macs and batch not in str(json.loads(done.stdout)["totals"]["macs"])
         assert program.run("render", path, *options, "-f", "dot").returncode == 0
         done = program.run("trace", path, *options)

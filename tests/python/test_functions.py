@@ -519,5 +519,5 @@ def test_programs_that_tell_no_functions_say_so(program, inside, tmp_path):
     done = program.run("trace", path, "--wrap", "**.soft", "--wrap", "**.sized")
     assert done.returncode == 0
     (line,) = done.stderr.decode().splitlines()
-    assert "--wrap keeps nothing: the file does not tell which functions" in line
+    assert "--wrap keeps nothing: the file does not name the functions" in line
     assert json.loads(done.stdout)["graphs"] == program.trace(path)["graphs"]

@@ -23,7 +23,7 @@ const CallIndex& BoundExportedProgram::calls() const {
 
 namespace {
 
-// "boxes.1"
+// Returns the path as text: "boxes.1".
 std::string path_text(const std::vector<Argument>& path) {
   std::string text;
   for (const Argument& step : path) {
@@ -74,7 +74,7 @@ std::vector<Diagnostic> BoundExportedProgram::warnings() const {
   std::vector<Diagnostic> warnings = dimensions_.warnings();
   if (options_.hooks == Hooks::kSkip)
     warnings.push_back(
-        {"--hooks skip left out nothing: torch.export makes hooks part of the program, and does not tell them from the rest"});
+        {"--hooks skip had no effect: torch.export makes hooks part of the program and does not mark them"});
   return warnings;
 }
 

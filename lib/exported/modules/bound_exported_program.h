@@ -1,4 +1,4 @@
-// An exported program bound to the options of one trace, which narrow its graph and its dimensions.
+// An exported program bound to the options of one trace, with its graph and dimensions narrowed by them.
 #pragma once
 
 #include <memory>
@@ -35,10 +35,10 @@ class BoundExportedProgram : public BoundProgram {
 
  private:
   const ExportedProgram& program_;
-  const TraceOptions options_;  // over the program's own inputs
+  const TraceOptions options_;  // as by_own_inputs() returns them
   const CustomCosts custom_costs_{options_.custom_costs};
   ProgramDimensions dimensions_;
-  std::optional<ProgramGraph> narrowed_;      // absent: use the program's own
+  std::optional<ProgramGraph> narrowed_;      // absent when the program's own graph is used
   mutable std::unique_ptr<CallIndex> calls_;  // made on first use
 };
 

@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// One such call.
+// The cost of one call.
 class OperationSum {
  public:
   explicit OperationSum(OperationCosts& all)
@@ -45,7 +45,7 @@ class OperationSum {
     std::vector<AbstractValue> results(op.schema.results.size(), AbstractValue{NoneValue{}});
     const std::size_t most = 2 * operation.outputs.size() + 16;
     for (const auto& [value, path] : operation.outputs) {
-      if (!path.empty() && uses_[value.index] == 0) continue;  // gone at once
+      if (!path.empty() && uses_[value.index] == 0) continue;  // it is freed at once
       if (AbstractValue* place = place_of(results, path, most)) *place = known(value);
     }
     log_.call(op, args, results);
@@ -67,7 +67,7 @@ class OperationSum {
       known(operation.outputs[i].value) = std::move(results[i]);
   }
 
-  // Of the result, or of its part.
+  // Returns the place of the result at `path`, or of a part of it; null for a path that no result has.
   static AbstractValue* place_of(std::vector<AbstractValue>& results, const std::vector<std::int64_t>& path,
                                  std::size_t most) {
     if (results.empty()) return nullptr;
@@ -75,7 +75,7 @@ class OperationSum {
     if (path.size() > 1 || path[0] < 0) return nullptr;
     const auto index = static_cast<std::size_t>(path[0]);
     if (results.size() > 1) return index < results.size() ? &results[index] : nullptr;
-    if (index >= most) return nullptr;  // a file may claim any
+    if (index >= most) return nullptr;  // a file may claim any index
     if (results[0].sequence() == nullptr) results[0] = {AbstractValue::Sequence{}};
     auto& items = std::get<AbstractValue::Sequence>(results[0].value);
     if (items.size() <= index) items.resize(index + 1);
@@ -119,7 +119,7 @@ OperationCosts::OperationCosts(const ProgramGraph& graph, const std::vector<std:
     : graph_(graph), uses_(uses), custom_(custom) {}
 
 Cost OperationCosts::cost_of(const std::vector<std::uint32_t>& operations) {
-  // Where there are no leaves nobody asks.
+  // The tables are made here, as a graph without leaves needs none.
   known_.resize(graph_.values.size());
   is_known_.resize(graph_.values.size());
   return OperationSum(*this).run(operations);

@@ -1,4 +1,4 @@
-// Works out the cost of a leaf's call from the operations of the exported program that it stands for.
+// The cost of a leaf's call, computed from the operations of the exported program that it stands for.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class OperationCosts {
   OperationCosts(const ProgramGraph& graph, const std::vector<std::uint32_t>& uses,
                  const CustomCosts& custom);
 
-  // Returns the cost of these operations (indices into the graph's, ascending).  Values that other operations
-  // make count as allocated already.
+  // Returns the cost of these operations (indices into the graph's, ascending).  Values that are made by
+  // other operations count as already allocated.
   Cost cost_of(const std::vector<std::uint32_t>& operations);
 
  private:
@@ -27,8 +27,8 @@ class OperationCosts {
   const ProgramGraph& graph_;
   const std::vector<std::uint32_t>& uses_;
   const CustomCosts& custom_;
-  std::vector<AbstractValue> known_;  // by value
-  std::vector<bool> is_known_;        // likewise
+  std::vector<AbstractValue> known_;  // by value: its shape and dtype, once is_known_
+  std::vector<bool> is_known_;        // by value
 };
 
 }  // namespace fxtrace

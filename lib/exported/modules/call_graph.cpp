@@ -31,7 +31,7 @@ std::optional<CallId> CallIndex::first_call(ModuleId module) const {
 }
 
 CallGraph CallIndex::cut_out(CallId call, const std::function<bool(ValueId)>& is_own) const {
-  // A call that goes on in the subgraph of an operator is seen from where it begins.
+  // A call may continue in the subgraph of an operator; it is cut out of the graph in which it begins.
   std::vector<Place> places;
   std::vector<CallId> pending{call};
   while (!pending.empty()) {
@@ -90,7 +90,7 @@ std::vector<std::vector<ValueId>> outputs_of_calls(const ProgramGraph& graph, co
     if (call == kNobody) return;
     const CallId common = hierarchy.common_call(call, user);
     if (left[value.index] != kNobody) {
-      // Calls up to there have it already.
+      // The calls up to `left` have the value already.
       if (calls[left[value.index]].depth <= calls[common].depth + 1) return;
       call = calls[left[value.index]].parent;
     }

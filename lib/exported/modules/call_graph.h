@@ -1,4 +1,4 @@
-// Graphs of single module calls, cut out of the graph of a program.
+// Extraction of single module calls from the graph of a program, as graphs of their own.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace fxtrace {
 
 struct CallGraph {
   ProgramGraph graph;  // its inputs enter the call, its outputs leave it
-  std::vector<ValueId>
-      origin;  // by value of `graph`: the value of the program's graph that it is, or that it
-               // is a changed version of; invalid when the call runs in an operator's subgraph
+  // By value of `graph`: the value of the program's graph that it is, or that it is a changed version of;
+  // invalid when the call runs in an operator's subgraph.
+  std::vector<ValueId> origin;
 };
 
-// An index of operations by module call.  Made once for a program, so that cutting out a call takes time
-// linear in the size of the call.
+// An index of operations by module call.  It is made once for a program, so that cutting out a call takes
+// time linear in the size of the call.
 class CallIndex {
  public:
   // Both must outlive the index.
@@ -49,7 +49,7 @@ class CallIndex {
 
   const Hierarchy& hierarchy_;
   std::vector<Graph> graphs_;                              // the program's, then subgraphs
-  std::vector<std::vector<Place>> operations_;             // by call: those not in inner calls
+  std::vector<std::vector<Place>> operations_;             // by call, without those of inner calls
   std::vector<std::vector<CallId>> children_;              // by call
   std::unordered_map<std::uint32_t, CallId> first_calls_;  // by module
 };

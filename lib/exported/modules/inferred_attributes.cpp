@@ -3,7 +3,7 @@
 namespace fxtrace {
 namespace {
 
-// Those of subgraphs too.
+// Adds the operations of the graph and its subgraphs to the sites of the modules that run them.
 void add_sites(const ProgramGraph& graph, const Hierarchy& hierarchy,
                std::vector<std::vector<LeafSite>>& sites) {
   for (const Operation& operation : graph.operations) {

@@ -1,4 +1,4 @@
-// Attributes of modules that the operations of an exported program tell.
+// Inference of modules' attributes from the operations of an exported program.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace fxtrace {
 
-// Returns, by module of `hierarchy`, what leaf_attributes.h finds.
+// Returns, by module of `hierarchy`, the attributes that leaf_attributes.h infers.
 std::vector<ModuleAttributes> attributes_of_modules(const ProgramGraph& graph, const Hierarchy& hierarchy,
                                                     const std::vector<ParameterRecord>& parameters);
 

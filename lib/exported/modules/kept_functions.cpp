@@ -14,8 +14,8 @@
 namespace fxtrace {
 namespace {
 
-// Whether the operation changes a tensor that was made by another of the call's, and that is in nobody else's
-// memory.
+// Returns whether the operation writes to a tensor that an operation of the call has made in memory of its
+// own.
 bool writes_own(const Operation& operation,
                 const std::unordered_map<std::uint32_t, const Operation*>& makers) {
   bool is_own = false;
@@ -28,7 +28,7 @@ bool writes_own(const Operation& operation,
   return is_own;
 }
 
-// Whether the number follows from sizes of these tensors.
+// Returns whether the number can be computed from sizes of these tensors.
 bool follows_from(const Meta& number, const std::vector<ValueId>& tensors, const ProgramGraph& graph) {
   const SymInt* size = number.value ? number.value->size() : nullptr;
   std::vector<SymInt> known;
@@ -55,14 +55,14 @@ std::size_t KeptFunctions::forwards(CallId call) const {
 
 std::vector<StackFrame> KeptFunctions::stack_of(const Operation& operation) {
   std::vector<StackFrame> stack = frames(operation.stack_trace);
-  // An operator with a body stands where that does.
+  // An operator with a subgraph but without a trace has the frames of the subgraph's operations.
   for (const ProgramSubgraph& body : operation.subgraphs) {
     for (std::size_t i = 0; stack.empty() && i < body.graph.operations.size(); ++i)
       stack = stack_of(body.graph.operations[i]);
   }
   has_seen_strict_ = has_seen_strict_ ||
                      std::ranges::any_of(stack, [](const StackFrame& frame) { return frame.column >= 0; });
-  // What stands around the model, and what torch has made of the program later, says nothing.
+  // Frames around the model, and of what torch has made of the program later, are left out.
   std::erase_if(stack, [](const StackFrame& frame) {
     return frame.file.starts_with("<eval_with_key>") ||
            frame.file.ends_with("torch/_dynamo/functional_export.py") ||
@@ -96,7 +96,7 @@ std::vector<KeptCall> KeptFunctions::find_calls(const ProgramGraph& graph,
     const CallId leaf = operation.has_stack ? leaf_of(operation) : kRootCall;
     if (leaf != kRootCall) {
       step.kind = kModule;
-      // What a leaf calls is its own business.
+      // Functions that a leaf calls are not kept.
       if (places[i].forwards > forwards(program_.hierarchy().calls()[leaf].parent))
         places[i].function.clear();
       places[i].is_of_module = true;

@@ -1,4 +1,5 @@
-// Calls of functions that rules of the user keep, found by the stack traces of an exported program.
+// Calls of Python functions that the user's rules keep as nodes (--wrap), found by the stack traces of an
+// exported program.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@ namespace fxtrace {
 struct KeptCall {
   std::string function;  // qualified name
   SourceLocation caller;
-  std::vector<std::uint32_t> operations;  // in program order
-  // What enters and leaves it, without sizes that follow from the tensors that enter.  Sizes that it computes
-  // and that others use as well are no operations of it.
+  // In program order, without the computations of sizes that other operations use as well.
+  std::vector<std::uint32_t> operations;
+  // The values that enter and leave the call, without sizes that follow from the tensors that enter.
   Boundary boundary;
 };
 
@@ -34,16 +35,17 @@ class KeptFunctions {
                                    const std::function<CallId(const Operation&)>& leaf_of,
                                    const std::function<bool(ValueId)>& is_own);
 
-  // Why other calls of these functions are followed.
+  // Returns why other calls of these functions are traced into.
   std::vector<Diagnostic> followed() const { return followed_.reasons(); }
-  // Returns whether the program tells of functions: strict ones do.  Others only have frames of `forward`.
+  // Returns whether the program's stack traces name functions, as those of strict=True do; others only have
+  // frames of `forward`.
   bool are_told() const { return program_.hierarchy().is_strict() || has_seen_strict_ || has_seen_function_; }
 
  private:
-  // Innermost first; empty when nothing is known.
+  // Returns the frames of an operation, innermost first; empty when they are not known.
   std::vector<StackFrame> stack_of(const Operation& operation);
   bool is_of_torch(CallId call) const;
-  // Calls of modules around what is called in `call`, itself included, whose forward has a frame.
+  // Returns the number of `call` and the calls that contain it whose forward has a frame.
   std::size_t forwards(CallId call) const;
 
   const ExportedProgram& program_;

@@ -1,4 +1,4 @@
-// Data flow through the operations of a leaf.
+// The data flow through the operations of a leaf, as torch_nn_call.cpp and recurrent_call.cpp ask for it.
 #pragma once
 
 #include <algorithm>
@@ -57,15 +57,15 @@ class Flow {
   }
   bool is_tensor(ValueId value) const { return meta(value).kind() == ValueKind::kTensor; }
   const Meta& meta(ValueId value) const { return leaf_.graph.values[value.index].meta; }
-  // Returns the last part of the qualified name of a tensor of the model; empty for other values.
+  // Returns the last part of the qualified name of a parameter or buffer ("weight"); empty for other values.
   std::string_view own(ValueId value) const {
     return maker(value) == nullptr && !enters(value) ? QualifiedName(names_.own(value)).last()
                                                      : std::string_view();
   }
   std::string_view call(const Operation& operation) const { return names_.call(operation); }
 
-  // Follows a value back through operations on a single tensor (views, casts), to a value that enters,
-  // belongs to the model, is made of several tensors, or whose operation satisfies stop().
+  // Follows a value back through operations on a single tensor (views, casts).  Returns the first value that
+  // enters, belongs to the model, is made of several tensors, or whose operation satisfies stop().
   template <class Stop>
   ValueId source(ValueId value, Stop&& stop) const {
     while (const Operation* made_by = maker(value)) {
@@ -92,7 +92,7 @@ class Flow {
   std::unordered_map<std::uint32_t, const Operation*> makers_;  // by value
 };
 
-// Returns the entering value from which an operator's argument is made; nothing when it is made inside.
+// Returns the entering value from which an operator's argument is made; nothing when there is none.
 inline std::optional<ValueId> given_value(const Flow& flow, const Operand& argument) {
   const auto* value = argument.get_if<ValueId>();
   if (value == nullptr) return std::nullopt;

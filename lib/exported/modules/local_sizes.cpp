@@ -9,7 +9,8 @@
 namespace fxtrace {
 namespace {
 
-// A size of a model is made of a few steps; a file may have more, and then the value itself enters.
+// The number of steps in which a size is computed again.  Models need a few; with more, the value itself
+// enters.
 constexpr int kMaxSteps = 64;
 
 }  // namespace
@@ -64,10 +65,10 @@ const LocalSizes::Dims& LocalSizes::tensors_with(ValueId size) const {
   return found == dims_->end() ? none : found->second;
 }
 
-// What the shapes of some tensors tell.
+// The sizes that are known on one side of a boundary from the shapes of its tensors.
 class LocalSizes::Side {
  public:
-  // Without `evaluates` only sizes that are one of the dimensions.
+  // With `evaluates`, sizes that follow from the dimensions are known, else only the dimensions themselves.
   Side(const LocalSizes& sizes, const std::vector<ValueId>& tensors, bool evaluates)
       : sizes_(sizes), evaluates_(evaluates) {
     std::unordered_set<std::string> seen;
@@ -81,7 +82,7 @@ class LocalSizes::Side {
     }
   }
 
-  // Whether the value can be had at once.
+  // Returns whether the shapes alone give the value.
   bool tells(ValueId value) const {
     const auto& meta = sizes_.said_.values[value.index].meta.value;
     const SymInt* size = meta ? meta->size() : nullptr;
@@ -90,7 +91,8 @@ class LocalSizes::Side {
                        : size->is_number() || std::ranges::find(dims_, *size) != dims_.end());
   }
 
-  // Whether the value can be computed, given what has() says.
+  // Returns whether the value can be computed by arithmetic from the shapes and the values for which has()
+  // holds.
   template <class Has>
   bool computes(ValueId value, Has&& has) {
     steps_ = 0;
@@ -114,11 +116,11 @@ class LocalSizes::Side {
   int steps_ = 0;
 };
 
-// Returns the operations without those for which goes() holds, and without arithmetic that only these need.
+// Returns the operations without those for which goes() holds and the arithmetic that only those need.
 std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>& operations,
                                                const std::function<bool(const Operation&)>& goes) const {
   std::vector<std::uint32_t> left;
-  std::unordered_set<std::uint32_t> needed, was_needed;  // by what stays, and by what goes
+  std::unordered_set<std::uint32_t> needed, was_needed;  // values used by operations that stay, and that go
   for (const std::uint32_t index : std::ranges::reverse_view(operations)) {
     const Operation& operation = graph_.operations[index];
     const bool is_unneeded = std::ranges::any_of(operation.outputs, [&](const auto& output) {
@@ -135,9 +137,9 @@ std::vector<std::uint32_t> LocalSizes::without(const std::vector<std::uint32_t>&
 
 Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
                             const IsCallers& is_callers) const {
-  // The exporter puts checks of any sizes where it happens to be.
+  // The exporter may put a check of the caller's sizes among the operations of any call.
   Boundary boundary = boundary_of(operations);
-  std::unordered_set<std::uint32_t> others;  // sizes that are made of what the caller knows
+  std::unordered_set<std::uint32_t> others;  // sizes that the caller gives, or that are made of such
   for (const ValueId value : boundary.entering) {
     if (is_size(value)) others.insert(value.index);
   }
@@ -166,7 +168,7 @@ Boundary LocalSizes::settle(std::vector<std::uint32_t>& operations, const Bounda
     return std::ranges::count_if(of.entering, [&](ValueId value) { return is_size(value); });
   };
   if (sizes_in(boundary) == 0) return boundary;
-  // A size of what enters may have been computed from what the caller knows.
+  // A size of an entering tensor may have been computed from the caller's sizes.
   const Side inside(*this, boundary.entering, true);
   auto fewer = without(all, [&](const Operation& operation) {
     return is_arithmetic(operation) && inside.tells(operation.outputs[0].value);

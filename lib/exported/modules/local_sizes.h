@@ -4,10 +4,10 @@
 // use one that another module's forward has computed, as in
 //
 //   a:  sym_size = sym_size(x, 0);  mul = sym_size * 8;  view = view(q, [mul, 4])
-//   b:                                                   view_1 = view(r, [mul, 4])       # r of the same
-//   batch
+//   b:                                                   view_1 = view(r, [mul, 4])
 //
-// although b's forward computes it from its own input.  Here it does so again.
+// although b's forward computes it from its own input, which has the same batch size.  LocalSizes undoes the
+// sharing: it gives each call its own computation of the size, so that sizes do not become arguments.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,34 @@
 
 namespace fxtrace {
 
-// Whether it is a value that arithmetic of sizes makes: a number or a condition.
+// Returns whether the value is a number or a condition, as arithmetic of sizes makes them.
 bool is_size(const Meta& meta);
 
 class LocalSizes {
  public:
-  // `said` is the same graph, its sizes as they are without options: what a call takes does not depend on
-  // options.  Both must outlive this.
+  // `said` is the same graph with the sizes that it has without options, as the arguments of a call must not
+  // depend on options.  Both must outlive this.
   LocalSizes(const ProgramGraph& graph, const ProgramGraph& said);
 
-  // Returns the boundary of `operations`, which `boundary_of` gives, without the sizes that can be computed
-  // on their side of it. Adds the operations that compute them inside, and takes out what only makes such a
-  // size of what enters, and checks of sizes that the caller knows.  What remains entering are values that
-  // the sizes of the entering tensors do not tell (find_source()).  A size that another module has computed
-  // from what remains is computed anew; of one that `is_callers` says the caller has computed, the value
-  // enters.
+  // Returns the boundary of `operations`, as boundary_of() gives it, without the sizes that can be computed
+  // on their side of it:
+  // - adds to `operations` the arithmetic that computes entering sizes inside, which other modules have run;
+  // - removes arithmetic that only computes sizes which the entering tensors have anyway, and checks of sizes
+  //   that the caller knows;
+  // - leaves out entering sizes that follow from the sizes of entering tensors (find_source()), and leaving
+  //   sizes that can be computed outside.
+  // A size computed by an operation for which is_callers() holds enters, unless it can be computed inside.
   using BoundaryOf = std::function<Boundary(const std::vector<std::uint32_t>&)>;
   using IsCallers = std::function<bool(const Operation&)>;
   Boundary settle(std::vector<std::uint32_t>& operations, const BoundaryOf& boundary_of,
                   const IsCallers& is_callers) const;
 
-  // Returns whether the value is none of a tensor, and the operation that makes it by arithmetic, from a
-  // tensor or from such values, if one does.
   bool is_size(ValueId value) const;
+  // Returns the operation without effects that makes the size, from a tensor or from other sizes; null for
+  // other values.
   const Operation* find_maker(ValueId value) const;
 
-  // Tensors with this dimension, and its place.
+  // Returns the tensors that have this size as a dimension, with the dimension's position.
   using Dims = std::vector<std::pair<ValueId, std::size_t>>;
   const Dims& tensors_with(ValueId size) const;
 

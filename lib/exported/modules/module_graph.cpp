@@ -33,9 +33,9 @@ namespace {
 constexpr CallId kUnknown = UINT32_MAX;
 constexpr CallId kNoLeaf = UINT32_MAX - 1;
 
-// A graph that is being recorded.
+// The state of a graph that is being recorded: the program's, or that of a subgraph.
 struct Environment {
-  // `said`: see LocalSizes.
+  // `said_graph`: see LocalSizes.
   Environment(const ProgramGraph& g, const ProgramGraph& said_graph, const CustomCosts& custom)
       : graph(g),
         said(said_graph),
@@ -52,17 +52,18 @@ struct Environment {
 
   const ProgramGraph& graph;
   const ProgramGraph& said;
-  std::vector<NodeId> nodes;        // by value; invalid while nothing holds it
+  std::vector<NodeId> nodes;        // by value: the node that has it; invalid without one
   std::vector<std::uint32_t> uses;  // by value
   OperationCosts costs;             // of leaves
-  std::vector<ValueId> origin;      // by value: of the result of an in-place operation, what it changed
+  std::vector<ValueId> origin;      // by value: see origins()
   LocalSizes sizes;
   std::unordered_map<std::uint32_t, const LiftedInput*> lifted;
   std::unordered_map<std::uint32_t, std::string> objects;
   std::unordered_map<std::uint32_t, Argument> fixed;    // values that are plain numbers, known
   std::unordered_map<std::uint32_t, NodeId> own_nodes;  // get_attr nodes, by lifted value
   std::unordered_map<std::string_view, const ProgramGraph*> subgraphs;
-  std::vector<KeptCall> functions;  // steps with the number of one behind those of all calls are such calls
+  // Kept calls of functions.  Step::leaf of function i is the number of all module calls plus i.
+  std::vector<KeptCall> functions;
 };
 
 template <class Key>
@@ -108,12 +109,12 @@ class ModuleGraphBuilder {
     tracer_.cannot_keep(functions_->followed());
     if (!functions_->are_told()) {
       tracer_.rules().cannot_tell_functions(
-          {"--wrap keeps nothing: the file does not tell which functions its operations are of, as "
-           "torch.export.export(..., strict=True) has it"});
+          {"--wrap keeps nothing: the file does not name the functions of its operations, as it does with "
+           "torch.export.export(..., strict=True)"});
     }
   }
 
-  // The first call of a module, as a graph of its own.
+  // Records the first call of a module as a graph of its own.
   void record_call(ModuleId module, bool is_leaf) {
     const auto call = bound_.calls().first_call(module);
     if (!call) {
@@ -143,7 +144,7 @@ class ModuleGraphBuilder {
  private:
   // --- calls ---
 
-  // The outermost leaf among the calls that `call` stands in, itself included.
+  // Returns the outermost leaf among `call` and the calls that contain it; kNoLeaf without one.
   CallId leaf_of(CallId call) {
     std::vector<CallId> pending;
     while (leaf_of_[call] == kUnknown) {
@@ -163,7 +164,7 @@ class ModuleGraphBuilder {
     return leaf;
   }
 
-  // Makes `call` the one whose forward records nodes.
+  // Enters and leaves calls so that `call` is the one whose forward records nodes.
   void go_to(CallId call) {
     if (call == (open_.empty() ? base_ : open_.back())) return;
     std::vector<CallId> chain;
@@ -186,7 +187,7 @@ class ModuleGraphBuilder {
 
   // --- values ---
 
-  // Parameters, buffers and constants of the model: every module reaches its own.
+  // Returns whether the value is a parameter, buffer or constant of the model, which modules access directly.
   static bool is_models_own(const Environment& env, ValueId value) {
     const std::uint32_t origin = env.origin[value.index].index;
     return env.lifted.count(origin) != 0 || env.objects.count(origin) != 0;
@@ -217,7 +218,7 @@ class ModuleGraphBuilder {
 
   // --- sizes that a leaf has computed ---
 
-  // What is known of values in one search; each is looked at once.
+  // The answers of can_compute() in one search, by value, so that each value is examined once.
   using Found = std::unordered_map<std::uint32_t, bool>;
 
   bool is_there(const Environment& env, ValueId value, Found& found, int depth) const {
@@ -240,14 +241,14 @@ class ModuleGraphBuilder {
     }
     return all;
   }
-  // A tensor that has the size as a dimension.
+  // Returns a tensor with a node that has the size as a dimension; null without one.
   static const std::pair<ValueId, std::size_t>* find_tensor(const Environment& env, ValueId size) {
     const auto& tensors = env.sizes.tensors_with(size);
     const auto found =
         std::ranges::find_if(tensors, [&](const auto& item) { return env.nodes[item.first.index].valid(); });
     return found == tensors.end() ? nullptr : &*found;
   }
-  // Computes a size that only a leaf has computed so far once more, for those outside of the leaf.
+  // Records nodes that compute a size outside of the leaf that has computed it.
   NodeId compute(Environment& env, ValueId value) {
     const ProgramValue& size = env.graph.values[value.index];
     NodeId& node = env.nodes[value.index];
@@ -268,13 +269,13 @@ class ModuleGraphBuilder {
 
   Constant constant(const LiftedInput& input, const ProgramValue& value) const {
     if (!input.constant->record.empty()) return program_.archive().read_constant(*input.constant);
-    Constant unknown;  // the archive does not tell where it is
+    Constant unknown;  // the archive has no record for it
     unknown.dtype = value.meta.dtype_text().value_or("");
     unknown.shape = fixed_shape(value);
     return unknown;
   }
 
-  // The operand with nodes in the place of values.
+  // Returns the operand with values replaced by their nodes, or by their constants where they are known.
   Argument with_nodes(Environment& env, const Operand& operand) {
     return map_references<NodeId>(operand, [&](ValueId value) -> Argument {
       const auto fixed = env.fixed.find(value.index);
@@ -292,7 +293,7 @@ class ModuleGraphBuilder {
     return result;
   }
 
-  // node[path[0]][path[1]]...; `made` keeps what earlier paths of the same node went through.
+  // Records node[path[0]][path[1]]...; `made` has the nodes for prefixes of earlier paths of the same node.
   template <class Key>
   NodeId item(NodeId node, const std::vector<Key>& path, Items<Key>& made, const Meta& meta,
               const std::optional<SourceLocation>& source, const std::string& name) {
@@ -315,7 +316,8 @@ class ModuleGraphBuilder {
 
   // --- steps ---
 
-  // Parameters that are given to a function are its arguments; constants of its code are not.
+  // Returns whether the value is a constant of a function's code.  Parameters are not: a function gets them
+  // as arguments.
   static bool is_functions_own(const Environment& env, ValueId value) {
     const auto lifted = env.lifted.find(env.origin[value.index].index);
     if (lifted == env.lifted.end() || !lifted->second->constant) return false;
@@ -352,7 +354,7 @@ class ModuleGraphBuilder {
     for (const Step& step : steps_of(env)) record(env, step);
   }
 
-  // Inputs and outputs of a graph that is not the program's own.
+  // Records the placeholders of a graph that is not the program's own.
   std::vector<Argument> record_inputs(Environment& env) {
     std::vector<Argument> placeholders;
     for (std::size_t i = 0; i < env.graph.inputs.size(); ++i) {
@@ -384,14 +386,14 @@ class ModuleGraphBuilder {
   }
 
   void record_operation(Environment& env, const Operation& operation) {
-    // What belongs to no module stands where the operation before it does.
+    // An operation that belongs to no module stays in the call of the operation before it.
     if (operation.has_stack) go_to(operation.call);
     record_here(env, operation);
   }
   void record_here(Environment& env, const Operation& operation) {
     if (is_decided(env, operation)) return;
     auto [args, kwargs] = arguments_of(env, operation);
-    // What only sees plain values is carried out.
+    // An operation on plain values only is evaluated.
     if (operation.outputs.size() == 1 && kwargs.empty()) {
       if (auto result = fold(operation.target.text(), args)) {
         env.fixed.emplace(operation.outputs[0].value.index, std::move(*result));
@@ -415,7 +417,7 @@ class ModuleGraphBuilder {
       });
     }
 
-    // The program has named what called the operator.
+    // With a token, the program's name is that of with_effects, which called the operator.
     const bool has_other_name = operation.has_effect && operation.subgraphs.empty();
     const std::string name = has_other_name ? "" : operation.name;
     const NodeId node =
@@ -447,7 +449,7 @@ class ModuleGraphBuilder {
     return meta;
   }
 
-  // Whether the dimensions leave nothing of the operation to do: what it makes is known, what it checks
+  // Returns whether the ranges of the dimensions decide the operation: its results are known, or its check
   // holds.
   static bool is_decided(const Environment& env, const Operation& operation) {
     if (operation.holds) return true;
@@ -461,7 +463,7 @@ class ModuleGraphBuilder {
   void record_subgraph(Environment& outer, const Operation& operation, const ProgramSubgraph& subgraph) {
     const CallId call = open_.empty() ? base_ : open_.back();
     const ProgramGraph& graph = subgraph.graph;
-    // One subgraph may serve several operators; the program repeats it.
+    // Several operators may use one subgraph, which the program then repeats.
     const auto [known, is_new] = outer.subgraphs.emplace(subgraph.name, &graph);
     if (!is_new) {
       const ProgramGraph& same = *known->second;
@@ -482,7 +484,7 @@ class ModuleGraphBuilder {
     tracer_.end_subgraph();
   }
 
-  // Inputs of a subgraph that are the model's own tensors in every run of it.
+  // Notes the inputs of a subgraph that are parameters, buffers or constants of the model in every run of it.
   static void bind_inputs(const Environment& outer, const Operation& operation, Environment& subgraph) {
     for_each_lasting_operand(operation, subgraph.graph, [&](ValueId input, const Operand& operand) {
       const auto* value = operand.get_if<ValueId>();
@@ -492,7 +494,7 @@ class ModuleGraphBuilder {
     });
   }
 
-  // What each module's first call gives.
+  // Tells the tracer which tensors the calls of each module return; it keeps those of the first call.
   void note_outputs(const ProgramGraph& graph) {
     const auto note = [&](ModuleId module, const std::vector<ValueId>& values) {
       std::vector<Meta> outputs;
@@ -566,7 +568,7 @@ class ModuleGraphBuilder {
     return is_single ? env.graph.values[call.results[0].value.index].meta : Meta{};
   }
 
-  // Notes what a call stands for, and takes its results apart.
+  // Records the operations that a call stands for and their cost, and the nodes for the parts of its result.
   void stands_for(Environment& env, NodeId node, const std::vector<std::uint32_t>& operations,
                   const LeafCall& call, const std::optional<SourceLocation>& source) {
     tracer_.set_program(node, part_of(env.graph, operations, call));
@@ -612,7 +614,7 @@ class ModuleGraphBuilder {
     return part;
   }
 
-  // All of a graph, which takes its inputs one after the other.
+  // Returns a whole graph as a part, with its inputs as positional arguments.
   static ProgramPart whole(const ProgramGraph& graph) {
     Boundary boundary;
     for (const auto& input : graph.inputs) boundary.entering.push_back(input.value);
@@ -633,7 +635,7 @@ class ModuleGraphBuilder {
     stands_for(env, node, kept.operations, call, kept.caller);
   }
 
-  // The leaf's module, and the modules that run within its call.
+  // Returns the leaf's module and the modules that run within its call.
   std::vector<ModuleId> reached_modules(const ProgramGraph& graph,
                                         const std::vector<std::uint32_t>& operations, CallId leaf) const {
     std::vector<ModuleId> reached{calls_[leaf].module};
@@ -651,8 +653,8 @@ class ModuleGraphBuilder {
     return reached;
   }
 
-  // Whether the leaf reaches the value without being given it: the parameters and buffers of its modules, and
-  // what a forward has in itself.
+  // Returns whether the leaf accesses the value without it being an argument: the parameters and buffers of
+  // its modules, constants and objects.
   bool is_leafs_own(const Environment& env, ValueId value, const std::vector<ModuleId>& reached) const {
     const std::uint32_t origin = env.origin[value.index].index;
     const auto lifted = env.lifted.find(origin);
@@ -669,7 +671,8 @@ class ModuleGraphBuilder {
 
   // --- inputs and outputs of the program ---
 
-  // What options fix becomes a value of the signature.
+  // Records a placeholder for each user input that no option fixes; the values of the others go into the
+  // signature.  Returns the arguments of a call of the root.
   std::vector<Argument> record_user_inputs(Environment& env, GraphSignature& signature) {
     const InputChoice choice = input_choice();
     const auto& inputs = env.graph.inputs;
@@ -703,7 +706,7 @@ class ModuleGraphBuilder {
     return placeholders;
   }
 
-  // Of an input that the program fixed.
+  // Records the guard that an input has the value to which it is fixed.
   void guard_value(const std::string& name, const Argument& value, GuardReason reason) {
     Expression input = Expression::variable(name);
     const auto* number = value.get_if<double>();
@@ -717,7 +720,7 @@ class ModuleGraphBuilder {
         std::nullopt, reason);
   }
 
-  // --concrete and --input-names: whether the input is no placeholder.
+  // Applies --concrete and --input-names; returns whether the input is fixed, so that it has no placeholder.
   bool fix_input(Environment& env, const InputChoice& choice, ValueId value,
                  const GraphSignature::Entry& entry) {
     const auto decision = choice.decide(entry.name);
@@ -744,7 +747,7 @@ class ModuleGraphBuilder {
 
   void check_concrete(const GraphSignature::Entry& entry, const Meta& meta, const Argument& value) const {
     if (entry.value) {
-      if (value != *entry.value) fail_inputs("the program has '" + entry.name + "' fixed to another value");
+      if (value != *entry.value) fail_inputs("'" + entry.name + "' is fixed to another value in the program");
       return;
     }
     const ValueKind kind = meta.kind();
@@ -781,7 +784,7 @@ class ModuleGraphBuilder {
            entry.role == SignatureRole::kUserInputMutation;
   }
 
-  // What mutations change, by qualified name or input; nothing when there are none.
+  // Returns the inputs of the graph by qualified name or input name; nothing when there are no mutations.
   std::unordered_map<std::string, ValueId> mutable_inputs(const GraphSignature& signature) const {
     std::unordered_map<std::string, ValueId> found;
     if (std::none_of(signature.outputs.begin(), signature.outputs.end(), is_mutation)) return found;
@@ -793,8 +796,8 @@ class ModuleGraphBuilder {
     return found;
   }
 
-  // Outputs, by index, whose new value for a buffer is a leaf's own business: it is made there and used
-  // nowhere else, and nobody reads the old value afterwards.
+  // Returns the outputs, by index, whose mutation of a buffer stays within a leaf: the new value is made
+  // there and used nowhere else, and nothing reads the old value afterwards.
   std::unordered_set<std::size_t> absorbed_mutations(Environment& env, const std::vector<Step>& steps,
                                                      const GraphSignature& signature,
                                                      const std::unordered_map<std::string, ValueId>& inputs) {
@@ -841,7 +844,7 @@ class ModuleGraphBuilder {
       if (!is_mutation(entry) || absorbed.count(i) != 0 || !entry.target) continue;
       const auto changed = inputs.find(*entry.target);
       if (changed == inputs.end()) {
-        throw input_error("the program changes '" + *entry.target + "', which is none of its inputs");
+        throw input_error("the program changes '" + *entry.target + "', which is not one of its inputs");
       }
       const NodeId target = node_of(env, changed->second);
       tracer_.call_function("aten.copy_.default", {target, with_nodes(env, env.graph.outputs[i])}, {},
@@ -882,7 +885,7 @@ class ModuleGraphBuilder {
     tracer_.set_signature(std::move(signature));
   }
 
-  // An empty list or dict is no input of the program, but has its place in a call all the same.
+  // Adds entries for empty lists and dicts: they are not inputs of the program, but arguments of a call.
   void add_arguments_without_parts(GraphSignature& signature) const {
     const std::vector<NestedArgument> arguments = nested_arguments(program_);
     for (const NestedArgument& argument : std::views::reverse(arguments)) {
@@ -905,11 +908,12 @@ class ModuleGraphBuilder {
   const std::vector<Hierarchy::Call>& calls_;
   GraphTracer& tracer_;
   std::optional<KeptFunctions> functions_;  // if rules keep any
-  std::vector<std::string> input_names_;    // of placeholders, by input of the program; else empty
+  std::vector<std::string> input_names_;    // by input of the program: the placeholder's name, or empty
   CallId base_ = kRootCall;
-  std::vector<CallId> leaf_of_;        // by call: kUnknown until it is asked
-  std::vector<std::int64_t> entered_;  // by call: its number among those of its module; 0: not yet
-  std::vector<CallId> open_;           // calls below base_ whose forward records nodes, outermost first
+  std::vector<CallId> leaf_of_;  // by call: kUnknown until it is asked
+  std::vector<std::int64_t>
+      entered_;               // by call: its number among those of its module; 0 before it is entered
+  std::vector<CallId> open_;  // calls below base_ whose forward records nodes, outermost first
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Records the graph of a module of an exported program with the tracer.
+// The recorder of exported programs: records the graph of one module with the tracer.
 #pragma once
 
 #include "trace/tracer/graph_tracer.h"
@@ -9,8 +9,8 @@ namespace fxtrace {
 class BoundExportedProgram;
 
 // Records the whole program when `root` is the model, else the first call of the module: values that enter
-// the call become placeholders, values that leave it the output.  When `root_is_leaf`, records the
-// placeholders, one call of the root, and the output.
+// the call become placeholders, and values that leave it become the output.  When `root_is_leaf`, records
+// only the placeholders, one call of the root, and the output.
 void build_module_graph(const BoundExportedProgram& program, ModuleId root, bool root_is_leaf,
                         GraphTracer& tracer);
 

@@ -1,5 +1,5 @@
-// What is checked is what PyTorch's torch/export/_unlift.py and torch/_export/utils.py check (BSD-3-Clause,
-// see NOTICE).
+// The checks are those of PyTorch's torch/export/_unlift.py and torch/_export/utils.py (BSD-3-Clause, see
+// NOTICE); program_guards.h lists them.
 #include "exported/modules/program_guards.h"
 
 #include <cctype>
@@ -25,7 +25,7 @@ class ProgramGuards {
     look_at_structure();
     look_at_inputs();
     for (Expression& guard : bound_.dimensions().guards(sizes_)) add(std::move(guard));
-    // What the tracer of torch.export has seen.  It repeats much of what the sizes say.
+    // Conditions that the tracer of torch.export has met.  They repeat much of what the sizes say.
     for (const Expression& condition : bound_.program().conditions()) {
       Expression over_dimensions = sizes_.over_dimensions(condition);
       if (!bound_.dimensions().implies(over_dimensions)) add(std::move(over_dimensions));
@@ -48,8 +48,8 @@ class ProgramGuards {
     }
   }
 
-  // `is_python`: whether Python finds the place under this expression.  What is in an instance of some class
-  // is known by the names that torch.export has for it alone.
+  // `is_python`: whether Python finds the place under this expression.  Parts of an instance of some class
+  // are known only by the names that torch.export has for them.
   void look_at(const Expression& place, const TreeSpec& spec, bool is_python) {
     const auto child = [&](std::size_t i) -> Expression {
       if (spec.names != nullptr) return Expression::attribute(place, spec.names->fields[i]);
@@ -80,7 +80,7 @@ class ProgramGuards {
       look_at(child(i), spec.children[i], has_python_parts);
   }
 
-  // Other names by which conditions call an input: words['ids'][0], flat_args[2], args[1] for args_1.
+  // Returns other names that conditions use for an input: words['ids'][0], flat_args[2], args[1] for args_1.
   std::vector<std::string> other_names(const std::string& name, std::size_t user_input) const {
     std::vector<std::string> names{"flat_args[" + std::to_string(user_input) + "]"};
     if (user_input < leaves_.size() && !leaves_[user_input].empty()) names.push_back(leaves_[user_input]);
@@ -97,7 +97,7 @@ class ProgramGuards {
       return graph.values[graph.inputs[i].value.index].meta;
     };
     std::size_t user_input = 0;
-    std::vector<std::size_t> ends;  // of the sizes of each
+    std::vector<std::size_t> ends;  // by input: the end of its sizes in sizes_
     for (std::size_t i = 0; i < placeholders_.size(); ++i) {
       const bool is_users = signature.inputs[i].role == SignatureRole::kUserInput;
       if (!placeholders_[i].empty())
@@ -131,7 +131,7 @@ class ProgramGuards {
       const auto source = sources_.find(name);
       are_known = are_known && source != sources_.end();
       if (source == sources_.end() || source->second.position != position) continue;
-      // The dimension is what this place makes it.
+      // This place defines the dimension.
       if (const auto rest = sizes_.rest_of(source->second))
         add(Expression::comparison(Relation::kEqual, *rest, 0));
       return;
@@ -141,7 +141,7 @@ class ProgramGuards {
 
   const BoundExportedProgram& bound_;
   const std::vector<std::string>& placeholders_;
-  std::vector<std::string> leaves_;  // of forward's arguments, as Python has them
+  std::vector<std::string> leaves_;  // by user input: the expression by which Python reaches it
   InputSizes sizes_;
   std::map<std::string, DimensionSource> sources_;
   std::unordered_map<std::string, Expression> first_places_;  // by size

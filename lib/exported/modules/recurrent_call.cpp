@@ -7,7 +7,8 @@ namespace {
 
 // --- one operator ---
 
-// The states as the module takes them: LSTMs a tuple.  False when they are no such thing.
+// Adds the states as the module takes them, which is a tuple for an LSTM.  Returns false when only some of
+// them are given.
 bool add_states(const Flow& flow, const Operand& states, LeafCall& call) {
   const auto* list = states.get_if<Operand::List>();
   if (list == nullptr) {
@@ -32,7 +33,7 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
   flow.for_each_operation([&](const Operation& candidate) {
     if (is_among(kOperators, candidate.target.aten_name())) operation = &candidate;
   });
-  // Of packed sequences the operator has another overload.
+  // The overload for packed sequences is not handled.
   const bool is_known = operation != nullptr && operation->args.size() > 2 &&
                         (operation->target.parts().overload == "input" || module == "LSTMCell");
   if (!is_known) return std::nullopt;
@@ -61,7 +62,7 @@ std::optional<LeafCall> fused_call(const LeafOperations& leaf, const Flow& flow,
 
 // --- decomposed: a product with weight_hh for each step, layer and direction ---
 
-// Where results stand in what a module returns.
+// The paths of the results in the value that a module returns.
 struct Results {
   std::vector<Argument> sequence, hidden, cell;
 };
@@ -113,7 +114,7 @@ class DecomposedCall {
   }
 
  private:
-  // A product of a weight with what enters tells what that is.
+  // Learns from a product of a weight with an entering value whether that is the input or the hidden state.
   void look_at(const Operation& operation) {
     const Values used = used_by(operation);
     if (used.size() < 2) return;
@@ -137,7 +138,7 @@ class DecomposedCall {
     }
   }
 
-  // False when something else enters.
+  // Adds the states to the call; returns false when other values enter.
   bool add_states(LeafCall& call) const {
     std::optional<ValueId> cell;
     for (const ValueId value : leaf_.boundary.entering) {
@@ -165,11 +166,11 @@ class DecomposedCall {
     if (made_by == nullptr) return std::nullopt;
     if (made_by->target.aten_name() == "mul") return kind_.results.hidden;
     if (made_by->target.aten_name() == "add") return kind_.results.cell;
-    return std::nullopt;  // with a projection
+    return std::nullopt;  // an LSTM with a projection
   }
 
-  // The last states stand by layer and direction, the sequence has one element for each step.  Nothing where
-  // sizes do not tell them apart.
+  // Returns whether the value is the last states, which has an element for each layer and direction, or the
+  // sequence, which has one for each step; nothing when that cannot be told.
   std::optional<bool> is_last_state(ValueId value) const {
     const auto rank = flow_.meta(value).shape ? flow_.meta(value).shape->size() : 0;
     const auto first = size_of(flow_, value, 0), features = size_of(flow_, value, rank - 1);
@@ -183,13 +184,13 @@ class DecomposedCall {
     const bool like_sequence = like_input && *features == Expression(*hidden_size_ * (two_ways ? 2 : 1));
     const bool like_state = *first == Expression(layers) && *features == Expression(*hidden_size_);
     if (like_sequence == like_state) {
-      // Of one step and one layer the two are the same.
+      // With one step and one layer the two are the same.
       return like_state && steps == 1 && layers == 1 ? std::optional(true) : by_order(value);
     }
     return like_state;
   }
 
-  // By what is put together: steps of one layer, or layers.
+  // Returns the same by what is concatenated: steps of one layer, or layers.
   std::optional<bool> by_order(ValueId value) const {
     const auto is_join = [](const Operation& made_by) {
       return is_among(kJoins, made_by.target.aten_name());
@@ -203,7 +204,7 @@ class DecomposedCall {
     return first != last;
   }
 
-  // The recurrent weight of the last product on the way to the value.
+  // Returns the name of the recurrent weight in the last product on the way to the value.
   std::string_view nearest_weight(ValueId value) const {
     std::vector<ValueId> pending{value};
     std::set<std::uint32_t> seen;
@@ -219,7 +220,7 @@ class DecomposedCall {
     return {};
   }
 
-  // Through views and to the last of what is put together.
+  // Follows the value back through views, and to the last element of a concatenation.
   ValueId last_element(ValueId value) const {
     while (true) {
       const auto stop = [](const Operation& made_by) {
@@ -241,7 +242,7 @@ class DecomposedCall {
   const Decomposed& kind_;
   std::optional<ValueId> input_, hidden_;
   std::set<std::string_view> recurrent_weights_;
-  std::size_t products_ = 0;  // with recurrent weights
+  std::size_t products_ = 0;  // number of products with recurrent weights
   std::optional<std::int64_t> hidden_size_;
 };
 

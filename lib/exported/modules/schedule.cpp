@@ -7,7 +7,7 @@
 namespace fxtrace {
 namespace {
 
-// Steps that all windows together may look at; beyond, calls that do not stand together are split at once.
+// The number of steps in all windows together; beyond it, calls stay split where they are.
 constexpr std::size_t kMaxWork = 20'000'000;
 
 class Scheduler {
@@ -44,7 +44,7 @@ class Scheduler {
     result.reserve(steps_.size());
     for (Step& step : steps_) {
       if (step.operations.empty()) continue;
-      // Whatever moved around it, a call's own operations run as the program lists them.
+      // Whatever moved around it, a call's own operations run in program order.
       std::sort(step.operations.begin(), step.operations.end());
       result.push_back(std::move(step));
     }
@@ -80,9 +80,9 @@ class Scheduler {
     }
   }
 
-  // Brings the steps of `call` in [begin, end) together.
+  // Gathers the steps of `call` in [begin, end); see schedule.h.
   void gather(CallId call, std::size_t begin, std::size_t end) {
-    std::vector<Step> ordered;  // what is settled
+    std::vector<Step> ordered;  // the steps whose order is settled
     std::vector<bool> ordered_free;
     std::vector<std::size_t> later;  // steps that go behind the call
     Step part{call, {}};
@@ -144,7 +144,7 @@ class Scheduler {
     update_places(begin, end);
   }
 
-  // Steps of other calls have moved between `begin` and `end`.
+  // Corrects places_ after steps have moved between `begin` and `end`.
   void update_places(std::size_t begin, std::size_t end) {
     ++last_update_;
     for (std::size_t at = begin; at < end; ++at) {
@@ -156,10 +156,10 @@ class Scheduler {
     }
   }
 
-  // Where the first and the last step of a call stand.
+  // The positions of the first and the last step of a call.
   struct Place {
     std::size_t first, last;
-    bool scattered;  // there are several
+    bool scattered;  // the call has several steps
     std::size_t updated = 0;
   };
 
@@ -167,8 +167,8 @@ class Scheduler {
   std::vector<Effect> effects_;  // by operation
   std::vector<Step> steps_;
   std::unordered_map<CallId, Place> places_;
-  std::vector<bool> free_;           // by step: no module runs it
-  std::vector<std::uint32_t> mark_;  // by value
+  std::vector<bool> free_;           // by step: it is one operation that belongs to no module
+  std::vector<std::uint32_t> mark_;  // by value: the last mark that mark_made() gave it
   std::uint32_t last_mark_ = 0;
   std::size_t last_update_ = 0;
   std::size_t work_ = 0;

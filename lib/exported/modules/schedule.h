@@ -1,4 +1,42 @@
-// Reorders operations so that those of a leaf's call are contiguous and one call_module can stand for them.
+// Scheduling: reorders operations so that those of a leaf's call are contiguous and one call_module can stand
+// for them.
+//
+// The program lists operations in execution order, so a call's operations are nearly always contiguous.  They
+// are not where torch.export moved or shared an operation, or added one that belongs to no module.  The order
+// may change only as far as data dependencies and effects allow (effect_of() in program_graph.h).
+//
+// Consecutive operations of one leaf's call form a step, and every other operation is a step of its own.  A
+// call with several steps is gathered within the window from its first step to its last.  Each other step of
+// the window goes to one of three places:
+//
+//   into the call    if it belongs to no module, uses a result of the call, and nothing in its way forbids it
+//   before the call  if it uses neither the call nor a step behind the call, and commutes with both
+//   behind the call  otherwise
+//
+// When an operation of the call needs a step that went behind the call, or does not commute with one, the
+// call is split there: what was collected becomes a step, the steps behind it follow, and collecting starts
+// again.
+//
+// Invariants:
+// 1. Each operation of the graph is in exactly one of the returned steps.
+// 2. A value is made before it is used, and operations that do not commute keep their order.  kSymbolic
+//    commutes with everything, kWrites with kSymbolic only; of the rest only two kRandom do not commute.
+// 3. Gathering a call moves steps only within its window.
+// 4. The operations of a step are in program order.
+// 5. A call that could not be gathered is in several steps, all with the same `leaf`.  That includes the
+//    calls for which the bound on the work was reached, so that a hostile file costs no more than linear time
+//    and that bound.
+//
+// Example: a leaf `lin`, decomposed, and two operations of the root's forward:
+//
+//   t = permute(w)       lin     collected
+//   s = sigmoid(x)       root    uses nothing of lin: before the call
+//   mm = mm(x, t)        lin     collected
+//   g = mul(mm, s)       root    uses mm: behind the call
+//   add = add(mm, b)     lin     does not use g, and both are pure: collected
+//
+// gives sigmoid; lin (permute, mm, add); mul.  If the last line were add(mm, g), lin would be split:
+// sigmoid; lin (permute, mm); mul; lin (add).
 #pragma once
 
 #include <cstdint>
@@ -10,20 +48,14 @@
 
 namespace fxtrace {
 
-// An operation of a module that is traced into, or a leaf's call with all operations that it stands for.
+// An operation that no leaf's call runs, or a leaf's call with the operations that it stands for.
 struct Step {
   std::optional<CallId> leaf;
   std::vector<std::uint32_t> operations;  // in program order
 };
 
-// Returns the operations of `graph` in an order that respects data dependencies and effects.  leaf_of()
-// returns the leaf call that an operation belongs to, or nothing.
-//
-// Operations of one call are nearly always contiguous already, as the program lists them in execution order.
-// An operation between them moves before the call when it does not depend on the call, else behind it; one
-// that belongs to no module and uses a result of the call becomes part of it.  When the call depends on a
-// value that depends on the call, or an effect would have to move, the call is split there into several
-// steps.
+// Returns the operations of `graph` as steps, in an order that respects data dependencies and effects.
+// leaf_of() returns the leaf call that an operation belongs to, or nothing.
 std::vector<Step> schedule(const ProgramGraph& graph,
                            const std::function<std::optional<CallId>(const Operation&)>& leaf_of);
 

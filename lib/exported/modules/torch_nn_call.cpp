@@ -1,3 +1,7 @@
+// Calls of torch.nn modules whose forward is known (leaf_call.h).  The modules fall into groups, each with a
+// way to find the arguments: the operands of the one operator that does the work (losses, distances, cells),
+// products with the weights of attention and the masks that are added to its scores (MultiheadAttention,
+// transformers), the results of a pooling operator, and recurrent modules (recurrent_call.h).
 #include <algorithm>
 #include <array>
 #include <string>
@@ -9,7 +13,7 @@
 namespace fxtrace {
 namespace {
 
-// The type without the modules that torch.nn's classes are in; empty for other types.
+// Returns the name of a class of torch.nn; empty for other types.
 std::string_view torch_nn_class(std::string_view type) {
   constexpr std::string_view kModules = "torch.nn.modules.";
   if (!type.starts_with(kModules)) return {};
@@ -20,7 +24,7 @@ std::string_view torch_nn_class(std::string_view type) {
 
 struct ByOperator {
   std::string_view module, operation;
-  std::size_t inputs;  // how many of the operator's first arguments are the module's
+  std::size_t inputs;  // the number of the operator's first arguments that are the module's
 };
 
 constexpr std::array<ByOperator, 23> kByOperator{{
@@ -79,7 +83,7 @@ constexpr std::array<std::string_view, 2> kSoftmaxOperators{"softmax", "_softmax
 bool has_fused_attention(const Flow& flow) {
   bool found = false;
   flow.for_each_operation([&](const Operation& operation) {
-    // Decomposed, it guards against rows without any key.
+    // The decomposition guards against rows without any key.
     found = found || operation.target.aten_name().find("scaled_dot_product") != std::string_view::npos ||
             operation.target.aten_name() == "logical_not";
   });
@@ -88,7 +92,7 @@ bool has_fused_attention(const Flow& flow) {
 
 bool is_causal(const Flow& flow) {
   constexpr std::size_t kPosition = 5;
-  // Decomposed, it makes the mask itself.
+  // The decomposition makes the mask itself.
   bool causal = flow.find_operation("logical_not") != nullptr && flow.find_operation("arange") != nullptr;
   flow.for_each_operation([&](const Operation& operation) {
     if (operation.target.aten_name() != "scaled_dot_product_attention") return;
@@ -100,10 +104,10 @@ bool is_causal(const Flow& flow) {
   return causal;
 }
 
-// What is made of masks alone, and where they meet the scores.
+// A value that is made of one mask alone, and where it meets the scores.
 struct Mask {
   ValueId value;
-  bool is_padding;        // it is spread over the heads first
+  bool is_padding;        // it is expanded over the heads first
   std::string_view call;  // path of the module that uses it
 };
 
@@ -153,7 +157,7 @@ class Masks {
   std::vector<Mask> uses_;
 };
 
-// A causal mask is only a hint: the scores do not meet it.
+// Returns a mask that never meets the scores, as a causal mask is only a hint.
 std::optional<ValueId> unused_mask(const Masks& found, const Values& masks) {
   for (const ValueId mask : masks) {
     const auto& uses = found.uses();
@@ -242,10 +246,10 @@ std::optional<LeafCall> attention_call(const LeafOperations& leaf, const Flow& f
 struct TransformerModule {
   std::string_view module;
   std::size_t inputs;
-  // Prefixes of the masks of self-attention (of the encoder in a Transformer, of the decoder), and of the
-  // attention to the memory.
+  // Prefixes of the names of masks: of self-attention (in the encoder of a Transformer, in the decoder), and
+  // of the attention to the memory.
   std::string_view encoder, decoder, memory;
-  std::string_view mask;  // of the first: without a prefix
+  std::string_view mask;  // the name of the first self-attention's mask
 };
 
 constexpr std::array<TransformerModule, 5> kTransformers{
@@ -255,7 +259,8 @@ constexpr std::array<TransformerModule, 5> kTransformers{
      {"TransformerDecoder", 2, "tgt", "tgt", "memory", "tgt_mask"},
      {"Transformer", 2, "src", "tgt", "memory", "src_mask"}}};
 
-// Whether a value that enters first meets a weight or a bias of the module: masks meet scores.
+// Returns whether an entering value is an operand together with a parameter of the module, as a mask never
+// is.
 bool is_data(const Flow& flow, ValueId value) {
   bool data = false;
   flow.for_each_operation([&](const Operation& operation) {
@@ -317,7 +322,7 @@ std::optional<LeafCall> transformer_call(const LeafOperations& leaf, const Flow&
 
 // --- pooling and embeddings ---
 
-// Results of max_pool2d_with_indices and the like stand in the module's result as in the operator's.
+// The results of max_pool2d_with_indices and the like have the same positions in the module's result.
 std::optional<LeafCall> pooling_call(const LeafOperations& leaf, const Flow& flow) {
   LeafCall call = plain_call(leaf.boundary);
   if (call.results.size() != 1) return std::nullopt;

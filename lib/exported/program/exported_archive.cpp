@@ -16,11 +16,11 @@ constexpr const char* kOldProgram = "serialized_exported_program.json";
 constexpr const char* kModels = "models/";
 constexpr std::size_t kMaxConfig = 256'000'000;
 constexpr std::size_t kMaxObject = 1U << 30;
-constexpr std::size_t kMaxConstantBytes = 1'000'000;  // read for the value of one constant
+constexpr std::size_t kMaxConstantBytes = 1'000'000;  // the most bytes read for the value of one constant
 
 std::int64_t known(const JsonValue& number) { return number.alternative().value.integer(); }
 
-constexpr std::size_t kMaxRank = 64;  // of a constant whose value is read
+constexpr std::size_t kMaxRank = 64;  // the rank up to which the value of a constant is read
 
 struct DtypeSize {
   const char* name;
@@ -66,7 +66,7 @@ Argument element(const std::string& dtype, const char* bytes) {
   return std::complex<double>(load<double>(bytes), load<double>(bytes + 8));
 }
 
-// Elements of `shape`; nothing when they are more than a constant may have.
+// Returns the number of elements of `shape`; nothing when there are more than a constant may have.
 std::optional<std::size_t> small_count(const std::vector<std::int64_t>& shape) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::int64_t count = 1;
@@ -97,8 +97,7 @@ ExportedArchive::ExportedArchive(const FileInfo& info)
   }
   std::sort(models_.begin(), models_.end());
   models_.erase(std::unique(models_.begin(), models_.end()), models_.end());
-  if (models_.empty())
-    throw input_error("the archive holds no exported program: models/NAME.json is missing");
+  if (models_.empty()) throw input_error("the archive has no exported program: models/NAME.json is missing");
 }
 
 bool ExportedArchive::has_compiled(const std::string& name) const {
@@ -123,7 +122,7 @@ void ExportedArchive::add_configured(const std::string& folder, const std::strin
   for (const JsonValue item : document.root().at("config").fields()) {
     const auto meta = item.find("tensor_meta");
     const auto path = item.find("path_name");
-    if (!meta || !path) continue;  // an object that is no tensor
+    if (!meta || !path) continue;  // an object that is not a tensor
     TensorRecord tensor;
     tensor.record = prefix_ + folder + std::string(path->string());
     tensor.storage = tensor.record;
@@ -210,7 +209,7 @@ RecordBytes ExportedArchive::storage(const std::string& name) const {
   for (const auto& entry : inner.entries()) {
     if (entry.name.ends_with(suffix)) return bytes_of_record(inner, entry.name);
   }
-  throw input_error(record + " has no record that ends in " + suffix);
+  throw input_error(record + " has no record whose name ends in " + suffix);
 }
 
 std::string ExportedArchive::example_inputs_record(const std::string& model) const {
@@ -243,7 +242,7 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
     return constant;
   }
   const auto limit = static_cast<std::int64_t>(kMaxConstantBytes / size->bytes);
-  std::int64_t last = tensor.offset;  // element that lies furthest in
+  std::int64_t last = tensor.offset;  // position of the tensor's last element in the storage
   if (tensor.offset < 0 || tensor.offset >= limit) return constant;
   for (std::size_t i = 0; i < rank; ++i) {
     if (tensor.strides[i] < 0 || tensor.strides[i] > limit) return constant;
@@ -253,8 +252,8 @@ Constant ExportedArchive::read_constant(const TensorRecord& tensor) const {
   if (!zip_->contains(tensor.record)) return constant;
   const std::size_t wanted = (static_cast<std::size_t>(last) + 1) * size->bytes;
   const std::string bytes = zip_->read(tensor.record, wanted);
-  // torch.export saves a tensor that had no storage, as those inside of a vmap, without a byte: nothing needs
-  // its values.
+  // torch.export saves a tensor that had no storage, such as one inside of a vmap, with no bytes: nothing
+  // needs its values.
   if (bytes.empty()) return constant;
   if (bytes.size() < wanted) throw input_error(tensor.record + " is shorter than the tensor it holds");
 

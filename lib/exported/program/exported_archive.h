@@ -1,4 +1,4 @@
-// Reads the records of an exported program's archive, in every layout that torch.export.save has used.
+// A reader of the archive of exported programs, in every layout that torch.export.save has used.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace fxtrace {
 // The location of a tensor's bytes.  Tensors with equal storage, offset, sizes and strides are the same.
 struct TensorRecord : StoredTensor {
   std::size_t position = 0;  // index among the tensors of the program
-  std::string record = {};   // record of the archive; holds just the storage, unless `packed`
+  std::string record = {};   // record of the archive; it holds just the storage, unless `packed`
   bool packed = false;       // the record is an archive of torch.save that holds more than this storage
-  bool is_pickled = false;   // it is an object of its own there
+  bool is_pickled = false;   // the record is an archive of torch.save with this tensor alone
   bool requires_grad = false;
 
   // "data/weights/weight_0"; "data/weights/model.pt:7" where the record has several.
@@ -32,7 +32,7 @@ class ExportedArchive {
   // `info` is the result of identify_file() for an archive of exported programs.
   explicit ExportedArchive(const FileInfo& info);
 
-  // Names of the programs in the archive, sorted.  Never empty.
+  // Returns the names of the programs in the archive, sorted; there is at least one.
   const std::vector<std::string>& models() const { return models_; }
   // Returns whether the archive also holds a model of this name compiled by AOTInductor.
   bool has_compiled(const std::string& name) const;
@@ -45,14 +45,15 @@ class ExportedArchive {
   // Returns the records of constants that are objects of C++ classes, by name.
   std::map<std::string, std::string> objects(const std::string& model) const;
   std::string read_object(const std::string& record) const;
-  // The bytes of a record, or of a tensor's storage by storage_name().  Nothing is read of what is not
-  // compressed.  Throws Error(kInput) when they cannot be read.
+  // Returns the bytes of a record, or of a tensor's storage by storage_name().  Reads nothing of a record
+  // that is not compressed.  Throws Error(kInput) when the bytes cannot be read.
   RecordBytes storage(const std::string& name) const;
   // Returns the bytes that torch.save wrote for the example inputs of the export; empty when the archive has
   // none.  Throws Error(kInput) for a damaged record.
   std::string sample_inputs(const std::string& model) const;
   bool has(const std::string& record) const { return zip_->contains(record); }
-  // Return the records of a program's JSON and of its example inputs, which need not be there.
+  // Return the names of the records of a program's JSON and of its example inputs; the records need not
+  // exist.
   std::string program_record(const std::string& model) const;
   std::string example_inputs_record(const std::string& model) const;
   // Returns the tensor as a constant, with data when it is small enough.
@@ -64,7 +65,7 @@ class ExportedArchive {
   void add_state_dict(const std::string& record, std::map<std::string, TensorRecord>& to) const;
 
   std::shared_ptr<const ZipArchive> zip_;
-  std::string prefix_;  // of all records: "model/", or empty
+  std::string prefix_;  // the folder of all records: "model/", or empty
   bool old_layout_ = false;
   std::vector<std::string> models_;
 };

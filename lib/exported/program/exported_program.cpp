@@ -18,8 +18,8 @@ namespace fxtrace {
 namespace {
 
 constexpr std::int64_t kSchemaMajor = 8;                   // torch/_export/serde/schema.py
-constexpr std::string_view kUnknownVersion = "<unknown>";  // of torch, as torch itself writes it
-// Beyond these, torch means "no bound".
+constexpr std::string_view kUnknownVersion = "<unknown>";  // torch's text for a version that it does not know
+// torch writes a bound of at least this size for "no bound".
 constexpr std::int64_t kUnbounded = std::int64_t{1} << 61;
 
 std::string joined(const std::vector<std::string>& names) {
@@ -40,7 +40,7 @@ std::string choose_model(const ExportedArchive& archive, const std::optional<std
   }
   if (std::find(models.begin(), models.end(), *wanted) != models.end()) return *wanted;
   if (archive.has_compiled(*wanted)) {
-    throw usage_error("'" + *wanted + "' was compiled by AOTInductor: machine code, which holds no graph",
+    throw usage_error("'" + *wanted + "' was compiled by AOTInductor to machine code, which has no graph",
                       {"the archive's exported programs are " + joined(models)});
   }
   throw usage_error("no model named '" + *wanted + "' in the archive, which holds " + joined(models));
@@ -57,7 +57,7 @@ TokenNames token_names(const JsonValue& signature) {
   return names;
 }
 
-// "L['x'].size()[0]" -> "x.size()[0]".
+// Returns the guard without torch's way of naming arguments: "L['x'].size()[0]" -> "x.size()[0]".
 std::string readable_guard(std::string_view code) {
   std::string text;
   for (std::size_t i = 0; i < code.size();) {
@@ -75,8 +75,8 @@ std::string readable_guard(std::string_view code) {
   return text;
 }
 
-// The names of the signature, then those of the archive alone.  A name that the archive has no tensor for,
-// and one of a tensor without elements, has a number to itself.
+// Returns the names of the signature, then those that only the archive has, with the number of their tensor.
+// A name that the archive has no tensor for, and one of a tensor without elements, has a number of its own.
 std::vector<Hierarchy::NamedTensor> numbered_names(const GraphSignature& signature,
                                                    const std::map<std::string, TensorRecord>& tensors) {
   using Tensor = std::tuple<std::string, std::int64_t, std::vector<std::int64_t>, std::vector<std::int64_t>>;
@@ -208,7 +208,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
       return entry;
     }
     const JsonValue argument = value.at("arg");
-    // Roles that stand for tensors only have the name itself here.
+    // Roles that only tensors can have give the name itself here.
     if (const auto name = argument.find("name")) {
       entry.name = name->string();
     } else {
@@ -218,7 +218,7 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     return entry;
   };
   const JsonValue inputs = signature.at("input_specs");
-  // Tokens are no values (graph_reader.h).
+  // Tokens are not values of the graph (graph_reader.h).
   const auto is_token = [](const JsonValue& spec) {
     const auto [role, value] = spec.alternative();
     return role == kTokenRole;
@@ -237,11 +237,11 @@ void ExportedProgram::read_signature(const JsonValue& signature) {
     if (!is_token(spec)) signature_.outputs.push_back(read(spec, kOutputs));
   }
   if (signature_.inputs.size() != graph_.inputs.size()) {
-    inputs.fail("there are " + std::to_string(signature_.inputs.size()) + " of them, and the graph has " +
+    inputs.fail("found " + std::to_string(signature_.inputs.size()) + " entries, but the graph has " +
                 std::to_string(graph_.inputs.size()) + " inputs");
   }
   if (signature_.outputs.size() != graph_.outputs.size()) {
-    outputs.fail("there are " + std::to_string(signature_.outputs.size()) + " of them, and the graph has " +
+    outputs.fail("found " + std::to_string(signature_.outputs.size()) + " entries, but the graph has " +
                  std::to_string(graph_.outputs.size()) + " outputs");
   }
 }
@@ -271,7 +271,7 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
         } else if (value != by_name.end()) {
           to.push_back(value->second);
         } else {
-          complete = false;  // optimised away
+          complete = false;  // the value was optimised away
         }
       }
       return complete;
@@ -288,7 +288,7 @@ void ExportedProgram::read_call_signatures(const JsonValue& module_calls) {
   }
 }
 
-// The nesting of the program's own inputs and outputs.
+// Reads how the program's own inputs and outputs are nested.
 void ExportedProgram::read_root_call(const JsonValue& signature) {
   std::vector<GraphSignature::Entry*> user_inputs;
   for (auto& entry : signature_.inputs) {
@@ -305,7 +305,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
     for (std::size_t i = 0; i < paths.size(); ++i) {
       auto& path = paths[i];
       if (path.size() < 2) continue;
-      // (args, kwargs): the first step says which of the two.
+      // The spec is of (args, kwargs); the first step selects one of them.
       const bool by_position = path.front() == Argument(0);
       const auto* position = path[1].get_if<std::int64_t>();
       if (by_position && position != nullptr &&
@@ -324,7 +324,7 @@ void ExportedProgram::read_root_call(const JsonValue& signature) {
     if (is_result(entry.role)) results.push_back(&entry);
   }
   if (results.size() != user_outputs.size()) {
-    // A joint graph: the nesting is that of forward, and has no gradients.
+    // In a joint graph the nesting is that of forward, without the gradients.
     for (std::size_t i = 0; i < results.size(); ++i) results[i]->path = {static_cast<std::int64_t>(i)};
     return;
   }
@@ -344,7 +344,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     std::uint32_t module;
     ParameterKind kind;
     std::size_t position;
-    std::size_t input;  // of the program
+    std::size_t input;  // index among the program's inputs
     std::string name;
     std::string name_in_program;
     auto order() const { return std::tuple(module, kind, position); }
@@ -353,9 +353,9 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   const auto owner_of = [&](const std::string& name) {
     return hierarchy_.find_module(std::string(QualifiedName(name).parent())).value_or(ModuleId{0}).index;
   };
-  // In the order of registration: strict=False lists every name so.  strict=True lists what is used, under
-  // one name and in the order of use; the archive is nearer then, though names of one tensor stand together
-  // there.
+  // Parameters are sorted in the order of registration.  The signature has every name in that order with
+  // strict=False.  With strict=True it has only the used tensors, under one name and in the order of use; the
+  // archive's order is nearer then, though it puts the names of one tensor together.
   const bool by_signature = !hierarchy_.is_strict() && lists_all_parameters(signature_, tensors);
   const auto position_of = [&](const std::string& name, std::size_t input) {
     if (by_signature) return input;
@@ -382,7 +382,7 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
     }
     lifted_.emplace(graph_.inputs[i].value.index, std::move(lifted));
   }
-  // Strict mode does not list what is never used, nor second names.
+  // With strict=True the signature lists neither unused tensors nor second names.
   for (const auto& [name, tensor] : tensors) {
     const std::string first = hierarchy_.first_name(name);
     if (!seen.insert(first).second) continue;
@@ -437,9 +437,9 @@ void ExportedProgram::make_parameters(const std::map<std::string, TensorRecord>&
   }
 }
 
-// Of a tensor of a class of its own: what the file stores.
+// Records the tensors that the file stores for a tensor of a class of its own.
 void ExportedProgram::set_parts(const TensorRecord& tensor, ParameterRecord& record) {
-  double most = -1;  // bytes, as far as sizes of any file can be multiplied
+  double most = -1;  // bytes of the largest part, as a double since sizes of a file may overflow integers
   for (const StoredTensor& part : tensor.parts) {
     record.stored.push_back({part.name, part.sizes, part.dtype});
     const Dtype dtype = find_scalar_type(std::string_view(part.dtype));
@@ -472,7 +472,7 @@ void ExportedProgram::read_guards(const JsonValue& program) {
 
 std::string ExportedProgram::method_to_trace(const std::string& asked) const {
   if (asked == "forward") return asked;
-  throw usage_error("no method '" + asked + "': an exported program only has forward");
+  throw usage_error("no method '" + asked + "': an exported program has only forward");
 }
 
 const LiftedInput* ExportedProgram::find_lifted(ValueId value) const {

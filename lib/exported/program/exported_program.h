@@ -1,4 +1,4 @@
-// The front end for exported programs (torch.export.save).  Needs no LibTorch.
+// The front end for exported programs (torch.export.save): a Program read from an archive, without LibTorch.
 #pragma once
 
 #include <map>
@@ -23,9 +23,9 @@ namespace fxtrace {
 // A parameter, buffer, constant or object that the program lifted to an input of its graph.
 struct LiftedInput {
   std::string target;              // qualified name; the first one for tied tensors
-  std::vector<std::string> names;  // all of them
+  std::vector<std::string> names;  // all its qualified names
   ParameterKind kind = ParameterKind::kParameter;
-  std::optional<TensorRecord> constant;  // where the value of a constant is
+  std::optional<TensorRecord> constant;  // location of the value, for a constant
 };
 
 // The signature of a module call, which a program keeps for torch.export's preserve_module_call_signature.
@@ -45,7 +45,7 @@ class ExportedProgram : public Program {
   std::string kind() const override { return "exported_program"; }
   std::string producer_version() const override { return version_; }
   std::string producer() const override { return producer_; }
-  // Empty: lifted constants are among the buffers.
+  // Returns nothing, as lifted constants are among the buffers.
   std::vector<ConstantInfo> constants() const override { return {}; }
   bool has_method(const std::string& name) const override { return name == "forward"; }
   std::string method_to_trace(const std::string& asked) const override;
@@ -58,16 +58,16 @@ class ExportedProgram : public Program {
   const ExportedArchive& archive() const { return archive_; }
   JsonValue json() const { return document_->root(); }
   const std::string& name() const { return model_; }  // the program's name in the archive
-  // Returns the lifted input that a value of graph() is; null for other values.
+  // Returns the lifted input of a value of graph(); null for other values.
   const LiftedInput* find_lifted(ValueId value) const;
   const CallSignature* find_signature(const Hierarchy::Call& call) const;
   const GraphSignature& signature() const { return signature_; }
-  // Names of forward's positional parameters, when the file has them.
+  // Returns the names of forward's positional parameters, when the file has them.
   const std::vector<std::string>& argument_names() const { return argument_names_; }
   const std::optional<TreeSpec>& out_spec() const { return out_spec_; }
   // Returns how the user inputs are nested: a tuple of the positional and the keyword arguments.
   const std::optional<TreeSpec>& in_spec() const { return in_spec_; }
-  // What the program requires of its inputs besides the ranges of their dimensions.
+  // Returns the conditions on the inputs that the file states besides the ranges of their dimensions.
   const std::vector<Expression>& conditions() const { return conditions_; }
   const ProgramDimensions& dimensions() const { return *dimensions_; }
 

@@ -25,7 +25,7 @@ std::string name_of(const std::array<Numbered, N>& table, const JsonValue& numbe
   for (const Numbered& item : table) {
     if (item.number == number.integer()) return item.name;
   }
-  number.fail("there is no " + std::string(what) + " " + std::to_string(number.integer()));
+  number.fail("unknown " + std::string(what) + " " + std::to_string(number.integer()));
 }
 
 template <std::size_t N>
@@ -75,7 +75,7 @@ std::string device_name(const JsonValue& device) {
   return name;
 }
 
-// "torch.ops.aten.add.Tensor" -> "aten.add.Tensor".
+// Returns the target as graphs have it: "torch.ops.aten.add.Tensor" -> "aten.add.Tensor".
 std::string target_name(std::string_view target) {
   constexpr std::string_view kOperators = "torch.ops.";
   if (target.starts_with(kOperators)) return std::string(target.substr(kOperators.size()));
@@ -83,7 +83,7 @@ std::string target_name(std::string_view target) {
   return std::string(target);
 }
 
-// Deeper than any program: subgraphs in subgraphs, and dicts in dicts.
+// Limits that no program reaches: subgraphs in subgraphs, and dicts in dicts.
 constexpr int kMaxSubgraphs = 100;
 constexpr int kMaxArguments = 100;
 
@@ -94,13 +94,13 @@ bool is_python_keyword(std::string_view name) {
 // Reads one graph.
 //
 // Functional programs order effects by tokens: with_effects(token, operator, ...) calls the operator, and
-// gives a new token before its results.  Here the order of operations says the same, so tokens are left out,
-// as torch's ExportedProgram.module() leaves them out.
+// returns a new token before its results.  In a ProgramGraph the order of operations expresses the same, so
+// tokens are left out, as torch's ExportedProgram.module() leaves them out.
 class Reading {
  public:
   explicit Reading(Hierarchy& hierarchy, int depth = 0) : hierarchy_(hierarchy), depth_(depth) {}
 
-  // `tokens`: names of inputs that are tokens.  Of subgraphs their use tells.
+  // `tokens`: the names of inputs that are tokens.  In subgraphs, tokens are recognized by their use.
   ProgramGraph run(const JsonValue& graph, const TokenNames& tokens) {
     reserve(graph);
     for (const JsonValue input : graph.at("inputs").items()) read_input(input, tokens);
@@ -118,9 +118,9 @@ class Reading {
   }
 
  private:
-  // Operations and values are large, and moved where their number is not known.
+  // Reserves space for operations and values, which are large and would be moved again and again.
   void reserve(const JsonValue& graph) {
-    constexpr std::size_t kMost = std::size_t{1} << 18;  // a file may say anything
+    constexpr std::size_t kMost = std::size_t{1} << 18;  // bounds the numbers that a file claims
     std::size_t inputs = 0, nodes = 0;
     for (const JsonValue input : graph.at("inputs").items()) inputs += input.is_object() ? 1 : 0;
     for (const JsonValue node : graph.at("nodes").items()) nodes += node.is_object() ? 1 : 0;
@@ -166,19 +166,20 @@ class Reading {
     std::erase_if(graph_.outputs, [&](const Operand& output) { return is_token(output); });
     const auto check = [&](ValueId value) {
       if (tokens_.contains(value))
-        graph.fail(quoted(graph_.values[value.index].name) + " is a token of effects, and used as a value");
+        graph.fail(quoted(graph_.values[value.index].name) + " is an effect token but is used as a value");
     };
     for (const Operation& operation : graph_.operations) for_each_input(operation, check);
     for (const Operand& output : graph_.outputs) for_each_reference(output, check);
   }
 
-  // with_effects(token, operator, ...): `results` are the token and those of the operator, which may be None.
+  // Turns with_effects(token, operator, ...) into a call of the operator.  `results` is the number of
+  // results: the token and those of the operator, which may be None.
   void call_directly(const JsonValue& node, std::size_t results, Operation& operation) {
     auto& args = operation.args;
     const auto* token = args.empty() ? nullptr : args[0].get_if<ValueId>();
     const auto* called = args.size() < 2 ? nullptr : args[1].get_if<argument::Function>();
     if (token == nullptr || called == nullptr || called->name.empty())
-      node.fail("with_effects is given no token or no operator");
+      node.fail("with_effects has no token or no operator among its arguments");
     tokens_.insert(*token);
     operation.has_effect = true;
     operation.target = called->name;
@@ -203,7 +204,7 @@ class Reading {
     }
   }
 
-  // A subgraph whose first input and output were a token, behind which invoke_subgraph has its operands.
+  // Removes the token from an invoke_subgraph whose subgraph had a token as its first input and output.
   void call_without_token(Operation& operation) {
     const auto token =
         std::ranges::find_if(operation.args, [](const Operand& argument) { return argument.is<ValueId>(); });
@@ -213,14 +214,14 @@ class Reading {
     drop_first_result(operation);
   }
 
-  // An integer, number or boolean, or the value that holds one.
+  // Returns the operand of a symbolic argument: an integer, number or boolean, or the value that holds one.
   Operand symbolic(const JsonValue& argument) const {
     const auto [kind, value] = argument.alternative();
     if (kind == "as_name") return use(value.string(), value);
     if (kind == "as_int") return value.integer();
     if (kind == "as_float") return value.number();
     if (kind == "as_bool") return value.boolean();
-    argument.fail("a symbolic argument cannot be " + quoted(kind));
+    argument.fail("unknown kind of symbolic argument: " + quoted(kind));
   }
 
   template <class F>
@@ -230,7 +231,8 @@ class Reading {
     return result;
   }
 
-  // `operation` gets the subgraphs; a graph's outputs have none.
+  // Reads an argument.  `operation` gets the subgraphs in it; it is null for a graph's outputs, which have
+  // none.
   Operand read_argument(const JsonValue& argument, Operation* operation, int depth = 0) {
     if (depth > kMaxArguments) argument.fail("arguments are nested too deeply");
     const auto [kind, value] = argument.alternative();
@@ -269,7 +271,7 @@ class Reading {
     const ValueId value{static_cast<std::uint32_t>(graph_.values.size())};
     by_name_.emplace(name, value);
     graph_.values.push_back({std::string(name), {}, {}});
-    // No table of the graph tells the type of an object that stands among the arguments only.
+    // The type of an object that is only an argument is in no table of the graph.
     if (const auto type = object.find("class_fqn"))
       graph_.values.back().meta.type = std::string(type->string());
     graph_.objects.emplace_back(name, value);
@@ -284,8 +286,8 @@ class Reading {
     ProgramSubgraph subgraph{std::string(value.at("name").string()), reading.run(value.at("graph"), {})};
     if (!reading.tokens_.empty()) {
       if (operation.target != "higher_order.invoke_subgraph")
-        value.fail("the subgraph takes a token of effects, and " + quoted(operation.target.text()) +
-                   " gives none");
+        value.fail("the subgraph expects an effect token, but " + quoted(operation.target.text()) +
+                   " passes none");
       operation.has_effect = true;
     }
     Operand argument = Operand::GraphRef{subgraph.name};
@@ -297,7 +299,7 @@ class Reading {
     Operation operation;
     const JsonValue target = node.at("target");
     operation.target = target_name(target.string());
-    if (operation.target.text().empty()) target.fail("the node calls nothing");
+    if (operation.target.text().empty()) target.fail("the node has an empty target");
     if (const auto name = node.find("name")) operation.name = name->string();
     if (const auto metadata = node.find("metadata")) {
       if (const auto stack = metadata->find("nn_module_stack")) {
@@ -316,7 +318,8 @@ class Reading {
       call_without_token(operation);
     }
     if (!operation.subgraphs.empty() && operation.target.parts().kind != TargetKind::kHigherOrder) {
-      target.fail(quoted(operation.target.text()) + " takes a graph and is no higher-order operator");
+      target.fail(quoted(operation.target.text()) +
+                  " has a graph argument but is not a higher-order operator");
     }
     if (operation.name.empty() && operation.outputs.size() == 1 && operation.outputs[0].path.empty()) {
       operation.name = graph_.values[operation.outputs[0].value.index].name;
@@ -329,7 +332,8 @@ class Reading {
     const auto name_field = input.find("name");
     const std::string_view name = name_field ? name_field->string() : std::string_view();
     const auto kind = input.find("kind");
-    // Versions before 2.6 do not say how the argument was passed; after the first, by name is always right.
+    // Versions before 2.6 do not record how an argument was passed.  For all but the first, passing it by
+    // name is always right.
     const bool by_position =
         name.empty() || is_python_keyword(name) ||
         (kind ? kind->integer() != kKeyword : operation.args.empty() || operation.target.aten_name().empty());
@@ -338,12 +342,13 @@ class Reading {
     } else {
       const bool is_double =
           std::ranges::any_of(operation.kwargs, [&](const auto& known) { return known.first == name; });
-      if (is_double) name_field->fail("the node has this argument already");
+      if (is_double) name_field->fail("the node has two arguments with this name");
       operation.kwargs.emplace_back(name, std::move(argument));
     }
   }
 
-  // Returns how many results the file lists.  See deserialize_outputs() of torch's deserializer.
+  // Reads the results of a node, and returns how many the file lists.  See deserialize_outputs() of torch's
+  // deserializer.
   std::size_t read_outputs(const JsonValue& node, Operation& operation) {
     const JsonValue outputs = node.at("outputs");
     std::size_t count = 0;
@@ -397,7 +402,7 @@ class Reading {
     operation.outputs.push_back({define(name, place), path});
   }
 
-  // The innermost call that runs everything in the subgraphs; nothing when no call is told of.
+  // Returns the innermost call that runs all operations of the subgraphs; nothing when none names a call.
   std::optional<CallId> call_of_subgraphs(const Operation& operation) const {
     std::optional<CallId> common;
     const auto look = [&](const ProgramGraph& graph, const auto& self) -> void {
@@ -412,9 +417,9 @@ class Reading {
     return common;
   }
 
-  // Operators that torch.export wraps around others (no_grad, autocast) may have no stack of their own, and
-  // in strict mode they have the root's: where a call goes on before or behind the region, the region is in
-  // it.
+  // Finds the call of each operator that torch.export wrapped around others (no_grad, autocast).  It may have
+  // no stack of its own, and in strict mode it has the root's.  A region is in a call that continues before
+  // or behind it.
   void place_regions() {
     auto& operations = graph_.operations;
     for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -438,7 +443,8 @@ class Reading {
     }
   }
 
-  // An integer, number or boolean of the program by its text; nearly all sizes repeat a few.
+  // Returns the expression of an integer, number or boolean.  Expressions are kept by their text, as nearly
+  // all sizes repeat a few.
   const Expression& expression(const JsonValue& value) {
     const std::string_view text = value.at("expr_str").string();
     const auto [found, is_new] = expressions_.try_emplace(text);
@@ -498,7 +504,8 @@ class Reading {
     });
   }
 
-  // Operations that may give their argument itself back do so when nothing about the tensor changes.
+  // Fills Operation::given_back: an operation that may return its argument itself does so when nothing about
+  // the tensor changes.
   void find_given_back(const JsonValue& graph) {
     const auto tensors = graph.find("tensor_values");
     if (!tensors) return;
@@ -539,11 +546,11 @@ class Reading {
   static constexpr std::int64_t kKeyword = 2;  // schema.py, ArgumentKind
 
   Hierarchy& hierarchy_;
-  int depth_;  // of subgraphs around this graph
+  int depth_;  // the number of subgraphs around this graph
   ProgramGraph graph_;
   std::unordered_map<std::string_view, ValueId> by_name_;
   std::set<ValueId> tokens_;
-  std::unordered_map<std::string_view, Expression> expressions_;  // by the texts that the JSON has
+  std::unordered_map<std::string_view, Expression> expressions_;  // by their text in the JSON
 };
 
 }  // namespace

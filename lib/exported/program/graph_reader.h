@@ -1,4 +1,4 @@
-// Reads the graphs in the JSON of an exported program.
+// The reader of the graphs in the JSON of an exported program.
 //
 // The schema is torch/_export/serde/schema.py, major version 8; the deserializer beside it defines the
 // meaning of a node's inputs and outputs.
@@ -17,9 +17,9 @@ namespace fxtrace {
 
 using TokenNames = std::unordered_set<std::string_view>;
 
-// Reads a graph and adds its module calls to `hierarchy`.  `tokens`: names of inputs that only order effects;
-// the result has neither these nor the outputs that they become.  The text of the JSON must outlive the
-// result.  Throws Error(kInput).
+// Reads a graph and adds its module calls to `hierarchy`.  `tokens`: the names of inputs that only order
+// effects; the result has neither these inputs nor the outputs that they become.  The text of the JSON must
+// outlive the result.  Throws Error(kInput).
 ProgramGraph read_graph(const JsonValue& graph, Hierarchy& hierarchy, const TokenNames& tokens);
 
 // Reads an argument that refers to no value: a number, a string, None, ...  Throws Error(kInput) for others.
@@ -31,8 +31,8 @@ std::string_view value_name(const JsonValue& argument);
 // Returns torch's name of the dtype with this number in the schema: 7 -> "float32".  Throws Error(kInput).
 std::string dtype_name(const JsonValue& number);
 
-// Return the numbers that the schema has for torch's names: "float32" -> 7, "strided" -> 7,
-// "channels_last" -> 2; 0 for others.
+// Return the schema's numbers for torch's names: "float32" -> 7, "strided" -> 7, "channels_last" -> 2; 0 for
+// others.
 std::int64_t dtype_number(std::string_view name);
 std::int64_t layout_number(std::string_view name);
 std::int64_t memory_format_number(std::string_view name);

@@ -16,9 +16,9 @@ constexpr std::size_t kMaxPathLength = 50'000;
 constexpr std::size_t kMaxStackDepth = 4'000;
 constexpr std::size_t kMaxCalls = 2'000'000;
 constexpr std::size_t kMaxPathText = 100'000'000;  // characters of all paths together
-constexpr char kNextItem = ';';                    // in a stack
+constexpr char kNextItem = ';';                    // separates the items of a stack
 
-// torch.export's mark for nodes that it added itself.
+// The key, path and type of the only item in the stack of a node that torch.export added itself.
 constexpr std::string_view kEmptyStack = "_empty_nn_module_stack_from_metadata_hook";
 
 bool is_number(std::string_view text) {
@@ -40,12 +40,12 @@ std::size_t find_end(std::string_view text, char separator, std::size_t start) {
   return text.size();
 }
 
-// What a program says in the place of a path.  Some versions number it ("a@1"); others have the expression by
+// Returns the path that a stack's item means.  Some versions number it ("a@1"); others have the expression by
 // which Dynamo reached the module when forward's first parameter is not called self: "getattr(L['s'].a,
 // '0')".
 std::string qualified_name(std::string_view text) {
   text = text.substr(0, text.find('@'));
-  // In subgraphs of control flow, strict mode calls the root so.
+  // Strict mode's name of the root in subgraphs of control flow.
   constexpr std::string_view kRoot = "_export_root";
   if (text == kRoot) return {};
   if (text.starts_with(kRoot) && text[kRoot.size()] == '.') text.remove_prefix(kRoot.size() + 1);
@@ -68,7 +68,7 @@ std::string qualified_name(std::string_view text) {
   return path;
 }
 
-// Throws Error(kInput) for what goes beyond any model.
+// Throws Error(kInput) for a path that goes beyond any model.
 void check_path(std::string_view path) {
   const auto too_much = [&](const std::string& what) {
     const std::string shown(path.substr(0, 60));
@@ -155,7 +155,7 @@ std::optional<CallId> Hierarchy::enter(std::optional<CallId> outer, std::string_
 }
 
 std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
-  // Most of a stack is as in the one before, and in deep models these are megabytes.
+  // Most of a stack repeats the one before, and stacks of deep models have megabytes.
   const auto is_same = [&](const StackItem& item) {
     const bool ends_here =
         item.end == stack.size() || (item.end < stack.size() && stack[item.end] == kNextItem);
@@ -179,7 +179,7 @@ std::optional<CallId> Hierarchy::call_of(std::string_view stack) {
   return item.call;
 }
 
-// Programs that were exported with strict=True have one key for a module, whatever path it was called by.
+// Finds the names of one module by their equal keys, which programs exported with strict=True have.
 void Hierarchy::find_shared_modules(const std::vector<NamedTensor>& tensors) {
   find_uncalled_names(tensors);
   for (auto& [key, paths] : by_key_) {
@@ -197,8 +197,8 @@ void Hierarchy::find_shared_modules(const std::vector<NamedTensor>& tensors) {
 
 namespace {
 
-// Numbers for paths that are equal where two have the same modules below them, with the same tensors under
-// the same names; nothing for paths without tensors.
+// Returns a number for each path; two paths have the same number if they have the same modules below them,
+// with the same tensors under the same names.  Paths without tensors have none.
 std::unordered_map<std::string_view, std::size_t> contents_of(
     const std::vector<std::string>& paths, const std::vector<Hierarchy::NamedTensor>& tensors) {
   struct Content {
@@ -238,8 +238,8 @@ std::unordered_map<std::string_view, std::size_t> contents_of(
 
 }  // namespace
 
-// Strict mode calls a module by one of its names.  Names that are never called are that module's where all
-// that stands below them is tied to it, name by name, and to no other module that is called.
+// strict=True calls a module by one of its names.  A name that is never called is another name of that module
+// if all tensors below it are tied to it, name by name, and to no other module that is called.
 void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
   if (!is_strict()) return;
   std::unordered_map<std::size_t, std::string> key_of;  // by path
@@ -272,8 +272,8 @@ void Hierarchy::find_uncalled_names(const std::vector<NamedTensor>& tensors) {
   }
 }
 
-// strict=False calls a module by the name it was found under.  Names of one type, of which all that stands
-// below is tied, are one module's unless their calls tell them apart.
+// strict=False calls a module by the name that the code used.  Names of one type with all tensors below them
+// tied are names of one module, unless their calls differ.
 void Hierarchy::find_equal_modules(const std::vector<NamedTensor>& tensors,
                                    const MayBeOneModule& may_be_one) {
   if (is_strict()) return;
@@ -370,7 +370,7 @@ void Hierarchy::finish(const std::vector<NamedTensor>& tensors, const MayBeOneMo
     return at;
   };
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    // What is below a shared module's later name stands below its first one only.
+    // Paths below a shared module's later name are moved below its first name.
     const std::string above(QualifiedName(paths_[i]).parent());
     const std::string path = above.empty() ? paths_[i] : first_name(above) + paths_[i].substr(above.size());
     Item& item = items[place(path, place)];

@@ -43,7 +43,7 @@ std::vector<NestedArgument> nested_arguments(const ExportedProgram& program) {
 
 namespace {
 
-// What the parts of a container are called in JSON; empty for those of lists and tuples.
+// Returns the names of a container's parts in JSON; empty for lists and tuples.
 std::vector<std::string> part_names(const TreeSpec& spec) {
   if (spec.names != nullptr) return spec.names->fields;
   std::vector<std::string> names;
@@ -57,7 +57,7 @@ class Flattening {
  public:
   explicit Flattening(const std::vector<std::string>& inputs) : inputs_(inputs) {}
 
-  // Appends the values of the leaves below `spec`, the first of which is the input `next_`.
+  // Returns the value of each leaf of the argument, with the name of its input.
   std::vector<ConcreteArg> run(const NestedArgument& nested, const Argument& value) {
     next_ = nested.first;
     add(*nested.spec, value, nested.name);

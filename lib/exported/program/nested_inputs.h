@@ -1,4 +1,5 @@
-// Options that name an input by the name that forward has for it, though the program has its parts only.
+// Nested arguments of forward: options name them as forward does, while the program only has their leaves as
+// inputs.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace fxtrace {
 struct NestedArgument {
   std::string name;
   const TreeSpec* spec = nullptr;
-  std::size_t first = 0;  // of its leaves among the user inputs
+  std::size_t first = 0;  // position of its first leaf among the user inputs
 };
-// Returns those whose names the program tells.
+// Returns the arguments of forward whose names the program has.
 std::vector<NestedArgument> nested_arguments(const ExportedProgram& program);
 
-// Returns the options with the program's own inputs in --concrete and --input-names: d={"a": "$PH"} is
-// d_a="$PH".  Throws Error(kUsage) for a value that is not nested as the input is.
+// Returns the options with the program's own inputs in --concrete and --input-names: d={"a": "$PH"} becomes
+// d_a="$PH".  Throws Error(kUsage) for a value that is not nested like the input.
 TraceOptions by_own_inputs(const TraceOptions& options, const ExportedProgram& program);
 
 }  // namespace fxtrace

@@ -44,10 +44,10 @@ Range common(const Range& a, const Range& b) {
   return result;
 }
 
-// "1..64", or "8" of one value.
+// Returns "1..64", or "8" for a single value.
 std::string text_of(const Range& range) { return range_text({"", range.low, range.high}); }
 
-// Nothing when nothing is said.
+// Returns the range as a condition; nothing for a range without bounds.
 std::optional<Expression> guard_of(const Expression& expr, const Range& range) {
   const auto& [low, high] = range;
   if (low && low == high) return Expression::comparison(Relation::kEqual, expr, *low);
@@ -66,7 +66,8 @@ ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, c
     : constraints_(std::move(constraints)) {
   std::unordered_map<std::string, Range> ranges;
   for (const auto& [expr, range] : constraints_) {
-    // torch.export writes such a size as a number; files that do not must not make every size depend on them.
+    // torch.export writes a size with a single value as a number.  A file with a symbol for it must not make
+    // every size depend on that symbol.
     const bool is_single = range.low && range.low == range.high;
     ranges.emplace(expr.text(), is_single ? Range{range.low, std::nullopt} : range);
   }
@@ -83,7 +84,7 @@ ProgramDimensions::ProgramDimensions(std::vector<RangeConstraint> constraints, c
       });
     }
   }
-  // What depends on data need not be a size: it may be negative.
+  // A data-dependent integer need not be a size: it may be negative.
   for (const auto& constraint : constraints_) {
     for_each_dimension(constraint.expr,
                        [&](const std::string& name) { add_name(name, range_of(name, false), {}); });
@@ -133,14 +134,14 @@ void ProgramDimensions::narrow(const std::string& name, const Range& range, cons
     throw usage_error(option + ": no dimension '" + name + "'" + did_you_mean(name, names_),
                       {names_.empty() ? "all sizes are fixed" : "the dimensions are " + list()});
   }
-  // torch.export takes every size for 2 or more; what a size of 1 costs can be told all the same.
+  // torch.export assumes that every dynamic size is 2 or more; the costs with a size of 1 are known anyway.
   constexpr std::int64_t kLeast = 2;
   const Range own = known_.range(name);
   if (may_leave_ranges_ && range.low && range.low == range.high && *range.low >= 0 && *range.low < kLeast &&
       own.low == kLeast) {
     const auto [entry, is_new] = beyond_.emplace(name, *range.low);
     if (!is_new && entry->second != SymInt(*range.low))
-      throw usage_error(option + ": " + name + " is " + entry->second.text() + " already");
+      throw usage_error(option + ": " + name + " is set to " + entry->second.text() + " by another option");
     asked_.push_back({Expression::name(name), range});
     return;
   }
@@ -157,7 +158,7 @@ void ProgramDimensions::fix(const Expression& expr, std::int64_t number, const s
   if (value == nullptr) return;
   if (const auto name = value->symbol_name()) return narrow(*name, {number, number}, option);
   if (!known_.assume(Relation::kEqual, *value, number)) {
-    throw usage_error(option + ": the input is " + expr.text() + ", where " + list());
+    throw usage_error(option + ": the input is " + expr.text() + ", with " + list());
   }
   given_.assume(Relation::kEqual, *value, number);
   asked_.push_back({expr, {number, number}});
@@ -171,7 +172,7 @@ void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGrap
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     if (signature.inputs[i].role != SignatureRole::kUserInput) continue;
     const std::string& name = signature.inputs[i].name;
-    // The parts of "past.0.k" are one name here.
+    // The program joins the parts of "past.0.k" to the name "past_0_k".
     std::string path = spec.name;
     std::ranges::replace(path, '.', '_');
     if (spec.name == name || path == name || spec.name == std::to_string(names.size())) found = i;
@@ -197,12 +198,12 @@ void ProgramDimensions::narrow_by_input(const InputSpec& spec, const ProgramGrap
     fix(own, *given.number(), option);
   };
   if (!parsed.dtype) {
-    if (meta.kind() != ValueKind::kInt || !meta.value) throw wrong("the program's input is no integer");
+    if (meta.kind() != ValueKind::kInt || !meta.value) throw wrong("the program's input is not an integer");
     return fit(*meta.value, parsed.value, "the input");
   }
-  if (!meta.shape || !meta.dtype) throw wrong("the program's input is no tensor");
+  if (!meta.shape || !meta.dtype) throw wrong("the program's input is not a tensor");
   if (const std::string dtype = dtype_name(*meta.dtype); dtype != *parsed.dtype)
-    throw wrong("the program's input is of " + dtype);
+    throw wrong("the program's input has dtype " + dtype);
   if (meta.shape->size() != parsed.shape.size())
     throw wrong("the program's input has " + std::to_string(meta.shape->size()) + " dimensions");
   for (std::size_t i = 0; i < parsed.shape.size(); ++i)
@@ -213,7 +214,7 @@ std::vector<Diagnostic> ProgramDimensions::warnings() const {
   std::vector<Diagnostic> warnings;
   for (const auto& [name, number] : beyond_) {
     warnings.push_back(
-        {"{} is {}, and the program was exported for {}: sizes and costs are told, but it may not run so",
+        {"{} is {}, but the program was exported for {}: sizes and costs hold, but it may not run like this",
          {name, number.text(), text_of(known_.range(name))}});
   }
   return warnings;
@@ -233,7 +234,7 @@ std::string ProgramDimensions::list() const {
 
 namespace {
 
-// The least range that holds (factor*value + offset)/divisor for all integers that it can be.
+// Returns the smallest range with all integers that (factor*value + offset)/divisor can be.
 Range moved(const Range& range, const Affine& affine) {
   const auto bound = [&](const std::optional<std::int64_t>& value,
                          bool is_low) -> std::optional<std::int64_t> {
@@ -270,9 +271,9 @@ std::vector<Expression> ProgramDimensions::guards(const InputSizes& inputs) cons
                                      [&](const auto& other) { return other.expr == asked.expr; });
     if (!is_said) said.push_back(asked);
   }
-  // A dimension that no size is alone can be checked where it is part of one.
+  // A dimension that is not itself a size of an input is checked in a size that it is part of.
   const auto sources = inputs.sources();
-  std::map<std::size_t, std::size_t> moved_to;  // positions in `said`, by place
+  std::map<std::size_t, std::size_t> moved_to;  // positions in `said`, by position of the input's size
   for (std::size_t i = 0; i < said.size(); ++i) {
     const SymInt* value = said[i].expr.size();
     const std::vector<std::string> names = value == nullptr ? std::vector<std::string>() : value->symbols();
@@ -311,7 +312,7 @@ void ProgramDimensions::apply(ProgramGraph& graph) {
   apply_to_graph(graph, apply_to_graph);
 }
 
-// Of subgraphs nothing is said: they need not run.
+// Throws for an assert that cannot hold.  Asserts in subgraphs are skipped, as a subgraph need not run.
 void ProgramDimensions::check_asserts(const ProgramGraph& graph) const {
   if (!beyond_.empty()) return;
   for (const Operation& operation : graph.operations) {
@@ -373,7 +374,7 @@ Expression ProgramDimensions::narrowed(const Expression& value) {
   return entry->second;
 }
 
-// u0 >= 1 and u0 <= s77.
+// Decides a relation, or several joined by `and`: u0 >= 1 and u0 <= s77.
 std::optional<bool> ProgramDimensions::decide(const ShapeEnv& dimensions, const Expression& condition) {
   if (const auto relation = condition.relation()) {
     return dimensions.decide(*relation, *condition.parts()[0].size(), *condition.parts()[1].size());

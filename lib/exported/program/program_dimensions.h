@@ -22,7 +22,7 @@
 
 namespace fxtrace {
 
-// The program's own constraint on a size: "s77" is in 2..64.
+// A constraint of the program on a size: "s77" is in 2..64.
 struct RangeConstraint {
   Expression expr;
   Range range;
@@ -49,7 +49,8 @@ class ProgramDimensions {
   std::vector<std::pair<std::string, Range>> ranges() const { return known_.ranges(); }
   // Returns whether the ranges imply the condition: s77 >= 2.
   bool implies(const Expression& condition) const { return decide(known_, condition) == true; }
-  // Says which dimensions have numbers outside of the program's ranges (TraceOptions::beyond_ranges).
+  // Returns a warning for each dimension with a number outside of the program's range
+  // (TraceOptions::beyond_ranges).
   std::vector<Diagnostic> warnings() const;
   // Returns all dimensions with their ranges for messages: "s77 (2..64), u0 (0..)".
   std::string list() const;
@@ -68,15 +69,15 @@ class ProgramDimensions {
   static std::optional<bool> decide(const ShapeEnv& dimensions, const Expression& condition);
 
   std::vector<RangeConstraint> constraints_;
-  std::vector<RangeConstraint> asked_;           // set by options
+  std::vector<RangeConstraint> asked_;           // the constraints of the options
   std::vector<std::string> names_;               // all dimensions; those of the inputs first
-  std::unordered_set<std::string> known_names_;  // the same
-  // `known_` holds all constraints, `given_` only those of inputs and options.  They differ in data-dependent
-  // sizes, which the program knows from asserts: an assert must not be used to prove itself.
+  std::unordered_set<std::string> known_names_;  // the same names
+  // `known_` has all constraints, `given_` only those of inputs and options.  They differ in data-dependent
+  // sizes, whose ranges come from asserts: an assert must not be used to prove itself.
   ShapeEnv known_, given_;
   std::unordered_map<std::string, Expression> narrowed_;  // by text
   bool may_leave_ranges_ = false;
-  std::map<std::string, SymInt> beyond_;  // numbers outside of the ranges
+  std::map<std::string, SymInt> beyond_;  // numbers outside of the ranges, by dimension
 };
 
 }  // namespace fxtrace

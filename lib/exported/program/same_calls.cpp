@@ -5,7 +5,8 @@
 namespace fxtrace {
 namespace {
 
-// Sizes are computed where they are needed first, and later calls read them.
+// Operations that only compute sizes are not compared: a size is computed in the call that needs it first,
+// and later calls read it.
 bool makes_tensor(const ProgramGraph& graph, const Operation& operation) {
   return std::ranges::any_of(operation.outputs, [&](const Operation::Output& output) {
     return graph.values[output.value.index].meta.kind() == ValueKind::kTensor;

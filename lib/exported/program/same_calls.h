@@ -1,4 +1,4 @@
-// Whether two calls in an exported program may be calls of one module.
+// Comparison of two calls in an exported program: whether they may be calls of one module.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace fxtrace {
 
-// Compares calls of modules of one type whose tensors are all tied, by what they do.  They are of two modules
-// where the same code does something else with what is no tensor (a stride, a probability, another
-// activation), unless what enters tells why: sizes that differ as those of the tensors do, children that one
-// of the calls leaves out.
+// Compares calls of modules of one type whose tensors are all tied, by their operations.  The calls are of
+// two modules where they differ in operators or in arguments that are not tensors (a stride, a probability,
+// another activation), unless the inputs explain it: sizes may differ if those of the tensors do, and a call
+// may leave out children.
 class CallComparison {
  public:
   // `graph` must outlive this.
@@ -28,10 +28,11 @@ class CallComparison {
     const Operation* operation = nullptr;
   };
   void add(const ProgramGraph& graph);
-  // `other_sizes`: whether tensors that operations of the two calls took differ in their sizes.
+  // Returns whether two operations may be the same code.  Sets `other_sizes` when tensors that they take
+  // differ in their sizes.
   static bool does_the_same(const Place& a, const Place& b, bool& other_sizes);
 
-  std::vector<std::vector<Place>> operations_;  // by call, those of inner calls left out
+  std::vector<std::vector<Place>> operations_;  // by call, without those of inner calls
   std::vector<std::map<std::string_view, std::vector<CallId>>> children_;  // by call, then by name in it
 };
 

@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The line of text at `at`, and where the next one starts.
+// Returns the line of text at `at`, and moves `at` to the beginning of the next line.
 std::string_view line_at(std::string_view text, std::size_t& at) {
   const std::size_t end = std::min(text.find('\n', at), text.size());
   const auto line = text.substr(at, end - at);
@@ -25,12 +25,12 @@ std::string_view line_at(std::string_view text, std::size_t& at) {
 
 struct Frame {
   SourceLocation location;
-  std::int64_t column = -1;  // in the text of the line; -1: unknown
-  std::size_t next = 0;      // behind the frame
+  std::int64_t column = -1;  // position in the text of the line; -1 if unknown
+  std::size_t next = 0;      // offset of the text behind the frame
 };
 
-// The frame whose first line starts at `at`:   File "net.py", line 12, in forward
-//                                              return x + y
+// Returns the frame whose first line starts at `at`:   File "net.py", line 12, in forward
+//                                                      return x + y
 std::optional<Frame> frame_at(std::string_view text, std::size_t at) {
   auto line = trimmed(line_at(text, at));
   if (!line.starts_with(kFrame)) return std::nullopt;
@@ -85,7 +85,7 @@ std::vector<StackFrame> frames(std::string_view stack_trace) {
 }
 
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace) {
-  // Behind code that Dynamo made, the frame of the user's own says more.
+  // Frames of generated code come last in the trace; the frame of the user's code before them is preferred.
   std::optional<SourceLocation> generated;
   for (std::size_t end = stack_trace.size();;) {
     const std::size_t newline = end == 0 ? std::string_view::npos : stack_trace.rfind('\n', end - 1);

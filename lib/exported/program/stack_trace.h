@@ -1,4 +1,4 @@
-// Parses Python's stack traces, of which exported programs keep one for each node.
+// A parser of Python's stack traces; exported programs keep one for each node.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace fxtrace {
 std::optional<SourceLocation> innermost_frame(std::string_view stack_trace);
 
 // Returns the frame that called the module whose forward is the `depth`-th in the trace; the root's is the
-// 0th.  Nothing when the trace does not have one forward for each of the `modules` on the stack, so that
-// frames and modules cannot be matched.
+// 0th.  Returns nothing when the number of forwards in the trace is not `modules`, the number of modules on
+// the stack, as frames and modules cannot be matched then.
 std::optional<SourceLocation> calling_frame(std::string_view stack_trace, std::uint32_t depth,
                                             std::uint32_t modules);
 

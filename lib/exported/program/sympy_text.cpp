@@ -15,7 +15,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-// Each may make the expression deeper by one.
+// A limit for long texts, as each comma may make the expression one level deeper.
 constexpr std::ptrdiff_t kMaxCommas = 2000;
 
 struct Spelling {
@@ -57,7 +57,7 @@ std::string spelled(const std::array<Spelling, Count>& table, std::string_view n
   return found == table.end() ? "" : std::string(found->python);
 }
 
-// With the other sign, written in front of the first factor.
+// Returns the value with the opposite sign, which is written before the first factor.
 Expression opposite(const Expression& value) {
   if (value.kind() == Kind::kNegative) return value.parts()[0];
   if (value.kind() == Kind::kBinary && (value.name() == "*" || value.name() == "/"))
@@ -83,7 +83,7 @@ Expression product(const std::vector<Expression>& factors) {
   return result;
 }
 
-// sympy's names of what is no symbol.
+// Returns the value of sympy's names that are not symbols: true, false, oo, nan.
 Expression constant(const Expression& tree) {
   const auto name = tree.size() == nullptr ? std::nullopt : tree.size()->symbol_name();
   if (name == "true" || name == "false") return Expression::boolean(name == "true");
@@ -92,7 +92,7 @@ Expression constant(const Expression& tree) {
   return tree;
 }
 
-// Of the tree that srepr() has as an expression of Python.
+// Converts the tree of an srepr() text, which was parsed as Python.
 Expression converted(const Expression& tree) {
   if (tree.kind() == Kind::kText) return Expression::parse(tree.name());  // a symbol, or a float's digits
   if (tree.kind() != Kind::kCall) return constant(tree);
@@ -100,7 +100,8 @@ Expression converted(const Expression& tree) {
   std::vector<Expression> arguments;
   for (std::size_t i = 1; i < tree.parts().size(); ++i) {
     const Expression& part = tree.parts()[i];
-    if (part.kind() != Kind::kKeyword) arguments.push_back(converted(part));  // an assumption, or a precision
+    if (part.kind() != Kind::kKeyword)
+      arguments.push_back(converted(part));  // keywords: assumptions, precision
   }
   const std::size_t count = arguments.size();
   const bool is_float = name == "Float" && count == 2;  // digits and precision
@@ -126,7 +127,7 @@ Expression converted(const Expression& tree) {
 }  // namespace
 
 Expression expression_of_sympy(std::string_view text) {
-  // Nearly all are one symbol: that saves making a tree of its assumptions.
+  // Nearly all texts are one symbol; reading that directly saves a tree of its assumptions.
   constexpr std::string_view kSymbol = "Symbol('";
   if (text.starts_with(kSymbol) && text.find(')') == text.size() - 1) {
     const std::string_view name =
@@ -139,7 +140,7 @@ Expression expression_of_sympy(std::string_view text) {
        text.find("Float(") != std::string_view::npos) &&
       std::ranges::count(text, ',') <= kMaxCommas;
   if (is_srepr) value = converted(value);
-  // What was put together may be simpler: max(1, s0), s0**2.
+  // Parsing the converted text again simplifies it: max(1, s0), s0**2.
   return value.size() == nullptr && is_srepr ? Expression::parse(value.text()) : value;
 }
 

@@ -1,4 +1,4 @@
-// Reads the symbolic sizes of exported programs.
+// A reader of the symbolic sizes of exported programs, which are texts of sympy.
 #pragma once
 
 #include <string_view>

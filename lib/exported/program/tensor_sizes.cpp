@@ -14,9 +14,10 @@ namespace fxtrace {
 namespace {
 
 constexpr std::size_t kMaxName = 200;
-constexpr std::uint64_t kMaxMade = std::uint64_t{64} << 20;  // bytes of a tensor without a storage
+constexpr std::uint64_t kMaxMade = std::uint64_t{64} << 20;  // the most bytes of a tensor without a storage
 
-// Bytes from the beginning of the storage to the end of the last element; nothing where that is no number.
+// Returns the bytes from the beginning of the storage to the end of the last element; nothing for a tensor
+// that cannot exist.
 std::optional<std::int64_t> extent(const StoredTensor& tensor) {
   const Dtype dtype = find_scalar_type(std::string_view(tensor.dtype));
   if (!dtype || tensor.offset < 0 || tensor.strides.size() != tensor.sizes.size()) return std::nullopt;
@@ -34,7 +35,7 @@ std::optional<std::int64_t> extent(const StoredTensor& tensor) {
   return bytes;
 }
 
-// Who loads the file makes what has no bytes there.
+// A loader allocates a tensor whose record has no bytes, so that its size needs a limit.
 std::optional<std::string> problem_of_loading(const std::string& name, const StoredTensor& tensor,
                                               std::uint64_t size) {
   return problem_of_size(name, tensor, size == 0 ? kMaxMade : size);
@@ -48,10 +49,10 @@ std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info) {
   const ZipArchive& zip = *info.zip;
   for (const std::string& model : archive.models()) {
     for (const auto& [name, tensor] : archive.tensors(model)) {
-      if (tensor.packed) continue;  // as storages of another archive, which its own sizes bound
+      if (tensor.packed) continue;  // its storages are checked as records of the inner archive
       const auto problem = zip.contains(tensor.record)
                                ? problem_of_loading(name, tensor, zip.size(tensor.record))
-                               : std::optional("the archive has no such record, which holds tensor '" +
+                               : std::optional("the archive does not have this record of tensor '" +
                                                cut(name, kMaxName) + "'");
       if (problem) findings.push_back({SecurityKind::kSize, tensor.record, name, *problem});
     }
@@ -63,11 +64,11 @@ std::optional<std::string> problem_of_size(const std::string& name, const Stored
                                            std::uint64_t size) {
   const std::string shown = "tensor '" + cut(name, kMaxName) + "'";
   const auto bytes = extent(tensor);
-  if (!bytes) return shown + " has no size that a tensor can have";
-  // A record without a byte is what torch.export writes of a tensor that had no storage: it is made anew.
+  if (!bytes) return shown + " has sizes or strides that no tensor can have";
+  // torch.export writes an empty record for a tensor that had no storage; the tensor is made again.
   if (size == 0 || static_cast<std::uint64_t>(*bytes) <= size) return std::nullopt;
-  return shown + " takes " + std::to_string(*bytes) + " bytes of the " + std::to_string(size) +
-         " that are there";
+  return shown + " needs " + std::to_string(*bytes) + " bytes, but its storage has " + std::to_string(size) +
+         " bytes";
 }
 
 }  // namespace fxtrace

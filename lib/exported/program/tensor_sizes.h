@@ -1,4 +1,4 @@
-// Compares the tensors that an exported program declares with the records that hold their bytes.
+// A check that the tensors of an exported program fit into the records with their bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,7 @@ namespace fxtrace {
 // records.
 std::vector<SecurityFinding> find_cut_tensors(const FileInfo& info);
 
-// Returns why the record, of which the archive has `size` bytes, cannot hold the tensor; nothing where it
-// can.
+// Returns why a record of `size` bytes cannot hold the tensor; nothing where it can.
 std::optional<std::string> problem_of_size(const std::string& name, const StoredTensor& tensor,
                                            std::uint64_t size);
 

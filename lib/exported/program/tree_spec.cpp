@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 6> kBuiltins{"builtins.dict",           "
                                                     "builtins.tuple",          "collections.OrderedDict",
                                                     "collections.defaultdict", "collections.deque"};
 constexpr int kMaxTreeDepth = 100;
-constexpr std::size_t kMaxPathParts = 5'000'000;  // all leaves together
+constexpr std::size_t kMaxPathParts = 5'000'000;  // the most parts in the paths of all leaves together
 
 Argument key_of(const JsonValue& value) {
   switch (value.kind()) {
@@ -44,8 +44,8 @@ bool are_keys(const JsonValue& list, std::size_t count) {
   return found == count;
 }
 
-// The keys of a container whose context is a list of them, as dicts and transformers' ModelOutput have it, or
-// a list that starts with that list, as dataclasses have it.  Nothing for other types.
+// Returns the keys of a container whose context is the list of its keys, as for dicts and transformers'
+// ModelOutput, or a list that starts with that list, as for dataclasses.  Returns nothing for other types.
 std::optional<std::vector<Argument>> keys_of(const JsonValue& context, std::size_t count) {
   if (context.is_object()) {  // defaultdict
     const auto inner = context.find("dict_context");
@@ -75,7 +75,7 @@ std::optional<std::vector<Argument>> keys_of_node(const JsonValue& node, std::si
   return keys_of(document.root(), count);
 }
 
-// Fields that the program lists for another number of values are not those of this tuple.
+// Returns the fields of a named tuple; nothing when the program lists another number of fields for its type.
 std::shared_ptr<const argument::TupleNames> names_of(const JsonValue& node, std::size_t count,
                                                      const TreeSpec::NamedTuples& named_tuples) {
   const auto context = node.find("context");
@@ -129,7 +129,7 @@ class Unflattening {
     if (spec.kind == TreeSpec::Kind::kDict) {
       typename Value::Dict dict;
       for (std::size_t i = 0; i < spec.children.size(); ++i) {
-        // Keys are constants.
+        // Keys have no references.
         Value key = map_references<Reference>(spec.keys[i], [](NodeId) { return Value(); });
         dict.items.push_back({std::move(key), build(spec.children[i])});
       }
@@ -149,7 +149,7 @@ class Unflattening {
 void collect(const TreeSpec& spec, std::vector<Argument>& path, std::vector<std::vector<Argument>>& paths) {
   if (spec.kind == TreeSpec::Kind::kLeaf) {
     if (paths.size() * kMaxTreeDepth > kMaxPathParts)
-      throw input_error("inputs or outputs have too many leaves");
+      throw input_error("the inputs or outputs have too many leaves");
     paths.push_back(path);
     return;
   }

@@ -18,14 +18,14 @@ struct TreeSpec {
   enum class Kind { kLeaf, kNone, kTuple, kList, kDict };
   Kind kind = Kind::kLeaf;
   std::vector<Argument> keys;                         // keys of a dict, one for each child
-  std::shared_ptr<const argument::TupleNames> names;  // of a named tuple whose fields are known
+  std::shared_ptr<const argument::TupleNames> names;  // fields of a named tuple, where they are known
   std::vector<TreeSpec> children;
-  std::size_t leaves = 1;   // below this one
-  bool is_builtin = false;  // a list, tuple or dict of Python itself, which has a length and keys of its own
+  std::size_t leaves = 1;   // the number of leaves below, or 1 for a leaf
+  bool is_builtin = false;  // a list, tuple or dict of Python itself, whose length and keys can be checked
 
   // The fields of named tuples, by type.
   using NamedTuples = std::map<std::string, std::vector<std::string>, std::less<>>;
-  // Parses a specification.  Throws Error(kInput); `what` names the text in the message.
+  // Parses a specification.  Throws Error(kInput) with `what` as the name of the text.
   static TreeSpec parse(std::string_view text, const std::string& what, const NamedTuples& named_tuples = {});
 
   // Builds the structure from the values of its leaves, in order; there must be `leaves` of them.  Defined

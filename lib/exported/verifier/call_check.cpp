@@ -20,7 +20,7 @@ constexpr std::size_t kMaxShownName = 100;
 
 std::string shown_name(std::string_view name) { return "'" + cut(std::string(name), kMaxShownName) + "'"; }
 
-// "int[]?", as schemas write it.
+// Returns the type as schemas write it: "int[]?".
 std::string type_text(const SchemaType& type) {
   if (type.is_optional() && !type.parts.empty()) return type_text(type.parts[0]) + "?";
   if (type.is_list() && !type.parts.empty()) return type_text(type.parts[0]) + "[]";
@@ -31,7 +31,7 @@ std::string number_text(std::size_t count, const char* one, const char* several)
   return std::to_string(count) + " " + (count == 1 ? one : several);
 }
 
-// Whether a result that the JSON writes in this form may be of that type; None is what nobody uses.
+// Returns whether a result with this form in the JSON may have the type; a result that is not used is None.
 bool may_be_result(std::string_view form, const SchemaType& given) {
   const SchemaType& type = given.required();
   if (form == "as_none" || type.is_variable() || type.name == "Any") return true;
@@ -55,7 +55,7 @@ bool may_be_result(std::string_view form, const SchemaType& given) {
   return true;
 }
 
-// How many numbers a function of Python takes; nothing for others.
+// Returns the number of arguments of a function of Python on numbers; nothing for other targets.
 std::optional<std::size_t> arguments_of(std::string_view target) {
   constexpr std::string_view kOne[] = {"operator.neg",  "operator.pos",  "operator.not_",  "operator.invert",
                                        "math.ceil",     "math.floor",    "math.trunc",     "math.sqrt",
@@ -92,7 +92,7 @@ void CallCheck::check(const Operation& operation, const JsonValue& node, bool is
   const Operator* op = operation.target.find_operator();
   if (op == nullptr) return function(operation, tell);
   const Schema& schema = entry_of(*op).schema;
-  // A call that is ordered by a token has that among its arguments and results.
+  // The JSON of a call that is ordered by a token has the token among its arguments and results.
   const bool fits_arguments = arguments(operation, schema, node, tell);
   const bool fits_results = operation.has_effect || results(schema, node, tell);
   if (fits_arguments && fits_results) shapes(operation, is_cast, tell);
@@ -130,9 +130,9 @@ std::string CallCheck::kind_of(const Operand& value) const {
       if (const std::string first = kind_of(item); first != kind_of(items->front()))
         return "a list of several kinds";
     }
-    return items->empty() ? "an empty list" : "a list with " + kind_of(items->front()) + " in it";
+    return items->empty() ? "an empty list" : "a list (first item: " + kind_of(items->front()) + ")";
   }
-  return "of another kind";
+  return "a value of another kind";
 }
 
 bool CallCheck::fits(const Operand& value, const SchemaType& type) const {
@@ -151,10 +151,10 @@ bool CallCheck::fits(const Operand& value, const SchemaArgument& formal) const {
 }
 
 bool CallCheck::fits_name(const Operand& value, std::string_view type) const {
-  std::optional<ValueKind> kind;  // of a number or tensor
+  std::optional<ValueKind> kind;  // the kind of a number or tensor
   if (const auto* id = value.get_if<ValueId>()) {
     const Meta& meta = graph_.values[id->index].meta;
-    if (!meta.type) return true;  // told elsewhere
+    if (!meta.type) return true;  // the missing type is reported elsewhere
     kind = meta.kind();
   } else if (value.is<bool>()) {
     kind = ValueKind::kBool;
@@ -165,7 +165,7 @@ bool CallCheck::fits_name(const Operand& value, std::string_view type) const {
   }
   const bool is_real = kind == ValueKind::kInt || kind == ValueKind::kFloat;
   const bool is_number = is_real || kind == ValueKind::kBool || value.is<std::complex<double>>();
-  if (type == "Tensor") return kind == ValueKind::kTensor || is_number;  // torch makes tensors of numbers
+  if (type == "Tensor") return kind == ValueKind::kTensor || is_number;  // torch converts numbers to tensors
   if (type == "Scalar" || type == "number" || type == "complex") return is_number;
   if (type == "int" || type == "SymInt") return kind == ValueKind::kInt;
   if (type == "float") return is_real;
@@ -191,8 +191,8 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
     if (given[at]) return wrong("the argument " + shown_name(formals[at].name) + " is given twice");
     given[at] = true;
     if (!fits(value, formals[at]))
-      wrong("the argument " + shown_name(formals[at].name) + " is " + kind_of(value) +
-            ", and the operator takes " + type_text(formals[at].type));
+      wrong("the argument " + shown_name(formals[at].name) + " is " + kind_of(value) + ", expected " +
+            type_text(formals[at].type));
   };
   for (std::size_t i = 0; i < operation.args.size(); ++i) {
     if (i < formals.size() && !formals[i].keyword_only) {
@@ -201,7 +201,7 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
       const auto most = static_cast<std::size_t>(std::ranges::count(
           formals, false, [](const SchemaArgument& formal) { return formal.keyword_only; }));
       wrong(number_text(operation.args.size(), "argument is", "arguments are") +
-            " given by position, and the operator takes " + std::to_string(most));
+            " given by position, but the operator takes at most " + std::to_string(most));
       break;
     }
   }
@@ -217,14 +217,14 @@ bool CallCheck::arguments(const Operation& operation, const Schema& schema, cons
       wrong("the argument " + shown_name(formals[i].name) + " is missing");
   }
   if (operation.has_effect) return fits_all;
-  // What is given by position has a name, too, by which some versions of torch pass it.
+  // The JSON names arguments that are given by position, too, and some versions of torch pass them by name.
   std::size_t position = 0;
   for (const JsonValue input : node.at("inputs").items()) {
     if (position == operation.args.size() || position == formals.size()) break;
     const std::size_t at = position++;
     const auto name = input.find("name");
     if (name && !name->string().empty() && name->string() != formals[at].name)
-      wrong("the argument in the place of " + shown_name(formals[at].name) + " is called " +
+      wrong("the argument at the position of " + shown_name(formals[at].name) + " has the name " +
             shown_name(name->string()));
   }
   return fits_all;
@@ -239,13 +239,13 @@ bool CallCheck::results(const Schema& schema, const JsonValue& node, const Tell&
   if (schema.results.empty()) std::erase(forms, "as_none");
   if (forms.size() != schema.results.size()) {
     tell(ProgramFaultKind::kCall, "it has " + number_text(forms.size(), "result", "results") +
-                                      ", and the operator gives " + std::to_string(schema.results.size()));
+                                      ", but the operator returns " + std::to_string(schema.results.size()));
     return false;
   }
   for (std::size_t i = 0; i < forms.size(); ++i) {
     if (may_be_result(forms[i], schema.results[i])) continue;
-    tell(ProgramFaultKind::kCall, "its result is written " + shown_name(forms[i]) +
-                                      ", and the operator gives " + type_text(schema.results[i]));
+    tell(ProgramFaultKind::kCall, "its result has the form " + shown_name(forms[i]) +
+                                      ", but the operator returns " + type_text(schema.results[i]));
     return false;
   }
   return true;
@@ -274,8 +274,8 @@ void CallCheck::shapes(const Operation& operation, bool is_cast, const Tell& tel
       const auto& items = *result->sequence();
       const auto at = static_cast<std::size_t>(path[next]);
       if (at >= items.size()) {
-        tell(ProgramFaultKind::kCall,
-             "it has a result number " + std::to_string(at) + ", and gives " + std::to_string(items.size()));
+        tell(ProgramFaultKind::kCall, "it uses result number " + std::to_string(at) +
+                                          ", but the operator returns " + std::to_string(items.size()));
         is_there = false;
         break;
       }
@@ -289,7 +289,7 @@ void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value
                         const Tell& tell) const {
   const auto wrong = [&](const std::string& said, const std::string& is) {
     tell(ProgramFaultKind::kMeta,
-         "the program says that " + shown_name(value.name) + " " + said + ", and it " + is);
+         "the program says that " + shown_name(value.name) + " " + said + ", but it " + is);
   };
   const auto differ = [&](const SymInt& a, const SymInt& b) {
     return dimensions_.decide(Relation::kEqual, a, b) == false;
@@ -302,7 +302,7 @@ void CallCheck::compare(const AbstractValue& inferred, const ProgramValue& value
   }
   const TensorInfo* tensor = inferred.tensor();
   if (tensor == nullptr) return;
-  if (meta.kind() != ValueKind::kTensor) return wrong("is no tensor", "is one");
+  if (meta.kind() != ValueKind::kTensor) return wrong("is not a tensor", "is one");
   if (!is_cast && tensor->dtype && meta.has_dtype() && tensor->dtype != meta.dtype)
     return wrong("has the dtype " + *meta.dtype_text(), "has " + dtype_name(*tensor->dtype));
   if (!meta.shape) return;
@@ -325,17 +325,17 @@ void CallCheck::function(const Operation& operation, const Tell& tell) const {
   const auto wanted = arguments_of(operation.target.text());
   if (wanted && count != *wanted)
     return tell(ProgramFaultKind::kCall, "it has " + number_text(count, "argument", "arguments") +
-                                             ", and the function takes " + std::to_string(*wanted));
+                                             ", but the function takes " + std::to_string(*wanted));
   for (const Operand& value : operation.args) {
     if (wanted && !fits_name(value, "Scalar"))
       return tell(ProgramFaultKind::kCall,
-                  "an argument is " + kind_of(value) + ", and the function takes numbers");
+                  "an argument is " + kind_of(value) + ", but the function takes numbers");
   }
 }
 
 // --- bodies of control flow ---
 
-// Whether what one graph has may be what another says of it.
+// Returns whether a value of one graph and a value of another may be the same: of one kind, dtype and rank.
 bool CallCheck::may_be(const ProgramGraph& graph, const Operand& value, const ProgramGraph& other,
                        const Operand& said) {
   const auto* id = value.get_if<ValueId>();
@@ -352,12 +352,12 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
   const std::string_view name = operation.target.parts().name;
   const bool is_cond = name == "cond", is_loop = name == "while_loop";
   if (!is_cond && !is_loop) return;
-  constexpr std::size_t kFirst = 2, kSecond = 3;  // lists of operands
+  constexpr std::size_t kFirst = 2, kSecond = 3;  // positions of the lists of operands
   std::vector<Operand> operands, results;
   std::size_t carried = 0;
   for (const std::size_t at : {kFirst, kSecond}) {
     const auto* items = at < operation.args.size() ? items_of(operation.args[at]) : nullptr;
-    if (items == nullptr && (at == kSecond) == is_cond) return;  // in another form
+    if (items == nullptr && (at == kSecond) == is_cond) return;  // the operator is called in another form
     if (items == nullptr) continue;
     if (at == kFirst) carried = items->size();
     operands.insert(operands.end(), items->begin(), items->end());
@@ -369,12 +369,12 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
   const auto hold = [&](const ProgramGraph& inner, const std::vector<Operand>& values,
                         const std::vector<Operand>& outer, const std::string& what) {
     if (values.size() != outer.size())
-      return tell(ProgramFaultKind::kCall, what + " are " + std::to_string(values.size()) + ", and " +
+      return tell(ProgramFaultKind::kCall, what + ": " + std::to_string(values.size()) + " inside, but " +
                                                std::to_string(outer.size()) + " outside");
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (!may_be(inner, values[i], graph_, outer[i]))
         tell(ProgramFaultKind::kMeta,
-             what + " are of another kind, type or rank in the place " + std::to_string(i) + " than outside");
+             what + ": kind, dtype or rank at position " + std::to_string(i) + " differs from that outside");
     }
   };
   for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
@@ -386,12 +386,13 @@ void CallCheck::bodies(const Operation& operation, const Tell& tell) const {
     hold(*body, inputs, operands, "inputs of " + shown);
     if (is_loop && at == 0) {
       if (body->outputs.size() != 1)
-        tell(ProgramFaultKind::kCall, "the condition " + shown + " is not one value");
+        tell(ProgramFaultKind::kCall, "the condition " + shown + " does not return one value");
       continue;
     }
     hold(*body, body->outputs, results, "results of " + shown);
     if (is_loop && body->outputs.size() != carried)
-      tell(ProgramFaultKind::kCall, "results of " + shown + " are not as many as the loop carries");
+      tell(ProgramFaultKind::kCall,
+           "results of " + shown + ": expected one for each value that the loop carries");
   }
 }
 

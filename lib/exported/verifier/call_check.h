@@ -1,5 +1,5 @@
-// Holds the calls of an exported program to the schemas of their operators, and what the program says of the
-// results to the shape rules.
+// The check of the calls in an exported program: arguments and results against the operators' schemas, and
+// the shapes and dtypes that the program states against the shape rules.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ class CallCheck {
  public:
   using Tell = std::function<void(ProgramFaultKind kind, const std::string& message)>;
 
-  // `dimensions`: what the program says of its sizes.  `opaque`: by value, those of which rules know nothing,
-  // as of sparse tensors.  All must outlive this.
+  // `dimensions`: the program's symbolic sizes and their ranges.  `opaque`: by value, whether the shape rules
+  // know nothing of it, as for sparse tensors.  All must outlive this.
   CallCheck(const ProgramGraph& graph, ShapeEnv& dimensions, const std::vector<bool>& opaque);
 
-  // Checks a call.  `node`: the JSON of the operation.  `is_cast`: autocast chooses dtypes, of which nothing
-  // is known.
+  // Checks a call.  `node`: the JSON of the operation.  `is_cast`: autocast is on, so that dtypes are not
+  // known.
   void check(const Operation& operation, const JsonValue& node, bool is_cast, const Tell& tell);
 
  private:

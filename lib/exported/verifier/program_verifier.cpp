@@ -56,7 +56,7 @@ std::string meta_text(const Meta& meta) {
   return text + "]";
 }
 
-// Calls f(name) for each symbol; returns whether the text was read to its end.
+// Calls f(name) for each symbol; returns whether the whole text could be parsed.
 template <class F>
 bool for_each_symbol(const Expression& value, const F& f) {
   if (const SymInt* size = value.size()) {
@@ -70,7 +70,7 @@ bool for_each_symbol(const Expression& value, const F& f) {
   return is_read;
 }
 
-// Python's names may have other letters than ASCII's.
+// Returns whether the name is an identifier of Python, which may have letters beyond ASCII.
 bool is_python_name(std::string_view name) {
   const auto is_other = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
   return !name.empty() && !is_digit(name.front()) &&
@@ -81,7 +81,7 @@ using TellFault = std::function<void(ProgramFault)>;
 
 // --- what is in the archive ---
 
-// Sizes of the storages within what torch.save wrote into records.
+// The sizes of the storages in records that are archives of torch.save.
 class PackedStorages {
  public:
   explicit PackedStorages(const ZipArchive& zip) : zip_(zip) {}
@@ -125,12 +125,12 @@ class ArchiveVerifier {
   }
 
   void tensors(const std::string& model) {
-    std::map<std::string, std::pair<std::string, std::string>> dtypes;  // by record: a tensor, and its dtype
+    std::map<std::string, std::pair<std::string, std::string>> dtypes;  // by record: a tensor and its dtype
     for (const auto& [name, tensor] : archive_.tensors(model)) {
       const std::string shown = "the tensor " + name_text(name);
       used_.insert(tensor.record);
       if (!zip_.contains(tensor.record)) {
-        add(tensor.record, name, "the archive has no such record, which holds " + shown);
+        add(tensor.record, name, "the archive does not have this record of " + shown);
         continue;
       }
       if (tensor.packed) {
@@ -142,34 +142,34 @@ class ArchiveVerifier {
       const auto [first, is_new] = dtypes.try_emplace(tensor.record, name, tensor.dtype);
       if (!is_new && first->second.second != tensor.dtype) {
         add(tensor.record, name,
-            shown + " is of " + tensor.dtype + " in the record of " + name_text(first->second.first) +
-                ", which is of " + first->second.second);
+            shown + " has dtype " + tensor.dtype + " in the record of " + name_text(first->second.first) +
+                ", which has dtype " + first->second.second);
       }
     }
     for (const auto& [name, record] : archive_.objects(model)) {
       used_.insert(record);
       if (!zip_.contains(record))
-        add(record, name, "the archive has no such record, which holds the object " + name_text(name));
+        add(record, name, "the archive does not have this record of the object " + name_text(name));
     }
   }
 
   void packed(const std::string& name, const TensorRecord& tensor) {
     const std::vector<StoredTensor> itself{tensor};
     for (const StoredTensor& part : tensor.parts.empty() ? itself : tensor.parts) {
-      // Behind the name of the record, in a state_dict.
+      // In a state_dict the key follows the name of the record.
       const std::string key = part.storage.starts_with(tensor.record + ":")
                                   ? part.storage.substr(tensor.record.size() + 1)
                                   : part.storage;
-      if (key == tensor.record) continue;  // no plain tensor
+      if (key == tensor.record) continue;  // not a plain tensor
       const auto size = packed_.size(tensor.record, key);
       const auto problem = size ? problem_of_size(name, part, *size)
-                                : std::optional("it has no storage " + name_text(key) +
-                                                ", which holds the tensor " + name_text(name));
+                                : std::optional("it does not have the storage " + name_text(key) +
+                                                " of the tensor " + name_text(name));
       if (problem) add(tensor.record, name, *problem);
     }
   }
 
-  // A record that nothing names had a tensor that now has another's.
+  // Reports records that nothing names: the tensor of such a record was probably given another's.
   void records() {
     for (const ZipArchive::Entry& entry : zip_.entries()) {
       for (const char* folder : {"data/weights/", "data/constants/"}) {
@@ -177,12 +177,12 @@ class ArchiveVerifier {
             entry.name.ends_with("/") || used_.contains(entry.name) ||
             is_whole(entry.name.substr((root_ + folder).size())))
           continue;
-        add(entry.name, "", "no tensor and no object is in this record");
+        add(entry.name, "", "no tensor or object of a program uses this record");
       }
     }
   }
 
-  // Of one that holds all weights, which may be none.
+  // Returns whether the record has all weights of a program, of which there may be none.
   bool is_whole(const std::string& name) const {
     return std::ranges::any_of(archive_.models(),
                                [&](const std::string& model) { return name == model + ".pt"; });
@@ -190,8 +190,7 @@ class ArchiveVerifier {
 
   void contents() {
     for (const ZipArchive::Entry& entry : zip_.entries()) {
-      if (!zip_.is_intact(entry))
-        add(entry.name, "", "its bytes are not those whose checksum the archive has");
+      if (!zip_.is_intact(entry)) add(entry.name, "", "its bytes do not match their checksum in the archive");
     }
   }
 
@@ -235,7 +234,8 @@ class ProgramVerifier {
     for (const JsonValue range : constraints->fields()) {
       const Expression of = Expression::parse(range.key());
       const bool is_read = for_each_symbol(of, [&](const std::string& name) { symbols_.insert(name); });
-      if (!is_read) add(FaultKind::kMeta, "the range of " + name_text(range.key()) + " is that of no size");
+      if (!is_read)
+        add(FaultKind::kMeta, "the range of " + name_text(range.key()) + " is not the range of a size");
       const auto bound = [&](const char* key) -> std::optional<std::int64_t> {
         const auto value = range.find(key);
         if (!value || value->kind() != JsonValue::Kind::kInteger) return std::nullopt;
@@ -252,13 +252,13 @@ class ProgramVerifier {
 
   // --- graphs ---
 
-  // What the program says of the values of a graph.
+  // The facts that the program states of the values of a graph.
   struct Said {
     std::vector<bool> is_opaque;  // by value: a tensor of another layout than strided
     std::unordered_map<std::string_view, ValueKind> kinds;
   };
 
-  // `is_cast`: autocast is on, under which operators compute in types of their own.
+  // `is_cast`: autocast is on, under which operators compute in dtypes of their own.
   void graph(const ProgramGraph& graph, const JsonValue& json, const std::string& place,
              bool is_cast = false) {
     const Said said = metas(graph, json, place);
@@ -278,8 +278,8 @@ class ProgramVerifier {
       };
       if (!operation.name.empty()) {
         if (!names.insert(operation.name).second)
-          tell(FaultKind::kForm, "two nodes are called " + name_text(operation.name));
-        if (!is_python_name(operation.name)) tell(FaultKind::kForm, "its name is no identifier");
+          tell(FaultKind::kForm, "two nodes have the name " + name_text(operation.name));
+        if (!is_python_name(operation.name)) tell(FaultKind::kForm, "its name is not an identifier");
       }
       results(said, *node, tell);
       const bool is_region = operation.target.text().find("autocast") != std::string::npos;
@@ -295,7 +295,7 @@ class ProgramVerifier {
     }
   }
 
-  // In the order in which the reader makes subgraphs of them.
+  // Appends the graphs of an argument, in the order in which the reader makes subgraphs of them.
   static void add_bodies(const JsonValue& argument, std::vector<JsonValue>& to) {
     const auto [kind, value] = argument.alternative();
     if (kind == "as_graph") to.push_back(value.at("graph"));
@@ -303,7 +303,7 @@ class ProgramVerifier {
     for (const JsonValue field : value.fields()) add_bodies(field, to);
   }
 
-  // What is written as a tensor is said to be one, and so are numbers.
+  // Checks that the form of each result matches the table that describes the value.
   template <class Tell>
   static void results(const Said& said, const JsonValue& node, const Tell& tell) {
     for (const JsonValue output : node.at("outputs").items()) {
@@ -313,8 +313,8 @@ class ProgramVerifier {
       const auto named = value_name(output);
       const auto found = named.empty() ? said.kinds.end() : said.kinds.find(named);
       if (found != said.kinds.end() && found->second != *kind)
-        tell(FaultKind::kMeta, "its result " + name_text(named) + " is written " + name_text(form) +
-                                   ", and said to be of another kind");
+        tell(FaultKind::kMeta, "its result " + name_text(named) + " has the form " + name_text(form) +
+                                   ", but the program describes it as another kind");
     }
   }
 
@@ -332,7 +332,8 @@ class ProgramVerifier {
       const std::string& name = graph.values[i].name;
       if (name.empty()) continue;
       by_name.emplace(name, i);
-      if (!is_python_name(name)) add(FaultKind::kForm, "the name of a value is no identifier", name, place);
+      if (!is_python_name(name))
+        add(FaultKind::kForm, "the name of a value is not an identifier", name, place);
     }
     Said said{std::vector<bool>(graph.values.size()), {}};
     const auto each = [&](const char* table, ValueKind kind, auto&& look) {
@@ -341,10 +342,11 @@ class ProgramVerifier {
       for (const JsonValue field : values->fields()) {
         const std::string name(field.key());
         if (!said.kinds.emplace(field.key(), kind).second)
-          add(FaultKind::kMeta, "two things are said of the value", name, place);
+          add(FaultKind::kMeta, "the program describes the value twice", name, place);
         const auto value = by_name.find(field.key());
         if (value == by_name.end()) {
-          add(FaultKind::kMeta, "there is no such value, of which the program says what it is", name, place);
+          add(FaultKind::kMeta, "the program describes this value, which the graph does not have", name,
+              place);
           continue;
         }
         look(field, name, value->second);
@@ -379,7 +381,7 @@ class ProgramVerifier {
     each("custom_obj_values", ValueKind::kOther, [](const JsonValue&, const std::string&, std::uint32_t) {});
     for (const auto& [name, value] : by_name) {
       if (!graph.values[value].meta.type && !is_token(json, name))
-        add(FaultKind::kMeta, "the program does not say what the value is", std::string(name), place);
+        add(FaultKind::kMeta, "the program does not describe the value", std::string(name), place);
     }
     return said;
   }
@@ -407,7 +409,7 @@ class ProgramVerifier {
       const bool is_read = for_each_symbol(expression_of_sympy(text), [&](const std::string& symbol) {
         if (!symbols_.contains(symbol)) missing = symbol;
       });
-      if (!is_read) problem = "it has a size that cannot be read: " + cut(std::string(text), 100);
+      if (!is_read) problem = "it has a size that cannot be parsed: " + cut(std::string(text), 100);
       if (!missing.empty()) problem = "it has the symbol " + name_text(missing) + ", which has no range";
     }
     if (problem) add(FaultKind::kMeta, *problem, name, place);
@@ -427,8 +429,8 @@ class ProgramVerifier {
       const ProgramValue& value = graph.values[graph.inputs[i].value.index];
       const auto wrong = [&](const std::string& message) { add(FaultKind::kSignature, message, entry.name); };
       if (!graph.inputs[i].constant && entry.name != value.name)
-        wrong("the signature names it as an input, and the graph has " + name_text(value.name) +
-              " in its place");
+        wrong("the signature names it as an input, but the graph has " + name_text(value.name) +
+              " at its position");
       if (!entry.name.empty() && !names.insert(entry.name).second)
         wrong("the signature names it twice as an input");
       if (entry.role == SignatureRole::kUserInput) inputs.insert(entry.name);
@@ -436,7 +438,7 @@ class ProgramVerifier {
       if (entry.role == SignatureRole::kParameter) parameters.insert(*entry.target);
       if (entry.role == SignatureRole::kBuffer) buffers.insert(*entry.target);
       if (!targets.insert(*entry.target).second)
-        wrong("another input is " + name_text(*entry.target) + " already");
+        wrong("its target " + name_text(*entry.target) + " is already the target of another input");
       if (entry.role == SignatureRole::kCustomObject) {
         if (!objects.contains(*entry.target) && !tensors.contains(*entry.target)) missing(entry, "object");
       } else {
@@ -451,7 +453,8 @@ class ProgramVerifier {
       const std::string name = value == nullptr ? "" : graph.values[value->index].name;
       const auto wrong = [&](const std::string& message) { add(FaultKind::kSignature, message, entry.name); };
       if (value != nullptr && entry.name != name)
-        wrong("the signature names it as an output, and the graph has " + name_text(name) + " in its place");
+        wrong("the signature names it as an output, but the graph has " + name_text(name) +
+              " at its position");
       if (value == nullptr &&
           (!entry.value || items_of(output) != nullptr || constant_argument(output) != *entry.value))
         wrong("the signature and the graph have different constants among the outputs");
@@ -461,9 +464,9 @@ class ProgramVerifier {
               ? inputs
               : (entry.role == SignatureRole::kBufferMutation ? buffers : parameters);
       if (!known.contains(*entry.target))
-        wrong("it changes " + name_text(*entry.target) + ", which the program does not take");
+        wrong("it changes " + name_text(*entry.target) + ", which is not an input of the program");
       if (!changed.insert(*entry.target).second)
-        wrong("another output changes " + name_text(*entry.target) + " already");
+        wrong("its target " + name_text(*entry.target) + " is already changed by another output");
     }
   }
 
@@ -483,7 +486,7 @@ class ProgramVerifier {
     };
     const bool is_parameter = entry.role == SignatureRole::kParameter;
     if (tensor.is_parameter != is_parameter && entry.role != SignatureRole::kConstantTensor)
-      wrong("it is a " + std::string(is_parameter ? "parameter" : "buffer") + ", and the archive has it as " +
+      wrong("it is a " + std::string(is_parameter ? "parameter" : "buffer") + ", but the archive has it as " +
             (is_parameter ? "a buffer" : "a parameter"));
     const Meta& meta = value.meta;
     if (!meta.type || !tensor.parts.empty()) return;
@@ -492,7 +495,7 @@ class ProgramVerifier {
     for (std::size_t i = 0; fits && i < tensor.sizes.size(); ++i)
       fits = (*meta.shape)[i].number() == tensor.sizes[i];
     if (!fits)
-      wrong("the program says that it is " + meta_text(meta) + ", and " + name_text(*entry.target) +
+      wrong("the program says that it is " + meta_text(meta) + ", but " + name_text(*entry.target) +
             " in the archive is " + tensor_text(tensor.dtype, tensor.sizes));
   }
 
@@ -505,8 +508,7 @@ class ProgramVerifier {
       const auto wrong = [&](FaultKind kind, const std::string& message) {
         tell_({.kind = kind, .message = message, .module = std::string(path.substr(0, path.find('@')))});
       };
-      if (paths.empty() && !path.empty())
-        wrong(FaultKind::kModule, "the first of the modules is not the root");
+      if (paths.empty() && !path.empty()) wrong(FaultKind::kModule, "the first module is not the root");
       if (!paths.insert(path).second) wrong(FaultKind::kModule, "the module is listed twice");
       const auto signature = call.find("signature");
       if (!signature) continue;
@@ -522,8 +524,8 @@ class ProgramVerifier {
         }
         const std::size_t leaves = TreeSpec::parse(signature->at(spec).string(), spec).leaves;
         if (leaves != count)
-          wrong(FaultKind::kModule, std::string(spec) + " nests " + count_text(leaves, "value", "values") +
-                                        ", and the call has " + std::to_string(count));
+          wrong(FaultKind::kModule, std::string(spec) + " has " + count_text(leaves, "leaf", "leaves") +
+                                        ", but the call has " + std::to_string(count));
       }
     }
   }
@@ -535,9 +537,8 @@ class ProgramVerifier {
       if (!text || text->string().empty()) return std::nullopt;
       TreeSpec tree = TreeSpec::parse(text->string(), spec);
       if (tree.leaves != count)
-        wrong(FaultKind::kSignature, std::string(spec) + " nests " +
-                                         count_text(tree.leaves, "value", "values") +
-                                         ", and the program has " + std::to_string(count) + " " + what);
+        wrong(FaultKind::kSignature, std::string(spec) + " has " + count_text(tree.leaves, "leaf", "leaves") +
+                                         ", but the program has " + std::to_string(count) + " " + what);
       return tree;
     };
     const auto count = [](const std::vector<GraphSignature::Entry>& entries, auto&& is_meant) {
@@ -547,12 +548,12 @@ class ProgramVerifier {
                              count(program_.signature().inputs,
                                    [](const auto& entry) { return entry.role == SignatureRole::kUserInput; }),
                              "inputs");
-    // Gradients of a joint graph are no part of what forward gives.
+    // The gradients of a joint graph are not part of forward's result.
     hold("out_spec",
          count(program_.signature().outputs, [](const auto& entry) { return is_user_output(entry.role); }),
          "outputs");
     if (inputs && inputs->children.size() != 2)
-      wrong(FaultKind::kSignature, "in_spec is no pair of positional and keyword arguments");
+      wrong(FaultKind::kSignature, "in_spec is not a pair of positional and keyword arguments");
     const auto names = signature.find("forward_arg_names");
     if (!inputs || inputs->children.size() != 2 || !names) return;
     std::size_t listed = 0;
@@ -571,7 +572,7 @@ class ProgramVerifier {
 
   // --- guards ---
 
-  // Of inputs, by the names of forward's arguments: L['x'].size()[0] <= 64.
+  // Checks the guards on inputs, which use the names of forward's arguments: L['x'].size()[0] <= 64.
   void guards() {
     const auto code = json_.find("guards_code");
     if (!code) return;
@@ -582,18 +583,19 @@ class ProgramVerifier {
       const std::size_t at = next++;
       const Expression& read = program_.conditions().at(at);
       if (read.kind() == Expression::Kind::kVerbatim && !is_identifier(read.text()))
-        add(FaultKind::kMeta, "the guard cannot be read: " + shown);
+        add(FaultKind::kMeta, "the guard cannot be parsed: " + shown);
       constexpr std::string_view kLocal = "L['";
       for (std::size_t from = text.find(kLocal); from != std::string_view::npos;
            from = text.find(kLocal, from + 1)) {
         const std::size_t begin = from + kLocal.size();
         const std::string name(text.substr(begin, text.find('\'', begin) - begin));
-        // Of *name the arguments are name_0, name_1, ...
+        // The arguments of *name are name_0, name_1, ...
         const bool is_known = std::ranges::any_of(arguments_, [&](const std::string& argument) {
           return argument == name || argument.starts_with(name + "_");
         });
         if (!is_known)
-          add(FaultKind::kMeta, "the guard is about " + name_text(name) + ", which is no input: " + shown);
+          add(FaultKind::kMeta,
+              "the guard is about " + name_text(name) + ", which is not an input: " + shown);
       }
     }
   }
@@ -612,7 +614,7 @@ class ProgramVerifier {
     } catch (const Error& error) {
       return wrong(error.what());
     }
-    if (!leaves || leaves->empty()) return;  // nested in what torch has to run, or left out
+    if (!leaves || leaves->empty()) return;  // nested in an object that torch must build, or left out
     const GraphSignature& signature = program_.signature();
     std::vector<std::size_t> inputs;
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
@@ -620,7 +622,7 @@ class ProgramVerifier {
     }
     if (leaves->size() != inputs.size())
       return wrong("there are " + count_text(leaves->size(), "example input", "example inputs") +
-                   ", and the program takes " + std::to_string(inputs.size()));
+                   ", but the program takes " + std::to_string(inputs.size()));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const ProgramValue& value = program_.graph().values[program_.graph().inputs[inputs[i]].value.index];
       const std::optional<StoredTensor>& given = (*leaves)[i];
@@ -635,8 +637,8 @@ class ProgramVerifier {
       }
       if (!fits)
         wrong("the example of the input " + name_text(value.name) + " is " +
-              (given ? tensor_text(given->dtype, given->sizes) : "no tensor") + ", and the program takes " +
-              meta_text(meta));
+              (given ? tensor_text(given->dtype, given->sizes) : "not a tensor") +
+              ", but the program takes " + meta_text(meta));
     }
   }
 
@@ -645,9 +647,9 @@ class ProgramVerifier {
   const TellFault& tell_;
   const JsonValue json_;
   ShapeEnv dimensions_;
-  std::set<std::string, std::less<>> symbols_;                              // that have a range
-  std::unordered_map<std::string_view, std::optional<std::string>> texts_;  // what is wrong with each size
-  std::vector<std::string> arguments_;                                      // of forward
+  std::set<std::string, std::less<>> symbols_;                              // the symbols that have a range
+  std::unordered_map<std::string_view, std::optional<std::string>> texts_;  // by size's text: its problem
+  std::vector<std::string> arguments_;                                      // names of forward's arguments
 };
 
 }  // namespace

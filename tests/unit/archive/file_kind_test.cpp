@@ -252,9 +252,9 @@ TEST_CASE("zip archive: what readers differ in is refused", "[file_kind]") {
   const std::string sound = named("m/b");
   constexpr std::size_t kEnd = 22;
   const std::string end = sound.substr(sound.size() - kEnd);
-  CHECK_THAT(error_of(sound + "x"), ContainsSubstring("1 bytes stand behind"));
-  CHECK_THAT(error_of(sound + end), ContainsSubstring("do not end where it begins"));
-  CHECK_THAT(error_of("x" + sound), ContainsSubstring("do not end where it begins"));
+  CHECK_THAT(error_of(sound + "x"), ContainsSubstring("1 bytes follow the end record"));
+  CHECK_THAT(error_of(sound + end), ContainsSubstring("does not end where the end record begins"));
+  CHECK_THAT(error_of("x" + sound), ContainsSubstring("does not end where the end record begins"));
   // Every byte of the headers, the directory and the end that says something is held against the others.
   std::size_t accepted = 0;
   for (std::size_t at = 0; at < sound.size(); ++at) {
