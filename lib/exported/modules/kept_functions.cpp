@@ -14,18 +14,19 @@
 namespace fxtrace {
 namespace {
 
-// Returns whether the operation writes to a tensor that an operation of the call has made in memory of its
-// own.
+// Returns whether all tensors that the operation writes to are such that operations of the call have made in
+// memory of their own.
 bool writes_own(const Operation& operation,
                 const std::unordered_map<std::uint32_t, const Operation*>& makers) {
-  bool is_own = false;
+  bool writes = false, is_own = true;
   for_each_handed_on(operation, [&](ValueId, ValueId argument) {
+    writes = true;
     const auto maker = makers.find(argument.index);
-    if (maker == makers.end()) return;
-    const Operator* op = maker->second->target.find_operator();
-    is_own = (op != nullptr && entry_of(*op).aliases.empty()) || writes_own(*maker->second, makers);
+    const Operator* op = maker == makers.end() ? nullptr : maker->second->target.find_operator();
+    is_own = is_own && maker != makers.end() &&
+             ((op != nullptr && entry_of(*op).aliases.empty()) || writes_own(*maker->second, makers));
   });
-  return is_own;
+  return writes && is_own;
 }
 
 // Returns whether the number can be computed from sizes of these tensors.

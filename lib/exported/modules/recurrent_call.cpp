@@ -106,7 +106,7 @@ class DecomposedCall {
     if (!add_states(call)) return std::nullopt;
     for (const ValueId value : leaf_.boundary.leaving) {
       auto path = path_of(value);
-      if (!path) return std::nullopt;
+      if (!path || (path->empty() && !call.results.empty())) return std::nullopt;  // a cell gives one tensor
       call.results.push_back({value, std::move(*path)});
     }
     call.handed_on = leaf_.boundary.handed_on;

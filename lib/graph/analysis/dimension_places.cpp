@@ -93,8 +93,13 @@ std::vector<Expression> DimensionPlaces::conditions(NodeId input, std::int64_t i
   }
   // A dimension is an integer, and not negative.
   if (own->divisor != 1) conditions.push_back(condition("==", mod(own->numerator(size), own->divisor), 0));
-  if (own->offset < 0) conditions.push_back(condition(">=", size * own->factor, -own->offset));
-  if (own->offset == 0 && index == kInteger) conditions.push_back(condition(">=", size, 0));
+  if (own->factor < 0) {
+    conditions.push_back(condition("<=", size * -own->factor, own->offset));
+  } else if (own->offset == 0 && index == kInteger) {
+    conditions.push_back(condition(">=", size, 0));
+  } else if (own->offset < 0 || index == kInteger) {
+    conditions.push_back(condition(">=", size * own->factor, -own->offset));
+  }
   return conditions;
 }
 

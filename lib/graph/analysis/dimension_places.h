@@ -12,8 +12,8 @@
 //    whose size mentions no other dimension and from which it follows as (factor*size + offset)/divisor.  A
 //    dimension that follows from no place, as those of a*b, is not defined.
 // 3. A place that defines a dimension gives conditions only where its value might not be a dimension: that
-//    the division leaves no remainder and, for a negative offset and for integer inputs without one, that
-//    the result is not negative.
+//    the division leaves no remainder and, for a negative factor or offset and for integer inputs, that the
+//    result is not negative.
 // 4. Any other place gives one condition, `place == what it must be`, written over the defining places when
 //    all its dimensions are defined, or over an earlier place from which the size follows as a whole; if
 //    neither holds, it gives none.

@@ -50,6 +50,7 @@
 #include "torchscript/ir/ir_steps.h"
 
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -316,6 +317,27 @@ void wrap_with(IrGraph& graph, IrBlock& block) {
   }
 }
 
+// Checks that every value is made before it is used, in the same block or in one around it: moving nodes of a
+// `with` into a branch takes their values away from code behind the `with`, which has no results itself.
+void check_scopes(const IrBlock& block, std::unordered_set<const IrValue*>& made) {
+  std::vector<const IrValue*> own(block.inputs().begin(), block.inputs().end());
+  made.insert(own.begin(), own.end());
+  const auto check_inputs = [&](const IrNode& node) {
+    for (const IrValue* input : node.inputs()) {
+      if (!made.contains(input))
+        throw input_error("code after a `with` needs a value of it, although the `with` may be left early");
+    }
+  };
+  for (const IrNode* node : block.nodes()) {
+    check_inputs(*node);
+    for (const IrBlock* inner : node->blocks()) check_scopes(*inner, made);
+    own.insert(own.end(), node->outputs().begin(), node->outputs().end());
+    made.insert(node->outputs().begin(), node->outputs().end());
+  }
+  check_inputs(*block.return_node());
+  for (const IrValue* value : own) made.erase(value);
+}
+
 void unwrap_with(IrBlock& block) {
   for (IrNode* node = block.nodes().front(); node != block.return_node();) {
     IrNode* const next = node->next();
@@ -383,7 +405,10 @@ void transform_exits(IrGraph& graph) {
     Transformer(graph, Symbol::kPrimLoopContinuation).run();
   Transformer(graph, Symbol::kPrimReturnStatement).run();
   join_branches(graph, *graph.block());
-  if (has_with) unwrap_with(*graph.block());
+  if (!has_with) return;
+  unwrap_with(*graph.block());
+  std::unordered_set<const IrValue*> made;
+  check_scopes(*graph.block(), made);
 }
 
 }  // namespace fxtrace::torchscript
