@@ -72,7 +72,8 @@ void require_castable(Dtype from, Dtype to) {
     return type == ScalarType::kBool ? 0 : 1;
   };
   if (is_quantized(*from) || is_quantized(*to) || rank(*from) <= rank(*to)) return;
-  throw Raises{dtype_name(*from) + " does not become " + dtype_name(*to)};
+  throw Raises{"the result is " + dtype_name(*from) + ", which cannot be cast to " + dtype_name(*to) +
+               " in place"};
 }
 
 // What is worked out has to fit into the tensor that it is written to.
@@ -85,7 +86,7 @@ void check_written(const RuleArguments& args, ShapeRule rule, std::string_view w
     const TensorInfo* given = results.empty() ? nullptr : results[0].tensor();
     const TensorInfo& self = args.tensor(written);
     if (given == nullptr) return;
-    require_equal_sizes(args.dimensions, given->sizes, self.sizes, "sizes of result and tensor differ");
+    require_equal_sizes(args.dimensions, given->sizes, self.sizes, {"the result", written});
     require_castable(given->dtype, self.dtype);
   } catch (const CannotTell&) {
   } catch (const SymbolicError&) {
@@ -198,7 +199,7 @@ void finish(AbstractValue& result, const Device& device, bool may_require_grad, 
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
       const std::optional<std::int64_t> most = dimensions.most(size);
-      if (most && *most < 0) throw Raises{"a size of the result would be negative: " + size.text()};
+      if (most && *most < 0) throw Raises{"a size of the result is " + size.text() + ", expected >= 0"};
     }
   }
   if (auto* sequence = std::get_if<AbstractValue::Sequence>(&result.value)) {

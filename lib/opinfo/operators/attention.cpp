@@ -30,12 +30,11 @@ Sizes attended(const RuleArguments& args, bool weights) {
     if (query.sizes.size() < least || part->sizes.size() < least) throw CannotTell{};
     if (grouped) part->sizes[part->sizes.size() - 3] = query.sizes[query.sizes.size() - 3];
   }
-  require_same_dtype(query.dtype, key.dtype, "dtypes of queries and keys");
-  require_same_dtype(query.dtype, value.dtype, "dtypes of queries and values");
-  require(args.dimensions, Relation::kEqual, query.sizes.back(), key.sizes.back(),
-          "features of queries and keys differ");
-  require(args.dimensions, Relation::kEqual, key.sizes[key.sizes.size() - 2],
-          value.sizes[value.sizes.size() - 2], "lengths of keys and values differ");
+  require_same_dtype(query.dtype, key.dtype, {"query", "key"});
+  require_same_dtype(query.dtype, value.dtype, {"query", "value"});
+  require_equal(args.dimensions, query.sizes.back(), key.sizes.back(), "last sizes", {"query", "key"});
+  require_equal(args.dimensions, key.sizes[key.sizes.size() - 2], value.sizes[value.sizes.size() - 2],
+                "lengths", {"key", "value"});
   const auto front = [](const TensorInfo& info) { return slice_of(info.sizes, 0, info.sizes.size() - 2); };
   sizes = broadcast(front(query), front(key), args.dimensions);
   if (!weights) sizes = broadcast(sizes, front(value), args.dimensions);

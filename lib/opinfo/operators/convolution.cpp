@@ -20,23 +20,22 @@ Results convolve(const RuleArguments& args, bool transposed) {
   const std::size_t count = weight.sizes.size() - 2;
   // With a batch or without.
   const auto rank = static_cast<std::int64_t>(count);
-  require_rank(input, {rank + 1, rank + 2}, "the input of a convolution");
+  require_rank(input, {rank + 1, rank + 2}, first_argument(args));
   const std::size_t batch = input.sizes.size() - count - 1;
-  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  require_same_dtype(input.dtype, weight.dtype, {first_argument(args), "weight"});
   const SymInt groups = args.is_given("groups") ? args.size("groups") : SymInt(1);
   const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
-  require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
-          "channels of the input are not what the weight takes");
+  require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
   if (args.is_tensor("bias")) {
     const TensorInfo& bias = args.tensor("bias");
-    require_rank(bias, {1}, "the bias of a convolution");
-    require(args.dimensions, Relation::kEqual, bias.sizes[0],
-            transposed ? weight.sizes[1] * groups : weight.sizes[0], "bias and weight differ");
+    require_rank(bias, {1}, "bias");
+    require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
+                  "size of bias and output channels of weight");
     // Less precision than that of the input is converted.
     const bool is_integer = bias.dtype == ScalarType::kInt64;
     if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
-      require_same_dtype(input.dtype, bias.dtype, "dtypes of input and bias");
+      require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
@@ -56,7 +55,7 @@ Results convolve(const RuleArguments& args, bool transposed) {
     } else {
       if (!same) {
         require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
-                dilation[i] * (kernel - 1) + 1, "the kernel is larger than the padded input");
+                dilation[i] * (kernel - 1) + 1, "size of the padded input");
       }
       sizes.push_back(
           same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
@@ -123,9 +122,9 @@ Results deform_conv2d(const RuleArguments& args) {
 void check_unfold(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr) return;
-  require_rank(*self, {3, 4}, "the input");
+  require_rank(*self, {3, 4}, "self");
   for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
-    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
+    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "a size of self");
 }
 
 // ---- Multiply-accumulates ----

@@ -93,7 +93,7 @@ Results linspace(const RuleArguments& args) {
   for (const std::string_view name : {"start", "end"}) {
     if (args.is_tensor(name)) require_rank(args.tensor(name), {0}, name);
   }
-  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "number of steps");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "steps");
   return make({args.size("steps")}, dtype_or(args, "dtype", kDefaultFloat));
 }
 
@@ -176,7 +176,7 @@ Results triangle_indices(const RuleArguments& args) {
 
 Results one_hot(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_same_dtype(self.dtype, ScalarType::kInt64, "dtypes of classes");
+  require_dtype(self.dtype, ScalarType::kInt64, "self");
   const std::optional<std::int64_t> classes = args.size("num_classes").number();
   // -1: as many as the largest element asks for.
   const bool from_data = classes && *classes < 0;
@@ -187,7 +187,7 @@ Results one_hot(const RuleArguments& args) {
 // Powers of each element, the first `N` or as many as there are elements.
 Results vandermonde(const RuleArguments& args) {
   TensorInfo x = args.tensor("x");
-  if (args.name() == "aten::vander") require_rank(x, {1}, "what powers are taken of");
+  if (args.name() == "aten::vander") require_rank(x, {1}, "x");
   if (x.sizes.empty()) x.sizes.emplace_back(1);
   const SymInt count = args.is_given("N") ? args.size("N") : x.sizes.back();
   return make(concatenated(x.sizes, {count}), sum_dtype(x.dtype));
@@ -196,9 +196,9 @@ Results vandermonde(const RuleArguments& args) {
 // `r` of the elements, in every way.
 Results combinations(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_rank(self, {1}, "what is combined");
+  require_rank(self, {1}, "self");
   const std::int64_t picked = args.number("r");
-  if (picked < 0) throw Raises{"a negative number of elements is combined"};
+  if (picked < 0) throw Raises{"r is " + std::to_string(picked) + ", expected >= 0"};
   if (picked == 0) return make({0}, self.dtype);
   std::int64_t count = number_of(self.sizes[0]);
   constexpr std::int64_t kLimit = 1'000'000;
@@ -231,8 +231,7 @@ Results resize(const RuleArguments& args) { return make(args.sizes("size"), args
 void check_multinomial(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
-  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
-          "more samples than there are categories");
+  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(), "num_samples");
 }
 
 constexpr OperatorRow kCreationRows[] = {

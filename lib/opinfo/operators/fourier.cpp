@@ -82,11 +82,11 @@ enum class Spectrum { kFull, kHalf, kFromHalf };
 // What transforms take on the CPU, or anywhere.
 void require_spectrum(Spectrum kind, const TensorInfo& info) {
   if (kind == Spectrum::kHalf) {
-    require_dtype(
-        info.dtype, [](ScalarType type) { return !is_complex(type); }, "what only has half a spectrum");
+    require_dtype(info.dtype, [](ScalarType type) { return !is_complex(type); }, "self", "a real dtype");
   }
   const bool is_short = info.dtype == ScalarType::kFloat16 || info.dtype == ScalarType::kBfloat16;
-  if (is_short && info.device.is_cpu()) throw Raises{"not implemented for " + dtype_name(*info.dtype)};
+  if (is_short && info.device.is_cpu())
+    throw Raises{"self is " + dtype_name(*info.dtype) + ": the CPU kernel takes no half precision"};
 }
 
 Dtype spectrum_dtype(Spectrum kind, Dtype dtype) {

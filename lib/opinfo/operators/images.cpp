@@ -35,9 +35,9 @@ Results pad(const RuleArguments& args) {
     SymInt& size = result.sizes[result.sizes.size() - 1 - i];
     for (const SymInt* more : {&pairs[2 * i], &pairs[2 * i + 1]}) {
       if (filling == Filling::kReflection) {
-        require(args.dimensions, Relation::kLess, *more, size, "reflection padding, and size");
+        require(args.dimensions, Relation::kLess, *more, size, "reflection padding");
       } else if (filling == Filling::kCircle) {
-        require(args.dimensions, Relation::kLessEqual, *more, size, "circular padding, and size");
+        require(args.dimensions, Relation::kLessEqual, *more, size, "circular padding");
       }
     }
     size = size + pairs[2 * i] + pairs[2 * i + 1];
@@ -91,7 +91,7 @@ Results interpolate_to(const RuleArguments& args, std::string_view size_name, st
   const std::string_view name = args.name();
   const std::size_t digit = name.find_first_of("123");
   if (digit != std::string_view::npos && name.substr(digit + 1).starts_with('d')) {
-    require_rank(result, {name[digit] - '0' + 2}, "what is resized");
+    require_rank(result, {name[digit] - '0' + 2}, first_argument(args));
     require_image(args, result, result.sizes.size() - 2);
   }
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
@@ -112,12 +112,12 @@ Results interpolate(const RuleArguments& args) { return interpolate_to(args, "si
 // (batch, channels, ...) sampled at (batch, ..., 2 or 3).
 Results grid_sampler(const RuleArguments& args) {
   const TensorInfo &input = first_tensor(args), &grid = args.tensor("grid");
-  require_rank(input, {4, 5}, "the input of a sampler");
-  require_rank(grid, {input.dim()}, "the grid of a sampler");
-  require_same_dtype(input.dtype, grid.dtype, "dtypes of input and grid");
-  require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2, "positions in the grid");
-  require(args.dimensions, Relation::kEqual, grid.sizes[0], input.sizes[0],
-          "batches of input and grid differ");
+  require_rank(input, {4, 5}, first_argument(args));
+  require_rank(grid, {input.dim()}, "grid");
+  require_same_dtype(input.dtype, grid.dtype, {first_argument(args), "grid"});
+  require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2,
+          "size of grid in dimension -1");
+  require_equal_size(args.dimensions, grid.sizes[0], input.sizes[0], {"grid", first_argument(args)}, 0);
   require_image(args, input, input.sizes.size() - 2);
   return make(concatenated(slice_of(input.sizes, 0, 2), slice_of(grid.sizes, 1, grid.sizes.size() - 1)),
               input.dtype);
@@ -138,11 +138,13 @@ void check_pad(const RuleArguments& args) {
   if (self == nullptr || !args.is_given("mode")) return;
   const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
   if (args.text("mode") == "constant") {
-    if (sizes > 2 * self->dim()) throw Raises{"padding for more dimensions than the input has"};
+    if (sizes > 2 * self->dim())
+      throw Raises{"pad has length " + std::to_string(sizes) + ", expected at most " +
+                   std::to_string(2 * self->dim())};
     return;
   }
   const std::int64_t dims = sizes / 2;
-  require_rank(*self, {dims + 1, dims + 2}, "what is padded in " + std::to_string(dims) + " dimensions");
+  require_rank(*self, {dims + 1, dims + 2}, "self");
 }
 
 // ---- Multiply-accumulates ----

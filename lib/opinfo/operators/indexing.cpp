@@ -33,11 +33,11 @@ Results index(const RuleArguments& args) {
       return type == ScalarType::kInt64 || type == ScalarType::kInt32 || type == ScalarType::kUint8 ||
              type == ScalarType::kBool;
     };
-    require_dtype(tensor->dtype, is_position, "an index");
+    require_dtype(tensor->dtype, is_position, "an item of indices", "int64, int32, uint8 or bool");
     if (is_mask(*tensor)) {
       for (std::size_t i = 0; i < tensor->sizes.size() && first + i < self.sizes.size(); ++i) {
-        require(args.dimensions, Relation::kEqual, tensor->sizes[i], self.sizes[first + i],
-                "sizes of mask and tensor differ");
+        require_equal(args.dimensions, tensor->sizes[i], self.sizes[first + i], "sizes",
+                      {"a mask in indices", "self"});
       }
       // One list of positions for each of the mask's dimensions, all of the same length.
       positions =
@@ -51,7 +51,7 @@ Results index(const RuleArguments& args) {
   }
   is_picked.resize(std::max(is_picked.size(), self.sizes.size()), false);
   if (is_picked.size() > self.sizes.size()) {
-    throw Raises{std::to_string(is_picked.size()) + " dimensions are indexed of " +
+    throw Raises{"indices cover " + std::to_string(is_picked.size()) + " dimensions, expected at most " +
                  std::to_string(self.dim())};
   }
   // The positions come where the first of them is, or first when something is between them.
@@ -78,7 +78,7 @@ Results index_put(const RuleArguments& args) {
   // How much a mask leaves depends on data.
   if (items == nullptr || std::ranges::any_of(*items, has_mask)) return make(self);
   try {
-    require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes);
+    require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes, "values");
   } catch (const CannotTell&) {
     return make(self);
   }
@@ -87,14 +87,14 @@ Results index_put(const RuleArguments& args) {
 
 // put: positions in all elements.
 Results put(const RuleArguments& args) {
-  require_same_dtype(args.tensor("index").dtype, ScalarType::kInt64, "dtypes of indices");
+  require_dtype(args.tensor("index").dtype, ScalarType::kInt64, "index");
   return same_as_first(args);
 }
 
 Results index_select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const TensorInfo& positions = args.tensor("index");
-  require_rank(positions, {0, 1}, "the index");
+  require_rank(positions, {0, 1}, "index");
   require_index(args, "index");
   if (!self.sizes.empty()) {
     self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
@@ -113,21 +113,22 @@ Results sizes_of_index(const RuleArguments& args) {
   const TensorInfo& index = args.tensor("index");
   const bool may_be_int32 = args.name() == "aten::gather" && index.dtype == ScalarType::kInt32;
   if (index.dtype && *index.dtype != ScalarType::kInt64 && !may_be_int32)
-    throw Raises{"indices are int64, not " + dtype_name(*index.dtype)};
+    throw Raises{"index is " + dtype_name(*index.dtype) + ", expected int64"};
   return make(index.sizes, args.tensor("self").dtype);
 }
 
 // The index has as many dimensions as `other` and reaches no further, but along `dim`.
 void require_inside(const RuleArguments& args, const TensorInfo& index, const TensorInfo& other,
-                    std::optional<std::int64_t> dim, std::string_view what) {
+                    std::optional<std::int64_t> dim, std::string_view name) {
   const std::int64_t rank = std::max<std::int64_t>(index.dim(), 1);
   if (rank != std::max<std::int64_t>(other.dim(), 1)) {
-    throw Raises{std::string(what) + ": " + std::to_string(index.dim()) + " and " +
-                 std::to_string(other.dim()) + " dimensions"};
+    throw Raises{"index and " + std::string(name) + " have " + std::to_string(index.dim()) + " and " +
+                 std::to_string(other.dim()) + " dimensions, expected equally many"};
   }
   for (std::size_t i = 0; i < index.sizes.size() && i < other.sizes.size(); ++i) {
     if (dim == static_cast<std::int64_t>(i)) continue;
-    require(args.dimensions, Relation::kLessEqual, index.sizes[i], other.sizes[i], what);
+    require(args.dimensions, Relation::kLessEqual, index.sizes[i], other.sizes[i],
+            "size of index in dimension " + std::to_string(i));
   }
 }
 
@@ -136,7 +137,7 @@ Results gather(const RuleArguments& args) {
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   // Of nothing anything can be gathered.
   if (!is_empty(args, index)) {
-    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    require_inside(args, index, self, dim, "self");
     return sizes_of_index(args);
   }
   return make(index.sizes, self.dtype);
@@ -147,9 +148,9 @@ Results scatter(const RuleArguments& args) {
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
   if (!is_empty(args, index)) {
-    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    require_inside(args, index, self, dim, "self");
     if (args.is_tensor("src")) {
-      require_inside(args, index, args.tensor("src"), {}, "the index does not fit what is scattered");
+      require_inside(args, index, args.tensor("src"), {}, "src");
     }
   }
   return make(self);
@@ -161,22 +162,22 @@ Results put_slices(const RuleArguments& args) {
                    &source = args.tensor("source");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
-  require_rank(index, {0, 1}, "the index");
+  require_rank(index, {0, 1}, "index");
   const SymInt count = product(index.sizes);
   const auto along = static_cast<std::size_t>(dim);
   const bool is_copy = args.name().starts_with("aten::index_copy");
-  if (is_copy) require_same_dtype(index.dtype, ScalarType::kInt64, "dtypes of indices");
+  if (is_copy) require_dtype(index.dtype, ScalarType::kInt64, "index");
   if (self.dim() == source.dim()) {
     for (std::size_t i = 0; i < self.sizes.size(); ++i) {
       if (i == along) continue;
-      require(args.dimensions, Relation::kEqual, self.sizes[i], source.sizes[i], "sizes of the two differ");
+      require_equal_size(args.dimensions, self.sizes[i], source.sizes[i], {"self", "source"}, i);
     }
   } else if (!is_copy || (!self.sizes.empty() && !source.sizes.empty())) {
-    throw Raises{"a tensor of " + std::to_string(self.dim()) + " dimensions is changed by one of " +
-                 std::to_string(source.dim())};
+    throw Raises{"self and source have " + std::to_string(self.dim()) + " and " +
+                 std::to_string(source.dim()) + " dimensions, expected equally many"};
   }
-  require(args.dimensions, Relation::kEqual, source.sizes.empty() ? SymInt(1) : nth(source.sizes, along),
-          count, "the index is not one for each part");
+  require_equal(args.dimensions, source.sizes.empty() ? SymInt(1) : nth(source.sizes, along), count,
+                "size of source along dim and number of elements of index");
   return make(self);
 }
 
@@ -184,27 +185,29 @@ Results index_fill(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
-  require_rank(index, {0, 1}, "the index");
-  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  require_rank(index, {0, 1}, "index");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "value");
   return make(self);
 }
 
 Results take_along_dim(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &indices = args.tensor("indices");
-  require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
+  require_dtype(indices.dtype, ScalarType::kInt64, "indices");
   if (!args.is_given("dim")) return make({product(indices.sizes)}, self.dtype);
-  require_rank(indices, {self.dim()}, "the tensor of indices");
+  require_rank(indices, {self.dim()}, "indices");
   const std::size_t dim = dim_index(args.number("dim"), self);
   Sizes sizes = indices.sizes;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i != dim) sizes[i] = broadcast_size(sizes[i], self.sizes[i], args.dimensions);
+    if (i != dim)
+      sizes[i] =
+          broadcast_size(sizes[i], self.sizes[i], args.dimensions, {"indices", "self"}, signed_index(i));
   }
   return make(std::move(sizes), self.dtype);
 }
 
 Results masked_select(const RuleArguments& args) {
   const Dtype mask = args.tensor("mask").dtype;
-  if (mask != ScalarType::kUint8) require_same_dtype(mask, ScalarType::kBool, "dtypes of masks");
+  if (mask != ScalarType::kUint8) require_dtype(mask, ScalarType::kBool, "mask");
   const SymInt count = fresh_up_to(product(broadcast_all(args)), args.dimensions);
   return make({count}, args.tensor("self").dtype);
 }
@@ -274,7 +277,7 @@ Results repeat_interleave(const RuleArguments& args) {
   if (args.is_given("output_size")) {
     size = args.size("output_size");
   } else if (const auto repeats = find_repeats(args)) {
-    require(args.dimensions, Relation::kGreaterEqual, *repeats, 0, "number of repeats");
+    require(args.dimensions, Relation::kGreaterEqual, *repeats, 0, "repeats");
     size = size * *repeats;
   } else {
     size = args.dimensions.fresh();
@@ -306,8 +309,8 @@ Results count_values(const RuleArguments& args) {
 void check_put(const RuleArguments& args) {
   const TensorInfo *index = find_tensor(args, "index"), *source = find_tensor(args, "source");
   if (index == nullptr || source == nullptr) return;
-  require(args.dimensions, Relation::kEqual, product(index->sizes), product(source->sizes),
-          "numbers of elements of 'index' and 'source' differ");
+  require_equal(args.dimensions, product(index->sizes), product(source->sizes), "numbers of elements",
+                {"index", "source"});
 }
 
 constexpr OperatorRow kIndexingRows[] = {

@@ -14,7 +14,7 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 TensorInfo matrix(const RuleArguments& args) {
   TensorInfo info = args.tensor(first_argument(args));
-  require_least_rank(info, 2, "a matrix");
+  require_least_rank(info, 2, first_argument(args));
   return info;
 }
 
@@ -26,9 +26,9 @@ Results make_matrix(Sizes batch, SymInt rows, SymInt columns, Dtype dtype) {
 
 TensorInfo square_matrix(const RuleArguments& args) {
   TensorInfo info = args.tensor(first_argument(args));
-  if (info.dim() < 2) throw Raises{"a matrix has " + std::to_string(info.dim()) + " dimensions"};
-  require(args.dimensions, Relation::kEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
-          "the matrix is not square");
+  require_least_rank(info, 2, first_argument(args));
+  require_equal(args.dimensions, from_back(info.sizes, 2), from_back(info.sizes, 1),
+                "rows and columns of " + std::string(first_argument(args)));
   return info;
 }
 
@@ -133,19 +133,21 @@ Results qr(const RuleArguments& args) {
 }
 
 // Of a matrix and what `name` is called: as many rows, or columns where the unknown stands left, of one type.
-void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
-  require_least_rank(a, 2, "a matrix");
-  require_least_rank(b, 2, "the right side");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 1), from_back(b.sizes, left ? 2 : 1),
-          "sizes of both sides differ");
+void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
+                    TensorNames names) {
+  require_least_rank(a, 2, names.first);
+  require_least_rank(b, 2, names.second);
+  require_same_dtype(a.dtype, b.dtype, names);
+  require_equal(args.dimensions, from_back(a.sizes, 1), from_back(b.sizes, left ? 2 : 1), "inner sizes",
+                names);
 }
 
 // Without the factor's batch, where the right side has one.
-Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
-  require_factor(args, a, b, left);
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(a.sizes, 1),
-          "the matrix is not square");
+Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
+               TensorNames names) {
+  require_factor(args, a, b, left, names);
+  require_equal(args.dimensions, from_back(a.sizes, 2), from_back(a.sizes, 1),
+                "rows and columns of " + std::string(names.first));
   return make_matrix(common_batch(a, b, 2, args.dimensions), from_back(b.sizes, 2), from_back(b.sizes, 1),
                      b.dtype);
 }
@@ -153,7 +155,7 @@ Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo&
 Results solve(const RuleArguments& args) {
   const TensorInfo a = square_matrix(args), &b = args.tensor("B");
   const bool left = !args.is_given("left") || args.flag("left");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  require_same_dtype(a.dtype, b.dtype, {"A", "B"});
   // A vector, or a batch of them for a batch of matrices of just these sizes.
   bool is_vector = b.dim() == 1;
   if (!is_vector && a.dim() == b.dim() + 1) {
@@ -163,13 +165,13 @@ Results solve(const RuleArguments& args) {
     }
   }
   if (is_vector) {
-    require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "sizes of both sides differ");
-    if (!left) throw Raises{"a vector stands right"};
+    require_equal(args.dimensions, a.sizes.back(), b.sizes.back(), "last sizes", {"A", "B"});
+    if (!left) throw Raises{"B is a vector, expected a matrix where left is False"};
     return make(concatenated(broadcast(without_last(a.sizes, 2), without_last(b.sizes, 1), args.dimensions),
                              {b.sizes.back()}),
                 either(b.dtype, a.dtype));
   }
-  return solved(args, a, b, left);
+  return solved(args, a, b, left, {"A", "B"});
 }
 
 // linalg_solve_ex: whether each matrix worked comes second.
@@ -182,13 +184,13 @@ Results solve_with_status(const RuleArguments& args) {
 Results solve_triangular(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("B");
   if (a.dtype != b.dtype) throw CannotTell{};
-  return solved(args, a, b, args.flag("left"));
+  return solved(args, a, b, args.flag("left"), {"self", "B"});
 }
 
 // torch.triangular_solve: the right side comes first, and the matrix is given back.
 Results old_triangular_solve(const RuleArguments& args) {
   const TensorInfo &b = args.tensor("self"), &a = args.tensor("A");
-  Results results = solved(args, a, b, true);
+  Results results = solved(args, a, b, true, {"A", "self"});
   results.push_back({TensorInfo{.sizes = concatenated(common_batch(a, b, 2, args.dimensions),
                                                       {from_back(a.sizes, 2), from_back(a.sizes, 1)}),
                                 .dtype = a.dtype}});
@@ -196,7 +198,7 @@ Results old_triangular_solve(const RuleArguments& args) {
 }
 
 Results cholesky_solve(const RuleArguments& args) {
-  return solved(args, args.tensor("input2"), args.tensor("self"), true);
+  return solved(args, args.tensor("input2"), args.tensor("self"), true, {"input2", "self"});
 }
 
 // ---- Factors of a decomposition, with the places that rows went to ----
@@ -207,9 +209,9 @@ TensorInfo pivots_of(const TensorInfo& info) {
 }
 
 void require_pivots(const RuleArguments& args, const TensorInfo& factors, std::string_view name) {
-  require_least_rank(factors, 2, "a matrix");
+  require_least_rank(factors, 2, "the matrix of factors");
   const TensorInfo& pivots = args.tensor(name);
-  require_same_dtype(pivots.dtype, ScalarType::kInt32, "dtypes of pivots");
+  require_dtype(pivots.dtype, ScalarType::kInt32, name);
 }
 
 // linalg_lu_factor, and with whether each matrix worked.
@@ -253,21 +255,22 @@ Results lu_unpack(const RuleArguments& args) {
 
 Results lu_solve(const RuleArguments& args) {
   const bool is_old = args.is_given("LU_data");
-  const TensorInfo& factors = args.tensor(is_old ? "LU_data" : "LU");
+  const std::string_view name = is_old ? "LU_data" : "LU", right = is_old ? "self" : "B";
+  const TensorInfo& factors = args.tensor(name);
   const std::string_view pivots = is_old ? "LU_pivots" : "pivots";
   require_pivots(args, factors, pivots);
   require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor(pivots).sizes,
-                      "sizes of factors and pivots differ");
-  return solved(args, factors, args.tensor(is_old ? "self" : "B"), is_old || args.flag("left"));
+                      {name, pivots});
+  return solved(args, factors, args.tensor(right), is_old || args.flag("left"), {name, right});
 }
 
 Results ldl_solve(const RuleArguments& args) {
   const TensorInfo& factors = args.tensor("LD");
-  require_least_rank(factors, 2, "a matrix");
-  require_dtype(args.tensor("pivots").dtype, is_integral, "pivots");
+  require_least_rank(factors, 2, "LD");
+  require_dtype(args.tensor("pivots").dtype, is_integral, "pivots", "an integer dtype");
   require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor("pivots").sizes,
-                      "sizes of factors and pivots differ");
-  return solved(args, factors, args.tensor("B"), true);
+                      {"LD", "pivots"});
+  return solved(args, factors, args.tensor("B"), true, {"LD", "B"});
 }
 
 // Columns that reflections are made of, and a factor for each: geqrf, and the matrix of all of them.
@@ -279,21 +282,22 @@ Results reflections(const RuleArguments& args) {
 
 Results householder_product(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
-  const TensorInfo& factors = args.tensor(args.is_given("tau") ? "tau" : "input2");
+  const std::string_view name = args.is_given("tau") ? "tau" : "input2";
+  const TensorInfo& factors = args.tensor(name);
   require(args.dimensions, Relation::kGreaterEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
-          "more columns than rows");
-  require_same_dtype(info.dtype, factors.dtype, "dtypes of reflections and factors");
-  require_rank(factors, {info.dim() - 1}, "the factors");
+          "number of rows of " + std::string(first_argument(args)));
+  require_same_dtype(info.dtype, factors.dtype, {first_argument(args), name});
+  require_rank(factors, {info.dim() - 1}, name);
   require(args.dimensions, Relation::kLessEqual, factors.sizes.back(), info.sizes.back(),
-          "more factors than columns");
+          "size of " + std::string(name) + " in dimension -1");
   return make(info);
 }
 
 Results times_reflections(const RuleArguments& args) {
   const TensorInfo& other = args.tensor("input3");
-  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, "dtypes of reflections and factors");
-  require_same_dtype(other.dtype, args.tensor("input2").dtype, "dtypes of factors and what is multiplied");
-  require_least_rank(other, 2, "what is multiplied");
+  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, {"self", "input2"});
+  require_same_dtype(other.dtype, args.tensor("input2").dtype, {"input3", "input2"});
+  require_least_rank(other, 2, "input3");
   return make(other);
 }
 
@@ -316,13 +320,13 @@ Results matrix_rank(const RuleArguments& args) {
 // (solution, and what depends on the method)
 Results least_squares(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("b");
-  require_least_rank(a, 2, "a matrix");
-  require_least_rank(b, 1, "the right side");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  require_least_rank(a, 2, "self");
+  require_least_rank(b, 1, "b");
+  require_same_dtype(a.dtype, b.dtype, {"self", "b"});
   Results results(args.schema().results.size());
   if (b.dim() != a.dim()) return results;
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(b.sizes, 2),
-          "sizes of both sides differ");
+  require_equal(args.dimensions, from_back(a.sizes, 2), from_back(b.sizes, 2), "numbers of rows",
+                {"self", "b"});
   results.at(0) = make_matrix(common_batch(a, b, 2, args.dimensions), from_back(a.sizes, 1),
                               from_back(b.sizes, 1), a.dtype)[0];
   return results;
@@ -331,17 +335,18 @@ Results least_squares(const RuleArguments& args) {
 Results tensor_inverse(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const std::int64_t first = args.number("ind");
-  if (first <= 0) throw Raises{"no dimension is inverted"};
+  if (first <= 0) throw Raises{"ind is " + std::to_string(first) + ", expected > 0"};
   const auto count = static_cast<std::size_t>(std::min(first, self.dim()));
   const Sizes front = slice_of(self.sizes, 0, count), back = slice_of(self.sizes, count, self.sizes.size());
-  require(args.dimensions, Relation::kEqual, product(front), product(back), "the matrix is not square");
+  require_equal(args.dimensions, product(front), product(back),
+                "products of the sizes of self before and after dimension ind");
   return make(concatenated(back, front), self.dtype);
 }
 
 // The dimensions named come last, as if the tensor had been given so.
 Results tensor_solve(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
-  require_same_dtype(self.dtype, other.dtype, "dtypes of both sides");
+  require_same_dtype(self.dtype, other.dtype, {"self", "other"});
   Sizes sizes = self.sizes;
   if (args.is_given("dims")) {
     const auto dims = distinct_dims(args.numbers("dims"), self.dim());
@@ -351,12 +356,12 @@ Results tensor_solve(const RuleArguments& args) {
     }
     for (const std::int64_t dim : dims) sizes.push_back(self.sizes[dim_index(dim, self)]);
   }
-  require_least_rank(self, other.dim(), "the tensor");
+  require_least_rank(self, other.dim(), "self");
   Sizes result = slice_of(sizes, other.sizes.size(), sizes.size());
-  require(args.dimensions, Relation::kEqual, product(result), product(other.sizes),
-          "the matrix is not square");
-  require(args.dimensions, Relation::kEqual, product(result), product(slice_of(sizes, 0, other.sizes.size())),
-          "the matrix is not square");
+  require_equal(args.dimensions, product(result), product(other.sizes), "numbers of elements",
+                {"the result", "other"});
+  require_equal(args.dimensions, product(result), product(slice_of(sizes, 0, other.sizes.size())),
+                "products of the last and the first sizes of self");
   return make(std::move(result), self.dtype);
 }
 

@@ -104,8 +104,7 @@ Results linear_of(const RuleArguments& args, bool gives_float) {
   TensorInfo result = args.tensor("X");
   const TensorInfo weight = *parts_of(args, "W_prepack", 1)[0].tensor();
   if (result.sizes.empty() || weight.dim() != 2) throw CannotTell{};
-  require(args.dimensions, Relation::kEqual, result.sizes.back(), weight.sizes[1],
-          "features of the input are not what the weight takes");
+  require_equal(args.dimensions, result.sizes.back(), weight.sizes[1], "features", {"X", "W_prepack"});
   result.sizes.back() = weight.sizes[0];
   if (gives_float) result.dtype = ScalarType::kFloat32;
   return make(std::move(result));
@@ -125,9 +124,8 @@ Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
   if (is_one_of_two) weight.sizes.erase(weight.sizes.begin() + 2);
   if (weight.sizes.size() < 3 || input.dim() != weight.dim()) throw CannotTell{};
   const SymInt in_groups = spread(sizes_of(parts[4]), 1)[0];
-  require(args.dimensions, Relation::kEqual, input.sizes[1],
-          transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
-          "channels of the input are not what the weight takes");
+  require_equal(args.dimensions, input.sizes[1], transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
+                "channels", {"qx", "the packed weight"});
   const std::size_t count = weight.sizes.size() - 2;
   const auto numbers = [&](const AbstractValue& part) {
     Sizes sizes = sizes_of(part);

@@ -31,10 +31,10 @@ Results recurrent(const RuleArguments& args) {
   const bool packed_weights = args.name().starts_with("aten::quantized");
   const std::vector<TensorInfo> weights = packed_weights ? std::vector<TensorInfo>() : args.tensors("params");
   if (!weights.empty()) {
-    require_same_dtype(input.dtype, weights[0].dtype, "dtypes of input and weight");
+    const TensorNames names{packed ? "data" : "input", "the first of params"};
+    require_same_dtype(input.dtype, weights[0].dtype, names);
     if (weights[0].dim() == 2) {
-      require(args.dimensions, Relation::kEqual, input.sizes.back(), weights[0].sizes[1],
-              "features of the input are not what the weight takes");
+      require_equal(args.dimensions, input.sizes.back(), weights[0].sizes[1], "features", names);
     }
   }
   const SymInt features = states[0].sizes[2] * (args.flag("bidirectional") ? 2 : 1);
@@ -47,10 +47,9 @@ Results recurrent(const RuleArguments& args) {
 Results recurrent_cell(const RuleArguments& args) {
   if (args.is_tensor("w_ih") && args.is_tensor("input")) {
     const TensorInfo &input = args.tensor("input"), &weight = args.tensor("w_ih");
-    require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+    require_same_dtype(input.dtype, weight.dtype, {"input", "w_ih"});
     if (!input.sizes.empty() && weight.dim() == 2) {
-      require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
-              "features of the input are not what the weight takes");
+      require_equal(args.dimensions, input.sizes.back(), weight.sizes[1], "features", {"input", "w_ih"});
     }
   }
   return make_many(states_of(args));

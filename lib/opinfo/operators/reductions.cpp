@@ -35,12 +35,12 @@ void require_elements(const RuleArguments& args, const TensorInfo& info) {
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? normalize_dims(args.numbers("dim"), info.dim()) : std::vector<std::int64_t>();
   if (dims.empty()) {
-    require(args.dimensions, Relation::kGreater, product(info.sizes), 0, "number of elements");
+    require(args.dimensions, Relation::kGreater, product(info.sizes), 0, "number of elements of self");
   }
   for (const std::int64_t dim : dims) {
     if (info.sizes.empty()) break;
     require(args.dimensions, Relation::kGreater, info.sizes[static_cast<std::size_t>(dim)], 0,
-            "number of elements");
+            "size of self along dim");
   }
 }
 
@@ -62,7 +62,8 @@ Results reduce(const RuleArguments& args) {
 
 // mean: not of integers.
 Results mean(const RuleArguments& args) {
-  if (!args.is_given("dtype")) require_dtype(first_tensor(args).dtype, is_inexact, "what is averaged");
+  if (!args.is_given("dtype"))
+    require_dtype(first_tensor(args).dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return reduce(args);
 }
 
@@ -85,7 +86,7 @@ Results reduce_hash(const RuleArguments& args) {
 // norm, var: complex numbers give real ones.
 Results reduce_real(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
 }
 
@@ -129,18 +130,18 @@ Results both_extremes(const RuleArguments& args) {
 
 Results moments(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
 }
 
 Results matrix_norm(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
-  require_least_rank(self, 2, "a matrix");
+  require_least_rank(self, 2, first_argument(args));
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
-  if (dims.size() != 2) throw Raises{"a matrix has two dimensions, and not " + std::to_string(dims.size())};
+  if (dims.size() != 2) throw Raises{"dim has length " + std::to_string(dims.size()) + ", expected 2"};
   return make(reduced(self, dims, keeps_dims(args)), dtype);
 }
 
@@ -148,10 +149,10 @@ bool is_full_float(ScalarType type) { return type == ScalarType::kFloat32 || typ
 
 Results quantile(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_full_float, "the input");
+  require_dtype(self.dtype, is_full_float, first_argument(args), "float32 or float64");
   if (args.is_tensor("q")) {
-    require_rank(args.tensor("q"), {0, 1}, "the quantiles");
-    require_same_dtype(self.dtype, args.tensor("q").dtype, "dtypes of input and quantiles");
+    require_rank(args.tensor("q"), {0, 1}, "q");
+    require_same_dtype(self.dtype, args.tensor("q").dtype, {first_argument(args), "q"});
   }
   const Sizes sizes = reduced(args, self);
   if (!args.is_tensor("q")) return make(sizes, self.dtype);
@@ -167,8 +168,8 @@ Results distance(const RuleArguments& args) {
 
 Results covariance(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_rank(self, {0, 1, 2}, "the observations");
-  if (self.dtype == ScalarType::kBool) throw Raises{"the observations cannot be bool"};
+  require_rank(self, {0, 1, 2}, first_argument(args));
+  if (self.dtype == ScalarType::kBool) throw Raises{"self is bool, expected a numeric dtype"};
   Promotion promotion;
   promotion.add(self);
   const SymInt count = self.sizes.empty() ? SymInt(1) : self.sizes.back();
@@ -177,9 +178,10 @@ Results covariance(const RuleArguments& args) {
     const TensorInfo& weights = args.tensor(name);
     const bool counts = name == "fweights";
     require_rank(weights, {0, 1}, name);
-    require(args.dimensions, Relation::kEqual, product(weights.sizes), count,
-            "weights are not one for each observation");
-    require_dtype(weights.dtype, counts ? is_integral : is_floating, name);
+    require_equal(args.dimensions, product(weights.sizes), count,
+                  "elements of " + std::string(name) + " and observations of self");
+    require_dtype(weights.dtype, counts ? is_integral : is_floating, name,
+                  counts ? "an integer dtype" : "a floating dtype");
     promotion.add(weights);
   }
   const Dtype dtype = float_dtype(promotion.result());
@@ -195,7 +197,7 @@ Results covariance(const RuleArguments& args) {
 // trapezoid(y, x or dx) and the running integral, which has one element less.
 Results integral(const RuleArguments& args) {
   const TensorInfo& y = args.tensor("y");
-  if (y.dtype == ScalarType::kBool) throw Raises{"bools are integrated"};
+  if (y.dtype == ScalarType::kBool) throw Raises{"y is bool, expected a numeric dtype"};
   const std::size_t dim = dim_index(args.number("dim"), y);
   const bool running = args.name() == "aten::cumulative_trapezoid";
   Promotion promotion;
@@ -204,11 +206,11 @@ Results integral(const RuleArguments& args) {
   result.sizes[dim] = max(result.sizes[dim] - 1, 0);
   if (args.is_tensor("x")) {
     TensorInfo x = args.tensor("x");
-    if (x.dtype == ScalarType::kBool) throw Raises{"bools are integrated over"};
-    require_least_rank(x, 1, "what is integrated over");
+    if (x.dtype == ScalarType::kBool) throw Raises{"x is bool, expected a numeric dtype"};
+    require_least_rank(x, 1, "x");
     promotion.add(x);
     if (x.dim() == 1) {
-      require(args.dimensions, Relation::kEqual, x.sizes[0], y.sizes[dim], "sizes of the two differ");
+      require_equal(args.dimensions, x.sizes[0], y.sizes[dim], "size of x and size of y along dim");
     } else {
       // Distances along the same dimension, counted from the front where there are as many, else from the
       // back.
@@ -226,7 +228,7 @@ Results integral(const RuleArguments& args) {
 Results gradient(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   if (self.dtype == ScalarType::kUint8 || self.dtype == ScalarType::kBool) {
-    throw Raises{"no slope of " + dtype_name(*self.dtype)};
+    throw Raises{"self is " + dtype_name(*self.dtype) + ": torch.gradient takes neither uint8 nor bool"};
   }
   Dtype dtype = self.dtype;
   if (args.is_given("spacing") && args.type("spacing").kind == ValueType::Kind::kTensor) {
@@ -242,7 +244,7 @@ Results gradient(const RuleArguments& args) {
     const auto dim = args.is_given("dim") ? static_cast<std::size_t>(dims[i]) : i;
     if (dim >= self.sizes.size()) throw CannotTell{};
     require(args.dimensions, Relation::kGreater, self.sizes[dim], args.size("edge_order"),
-            "too few elements for a slope");
+            "size of self in dimension " + std::to_string(dim));
   }
   return make_list(
       std::vector<TensorInfo>(count, TensorInfo{.sizes = self.sizes, .dtype = float_dtype(dtype)}));
@@ -273,16 +275,16 @@ Results positions(const RuleArguments& args) { return make(first_tensor(args).si
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
   const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
-  require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "how many are chosen");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "k");
   require(args.dimensions, Relation::kLessEqual, args.size("k"),
-          self.sizes.empty() ? SymInt(1) : self.sizes[dim], "more are chosen than there are");
+          self.sizes.empty() ? SymInt(1) : self.sizes[dim], "k");
   if (!self.sizes.empty()) self.sizes[dim] = args.size("k");
   return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
 Results diff(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
-  require_least_rank(self, 1, "what differences are taken of");
+  require_least_rank(self, 1, "self");
   if (is_number(args.size("n"), 0)) return make(std::move(self));
   const std::size_t dim = dim_index(args.number("dim"), self);
   const Dtype dtype = self.dtype;
@@ -301,7 +303,7 @@ Results histogram_counts(const RuleArguments& args) {
 }
 
 void check_matrix(const RuleArguments& args) {
-  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
+  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "self");
 }
 
 // ---- Multiply-accumulates ----

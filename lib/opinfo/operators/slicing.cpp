@@ -64,11 +64,11 @@ SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t ot
 
 Results slice(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
+  if (self.sizes.empty()) throw Raises{"self has 0 dimensions, expected 1 or more"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
   try {
     const SymInt step = size_or(args, "step", 1);
-    require(args.dimensions, Relation::kGreater, step, 0, "step of a part");
+    require(args.dimensions, Relation::kGreater, step, 0, "step");
     size = slice_count(size, size_or(args, "start", 0),
                        size_or(args, "end", std::numeric_limits<std::int64_t>::max()), step, args.dimensions);
   } catch (const CannotTell&) {
@@ -81,27 +81,29 @@ Results slice(const RuleArguments& args) {
 
 Results narrow(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
+  if (self.sizes.empty()) throw Raises{"self has 0 dimensions, expected 1 or more"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
-  require(args.dimensions, Relation::kLessEqual, args.size("length"), size, "more than there is");
-  require(args.dimensions, Relation::kGreaterEqual, args.size("length"), 0, "length of a part");
+  require(args.dimensions, Relation::kLessEqual, args.size("length"), size, "length");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("length"), 0, "length");
   if (args.is_tensor("start")) {
-    require_rank(args.tensor("start"), {0}, "the start of a part");
-    require_dtype(args.tensor("start").dtype, is_integral, "the start of a part");
+    require_rank(args.tensor("start"), {0}, "start");
+    require_dtype(args.tensor("start").dtype, is_integral, "start", "an integer dtype");
   } else {
-    require(args.dimensions, Relation::kLessEqual, args.size("start"), size, "start of a part");
-    require(args.dimensions, Relation::kGreaterEqual, args.size("start"), -size, "start of a part");
+    require(args.dimensions, Relation::kLessEqual, args.size("start"), size, "start");
+    require(args.dimensions, Relation::kGreaterEqual, args.size("start"), -size, "start");
     const auto start = args.size("start").number();
     if (start)
       require(args.dimensions, Relation::kLessEqual, args.size("length") + *start,
-              *start < 0 ? SymInt(0) : size, "end of a part");
+              *start < 0 ? SymInt(0) : size, "start + length");
   }
   size = args.size("length");
   return make(std::move(self));
 }
 
 void require_two_dims(std::int64_t first, std::int64_t second) {
-  if (first == second) throw Raises{"both dimensions of the diagonal are " + std::to_string(first)};
+  if (first == second)
+    throw Raises{"both dimensions of the diagonal are " + std::to_string(first) +
+                 ", expected two different ones"};
 }
 
 Results diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
@@ -159,9 +161,9 @@ Results unfold(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const SymInt window = args.size("size");
   const std::int64_t dim = normalize_dim(args.number("dimension"), self.dim());
-  require(args.dimensions, Relation::kGreater, args.size("step"), 0, "the step");
+  require(args.dimensions, Relation::kGreater, args.size("step"), 0, "step");
   require(args.dimensions, Relation::kLessEqual, window,
-          self.sizes.empty() ? SymInt(1) : self.sizes[static_cast<std::size_t>(dim)], "more than there is");
+          self.sizes.empty() ? SymInt(1) : self.sizes[static_cast<std::size_t>(dim)], "size");
   if (!self.sizes.empty()) {
     SymInt& size = self.sizes[static_cast<std::size_t>(dim)];
     size = floordiv(size - window, args.size("step")) + 1;
@@ -172,10 +174,10 @@ Results unfold(const RuleArguments& args) {
 
 Results as_strided(const RuleArguments& args) {
   const Sizes strides = args.sizes("stride");
-  require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(strides.size()),
-          static_cast<std::int64_t>(args.sizes("size").size()), "sizes and strides");
+  require_equal(args.dimensions, static_cast<std::int64_t>(strides.size()),
+                static_cast<std::int64_t>(args.sizes("size").size()), "lengths", {"stride", "size"});
   for (const SymInt& stride : strides)
-    require(args.dimensions, Relation::kGreaterEqual, stride, 0, "a stride");
+    require(args.dimensions, Relation::kGreaterEqual, stride, 0, "an item of stride");
   return make(args.sizes("size"), args.tensor("self").dtype);
 }
 
@@ -183,7 +185,7 @@ Results as_strided(const RuleArguments& args) {
 Results sum_to_size(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Sizes sizes = args.sizes("size");
-  require_expandable(args.dimensions, sizes, self.sizes);
+  require_expandable(args.dimensions, sizes, self.sizes, "the result");
   Dtype dtype = self.dtype;
   if (dtype != sum_dtype(dtype) && (sizes.empty() || sizes != self.sizes)) {
     // A dimension in front that is not summed over is none less, and 1 is taken away.
@@ -203,7 +205,7 @@ template <ShapeRule Part>
 Results with_part(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &source = args.tensor("src");
   const Results part = Part(args);
-  require_equal_sizes(args.dimensions, source.sizes, first_of(part).sizes, "sizes of source and part differ");
+  require_equal_sizes(args.dimensions, source.sizes, first_of(part).sizes, {"src", "the part of self"});
   return make(self);
 }
 
@@ -217,7 +219,7 @@ Results flatten_tensors(const RuleArguments& args) {
   if (tensors.empty()) throw CannotTell{};
   SymInt count = 0;
   for (const TensorInfo& tensor : tensors) {
-    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, {"an item of tensors", "the first"});
     count = count + product(tensor.sizes);
   }
   return make({std::move(count)}, tensors[0].dtype);
@@ -262,14 +264,14 @@ Results split(const RuleArguments& args) {
     const Sizes sizes = args.sizes(name);
     SymInt sum = 0;
     for (const SymInt& size : sizes) sum = sum + size;
-    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim],
-            "sum of split sizes, and size of the dimension");
+    require_equal(args.dimensions, sum, self.sizes[dim], "sum of split sizes and size of self along dim");
     return pieces(self, dim, sizes);
   }
   const SymInt piece = args.size(name);
-  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "split size");
+  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "split_size");
   if (is_number(piece, 0))
-    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0, "split size 0, and size of the dimension");
+    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0,
+            "size of self along dim, where split_size is 0,");
   return pieces(self, dim, equal_pieces(self.sizes[dim], piece, args.dimensions));
 }
 
@@ -327,12 +329,12 @@ Results hsplit(const RuleArguments& args) {
 }
 
 Results vsplit(const RuleArguments& args) {
-  require_least_rank(args.tensor("self"), 2, "what is split");
+  require_least_rank(args.tensor("self"), 2, "self");
   return tensor_split_along(args, 0);
 }
 
 Results dsplit(const RuleArguments& args) {
-  require_least_rank(args.tensor("self"), 3, "what is split");
+  require_least_rank(args.tensor("self"), 3, "self");
   return tensor_split_along(args, 2);
 }
 
@@ -352,10 +354,13 @@ void check_equal_parts(const RuleArguments& args) {
   const std::size_t dim = name == "aten::dsplit" ? 2 : name == "aten::hsplit" && self->dim() > 1 ? 1 : 0;
   if (dim >= self->sizes.size()) return;
   const SymInt sections = args.size("sections");
-  if (!is_number(sections, 0)) {
-    require(args.dimensions, Relation::kEqual, floordiv(self->sizes[dim], sections) * sections,
-            self->sizes[dim], "the size cannot be split into equal parts");
+  const SymInt& size = self->sizes[dim];
+  if (is_number(sections, 0) ||
+      args.dimensions.decide(Relation::kEqual, floordiv(size, sections) * sections, size) != false) {
+    return;
   }
+  throw Raises{"size of self in dimension " + std::to_string(dim) + " is " + size.text() +
+               ", expected a multiple of " + sections.text()};
 }
 
 constexpr OperatorRow kSlicingRows[] = {

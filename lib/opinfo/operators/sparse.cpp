@@ -30,8 +30,7 @@ Results sparse_coo_tensor(const RuleArguments& args) {
   const TensorInfo &indices = args.tensor("indices"), &values = args.tensor("values");
   require_rank(indices, {2}, "indices");
   if (values.sizes.empty()) throw CannotTell{};
-  require(args.dimensions, Relation::kEqual, indices.sizes[1], values.sizes[0],
-          "numbers of indices and values differ");
+  require_equal(args.dimensions, indices.sizes[1], values.sizes[0], "numbers of indices and values");
   const std::int64_t sparse_dim = number_of(indices.sizes[0]);
   constexpr std::int64_t kMaxRank = 64;  // torch has tensors of no more dimensions
   if (sparse_dim > kMaxRank) throw CannotTell{};
@@ -62,8 +61,8 @@ Results transposed(const RuleArguments& args, std::int64_t dim0, std::int64_t di
 Results sparse_product(const RuleArguments& args, std::string_view left, std::string_view right) {
   const TensorInfo &a = args.tensor(left), &b = args.tensor(right);
   if (!a.sparse_dim || a.dim() != 2 || b.dim() < 1 || b.dim() > 2) throw CannotTell{};
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
-  require(args.dimensions, Relation::kEqual, a.sizes[1], b.sizes[0], "inner sizes of the product differ");
+  require_same_dtype(a.dtype, b.dtype, {left, right});
+  require_equal(args.dimensions, a.sizes[1], b.sizes[0], "inner sizes", {left, right});
   Sizes sizes{a.sizes[0]};
   if (b.dim() == 2) sizes.push_back(b.sizes[1]);
   return make_sparse(std::move(sizes), a.dtype, b.sparse_dim ? 2 : 0);

@@ -54,27 +54,55 @@ std::ptrdiff_t signed_index(std::size_t index);                   // ready to be
 
 // Returns whether the relation holds; throws CannotTell when that is unknown.
 bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right);
-// Throws Raises, with `what` and both sizes, when the relation holds for no value of the dimensions.
+
+// ---- Checks.  All throw Raises when a condition holds for no value of the dimensions.  The message begins
+// with the text `what`: an argument by its name in the schema ("weight"), or a property of arguments ("size
+// of weight in dimension 0").  `names` are the names of two tensors. ----
+struct TensorNames {
+  std::string_view first = {}, second = {};
+};
+// "step is 0, expected > 0"
 void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what);
+// "channels of input and weight are 4 and 3, expected equal"
+void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
+                   std::string_view what);
+// The same, where `what` is "channels" of both.
+void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, std::string_view what,
+                   TensorNames names);
+// The same for one dimension of two tensors: "sizes of self and source in dimension 1 are 3 and 4, ..."
+void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
+                        TensorNames names, std::size_t dim);
+// The same for all sizes of two tensors, and for the number of their dimensions.
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
+                         TensorNames names);
+// "size of self in dimension -1 is 7, expected a multiple of 2"
 void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
                       std::string_view what);
+// "weight has 3 dimensions, expected 2"
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what);
-// Throws Raises when one of the last `count` dimensions is empty: only a batch may be.
-void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count);
-// Throws Raises for fewer dimensions.
+// "self has 1 dimension, expected 2 or more"
 void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what);
-// Throws Raises when a tensor of sizes `from` cannot be expanded to `to`.
-void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to);
-void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
-                         std::string_view what);
+// The last `count` dimensions, those of an image, are not empty; the batch may be.
+void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count);
+// A tensor of sizes `from` can be expanded to `to`: "src has size 4 in dimension 0, expected 1 or 3".
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to,
+                        std::string_view what);
 // Returns the dimensions counted from 0; throws Raises when one is named twice.
 std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank);
-// Throws Raises when the dtype is known and is_right() does not hold.
-void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what);
-void require_index(const RuleArguments& args, std::string_view name);  // int64 or int32
-// Throws Raises when both dtypes are known and differ.
-void require_same_dtype(Dtype first, Dtype second, std::string_view what);
+// is_right() holds for the dtype, if it is known: "x1 is int64, expected a floating dtype".
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what,
+                   std::string_view expected);
+// The dtype is `expected`, if it is known: "mask is int64, expected bool".
+void require_dtype(Dtype dtype, ScalarType expected, std::string_view what);
+// The tensor argument `name`, if there is one, is int64 or int32: "index is float32, expected int64 or
+// int32".
+void require_index(const RuleArguments& args, std::string_view name);
+// Both dtypes are equal, if they are known: "dtypes of self and mat2 are float32 and float64, expected
+// equal".
+void require_same_dtype(Dtype first, Dtype second, TensorNames names);
+
+// ---- Sizes ----
 bool is_number(const SymInt& value, std::int64_t number);
 SymInt absolute(std::int64_t number);         // throws SymbolicError when 64 bits are not enough
 std::int64_t number_of(const SymInt& value);  // throws CannotTell for an expression
@@ -90,10 +118,12 @@ const SymInt& from_back(const Sizes& sizes, std::size_t index);
 Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions);
 // Broadcasts two shapes; throws Raises when they cannot be.  A size that is undetermined, as either of two
 // may be 1, becomes a fresh dimension.
-Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions);
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, TensorNames names = {});
 Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
 Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names);  // where given
-SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions);
+// The same for one dimension of two tensors; `dim` is counted from the back.
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, TensorNames names = {},
+                      std::int64_t dim = -1);
 // Returns the simpler of two sizes that must be equal: a number if one is.
 SymInt same_size(const SymInt& a, const SymInt& b);
 // Returns the exact quotient of two products; common factors are cancelled first, so they need not be
