@@ -1,4 +1,4 @@
-// What makes one tensor of several, or gives several one shape.
+// Operators that join several tensors into one, or give several tensors one shape.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -25,7 +25,7 @@ Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const
   std::size_t dim = 0;
   for (const TensorInfo& tensor : tensors) {
     if (tensor.dim() == 1) {
-      // An empty one is of no importance, whatever the others' shape.
+      // torch skips empty tensors of one dimension, whatever the shape of the others.
       const std::optional<bool> is_empty = dimensions.decide(Relation::kEqual, tensor.sizes[0], 0);
       if (is_empty == true || (!is_empty && !all_have_one)) continue;
       if (!is_empty && along != 0 && along != -1) throw CannotTell{};

@@ -1,6 +1,6 @@
-// Convolutions, columns of windows and back.  Costs: torch.utils.flop_counter, conv_flop_count(): each place
-// of the result takes each weight of its channel once; of a transposed one, each place of the input gives to
-// each weight of its channel.  Padding counts like the rest.
+// Convolutions, and im2col and col2im.  Costs are those of conv_flop_count() in torch.utils.flop_counter:
+// each element of the result takes one MAC for each weight of its channel; in a transposed convolution, each
+// element of the input does.  Padding counts like the rest.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
@@ -11,14 +11,14 @@ namespace {
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
 // ---- Convolution ----
-// Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
+// Weights are (out, in / groups, kernel...); those of transposed convolutions (in, out / groups, kernel...).
 
 Results convolve(const RuleArguments& args, bool transposed) {
   const TensorInfo& input = first_tensor(args);
   const TensorInfo& weight = args.tensor("weight");
   if (weight.sizes.size() < 3) throw CannotTell{};
   const std::size_t count = weight.sizes.size() - 2;
-  // With a batch or without.
+  // The batch dimension is optional.
   const auto rank = static_cast<std::int64_t>(count);
   require_rank(input, {rank + 1, rank + 2}, first_argument(args));
   const std::size_t batch = input.sizes.size() - count - 1;
@@ -32,7 +32,7 @@ Results convolve(const RuleArguments& args, bool transposed) {
     require_rank(bias, {1}, "bias");
     require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
                   "size of bias and output channels of weight");
-    // Less precision than that of the input is converted.
+    // A bias of less precision than the input is converted.
     const bool is_integer = bias.dtype == ScalarType::kInt64;
     if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
       require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
@@ -70,7 +70,7 @@ Results convolution(const RuleArguments& args) {
 
 Results transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
 
-// (time, batch, in) and (kernel, in, out).
+// The input is (time, batch, in), the weight (kernel, in, out).
 Results conv_tbc(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("self"), &weight = args.tensor("weight");
   if (input.dim() != 3 || weight.dim() != 3) throw CannotTell{};
@@ -118,7 +118,7 @@ Results deform_conv2d(const RuleArguments& args) {
               input.dtype);
 }
 
-// Only a batch may be empty.
+// Throws Raises when a dimension other than the batch is empty.
 void check_unfold(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr) return;
@@ -145,8 +145,8 @@ SymInt either(const RuleArguments& args, const Results& results) {
   return args.flag("transposed") ? conv_transpose(args, results) : conv(args, results);
 }
 
-// The gradients of input and weight each take what the call itself takes.  (torch.utils.flop_counter counts
-// that of the weight as if there were no groups.)
+// The gradients of input and weight each cost as much as the call itself.  (torch.utils.flop_counter counts
+// the gradient of the weight as if there were no groups.)
 SymInt convolution_backward(const RuleArguments& args, const Results&) {
   const AbstractValue::Sequence* mask = args.value("output_mask").sequence();
   if (mask == nullptr || mask->size() != 3) throw CannotTell{};
@@ -161,14 +161,14 @@ SymInt convolution_backward(const RuleArguments& args, const Results&) {
                              args);
 }
 
-// (time, batch, channels) by (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
+// (time, batch, channels) and (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
 SymInt conv_tbc(const RuleArguments& args, const Results& results) {
   const Sizes& weight = operand(args, "weight").sizes;
   if (weight.size() != 3) throw CannotTell{};
   return product(first_result(results).sizes) * weight[0] * weight[1];
 }
 
-// The weight may be kept with a dimension for groups in front.
+// A weight that is reordered for a kernel may have a dimension for groups in front.
 SymInt reordered(const RuleArguments& args, const SymInt& places, std::string_view input,
                  std::string_view name) {
   const TensorInfo& weight = operand(args, name);

@@ -1,4 +1,4 @@
-// Distances and similarities.
+// Distances and similarities of vectors.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -43,7 +43,7 @@ Results pairwise_distance(const RuleArguments& args) {
   return make(std::move(sizes), real_dtype(float_dtype(promoted(args, {"x1", "x2"}))));
 }
 
-// One for each pair of rows.
+// One distance for each pair of rows.
 Results pdist(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   require_rank(input, {2}, "self");
@@ -55,12 +55,12 @@ Results pdist(const RuleArguments& args) {
 
 // ---- Distances ----
 
-// ATen/native/Distance.cpp: a product of rows with two features more.
+// ATen/native/Distance.cpp: a matrix product of rows with two more features.
 SymInt euclidean(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * (from_back(operand(args, "x1").sizes, 1) + 2);
 }
 
-// The same between many rows, or where the call asks for it; else elementwise.
+// A matrix product for many rows, or if compute_mode asks for it; otherwise elementwise, without MACs.
 SymInt distances(const RuleArguments& args, const Results& results) {
   constexpr std::int64_t kIfMany = 0, kAlways = 1, kMany = 25;
   const std::int64_t mode = args.is_given("compute_mode") ? args.number("compute_mode") : kIfMany;

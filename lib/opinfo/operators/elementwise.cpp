@@ -1,5 +1,5 @@
-// What computes each element from those at the same place: broadcast sizes, promoted types; copies and
-// conversions, activations, softmax.
+// Elementwise operators, with broadcast sizes and promoted dtypes; copies and conversions, activations,
+// softmax.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
@@ -12,13 +12,13 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 Dtype first_dtype(const RuleArguments& args) { return args.tensor(first_argument(args)).dtype; }
 
-// Tensors and numbers that decide the type; factors like alpha do not.
+// The promoted dtype of the operands; factors such as alpha take no part in promotion.
 Dtype operand_dtype(const RuleArguments& args) {
   return promoted(args, {"self", "input", "other", "exponent", "end", "weight", "tensor1", "tensor2", "min",
                          "max", "x", "y", "n"});
 }
 
-// sin: integers become floats.
+// sin(): floats for integers.
 Results unary_float(const RuleArguments& args) {
   const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, float_dtype(info.dtype));
@@ -39,7 +39,7 @@ Results polygamma(const RuleArguments& args) {
   return make(info.sizes, float_dtype(info.dtype));
 }
 
-// abs: complex numbers become real.
+// abs(): real numbers for complex ones.
 Results unary_real(const RuleArguments& args) {
   const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, real_dtype(info.dtype));
@@ -58,10 +58,10 @@ Results binary_float(const RuleArguments& args) {
   return make(broadcast_all(args), float_dtype(operand_dtype(args)));
 }
 
-// masked_fill: other tensors are broadcast with the first, whose type stays.
+// Broadcasts all tensors; the result has the dtype of the first.
 Results first_type(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
 
-// What goes where the mask is may have any shape.
+// The source may have any shape.
 Results masked_scatter(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   require_dtype(args.tensor("mask").dtype, ScalarType::kBool, "mask");
@@ -101,7 +101,7 @@ Results isclose(const RuleArguments& args) {
   return make(broadcast_all(args), ScalarType::kBool);
 }
 
-// One parameter for all channels, or one each.
+// prelu(): the weight has one parameter, or one for each channel.
 Results prelu(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &weight = args.tensor("weight");
   require_rank(weight, {0, 1}, "weight");
@@ -120,7 +120,7 @@ Results negative(const RuleArguments& args) {
   return make(self);
 }
 
-// Not of two bools.
+// sub() refuses bools.
 Results subtract(const RuleArguments& args) {
   const auto is_bool = [&](std::string_view name) {
     return args.is_tensor(name) ? args.tensor(name).dtype == ScalarType::kBool
@@ -137,7 +137,7 @@ Results clamp(const RuleArguments& args) {
   return binary(args);
 }
 
-// Elements in another order along `dims`.
+// flip(self, dims)
 Results flip(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   distinct_dims(args.numbers("dims"), self.dim());
@@ -151,7 +151,7 @@ Results shifted(const RuleArguments& args) {
   return make(self);
 }
 
-// fftshift: a number has no dimensions that could be named.
+// fftshift(): a tensor without dimensions has none that `dim` could name.
 Results shifted_spectrum(const RuleArguments& args) {
   if (args.is_given("dim") && args.tensor("self").sizes.empty() && !args.numbers("dim").empty())
     throw Raises{"self has 0 dimensions, expected 1 or more where dim is given"};
@@ -169,7 +169,7 @@ Results divide(const RuleArguments& args) {
   return args.is_given("rounding_mode") ? binary(args) : binary_float(args);
 }
 
-// Booleans are counted: square of True is an integer.
+// square(): the square of a bool is an int64.
 Results square(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
   return make(info.sizes, info.dtype == ScalarType::kBool ? Dtype(ScalarType::kInt64) : info.dtype);
@@ -186,7 +186,7 @@ Results where(const RuleArguments& args) {
   if (args.is_given("self") && dtype != ScalarType::kUint8)
     require_dtype(dtype, ScalarType::kBool, "condition");
   if (args.is_given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
-  // One tensor of positions for each dimension of the condition.
+  // where(condition): a tensor of indices for each dimension of the condition.
   const TensorInfo& condition = args.tensor("condition");
   const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
@@ -220,7 +220,7 @@ Results complex_of(const RuleArguments& args) {
   return make(broadcast_all(args), complex_dtype(first_dtype(args)));
 }
 
-// Forms that ask for a type, for another tensor's, for a device, or for neither.
+// to(): the overloads ask for a dtype, for the dtype of another tensor, for a device, or for none of these.
 Results to(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   return make(self.sizes,

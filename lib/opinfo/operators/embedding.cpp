@@ -1,4 +1,4 @@
-// Embeddings: rows of a table, or sums of them.
+// Embeddings: rows of a table, or sums of rows.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 

@@ -1,4 +1,4 @@
-// Padding, interpolation, and sampling of images.
+// Padding and interpolation, and the sampling of images at the places of a grid.
 #include <cmath>
 #include <optional>
 
@@ -47,7 +47,7 @@ Results pad(const RuleArguments& args) {
 
 // ---- Interpolation ----
 
-// Nothing for a number that is not known.
+// Returns nothing for an unknown number.
 std::optional<double> plain_real(const AbstractValue& value) {
   if (const auto* number = value.get_if<double>()) return *number;
   const SymInt* integer = value.integer();
@@ -63,9 +63,9 @@ std::vector<std::optional<double>> factors(const AbstractValue& value, std::size
   return result;
 }
 
-// LibTorch multiplies as float64 and rounds down.  For an expression only a factor will do that is a fraction
-// with a power of two below, such as 2, .5 and 1.25: products of sizes and others are not exact, and have no
-// expression.
+// Returns floor(size * factor), which LibTorch computes as float64.  For an expression, the factor must be a
+// fraction whose denominator is a power of two, such as 2, .5 and 1.25: products with others are inexact, and
+// the result is a fresh dimension.
 SymInt scaled(const SymInt& size, std::optional<double> factor, ShapeEnv& dimensions) {
   if (!factor) return dimensions.fresh();
   constexpr double kLimit = 1 << 20;
@@ -132,7 +132,7 @@ Results affine_grid_generator(const RuleArguments& args) {
   return make(std::move(sizes), args.tensor("theta").dtype);
 }
 
-// Modes other than constant pad the last one, two or three dimensions.
+// Modes other than "constant" pad one, two or three dimensions of a tensor with one or two more.
 void check_pad(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr || !args.is_given("mode")) return;
@@ -149,7 +149,7 @@ void check_pad(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// ATen/native/AffineGridGenerator.cpp: a product of each place's coordinates and 1 with theta.
+// ATen/native/AffineGridGenerator.cpp: the product of theta with the coordinates of each place, and 1.
 SymInt affine_grid(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * from_back(operand(args, "theta").sizes, 1);
 }

@@ -1,4 +1,4 @@
-// What picks or replaces elements by positions, masks and values.
+// Operators that select or replace elements by indices, masks and values.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -14,12 +14,12 @@ bool is_mask(const TensorInfo& info) {
   return *info.dtype == ScalarType::kBool || *info.dtype == ScalarType::kUint8;
 }
 
-// x[i, :, mask]: None leaves a dimension alone, and a mask stands for the positions where it is true.
+// x[i, :, mask]: None leaves a dimension as it is, and a mask stands for the indices where it is true.
 Results index(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const AbstractValue::Sequence* items = args.value("indices").sequence();
   if (items == nullptr) throw CannotTell{};
-  std::vector<bool> is_picked;  // for each dimension of self that `indices` name
+  std::vector<bool> is_picked;  // for each dimension of self: whether an index selects from it
   Sizes positions;
   for (const AbstractValue& item : *items) {
     if (item.is_none()) {
@@ -39,7 +39,7 @@ Results index(const RuleArguments& args) {
         require_equal(args.dimensions, tensor->sizes[i], self.sizes[first + i], "sizes",
                       {"a mask in indices", "self"});
       }
-      // One list of positions for each of the mask's dimensions, all of the same length.
+      // A mask stands for one index tensor for each of its dimensions, all of the same length.
       positions =
           broadcast(positions, {fresh_up_to(product(tensor->sizes), args.dimensions)}, args.dimensions);
       is_picked.insert(is_picked.end(), tensor->sizes.size(), true);
@@ -54,7 +54,8 @@ Results index(const RuleArguments& args) {
     throw Raises{"indices cover " + std::to_string(is_picked.size()) + " dimensions, expected at most " +
                  std::to_string(self.dim())};
   }
-  // The positions come where the first of them is, or first when something is between them.
+  // The dimensions of the indices stand where the first index is, or in front if the indices are not
+  // adjacent.
   const auto first = std::ranges::find(is_picked, true);
   if (first == is_picked.end()) return make(self);
   const auto after = std::find(first, is_picked.end(), false);
@@ -68,14 +69,14 @@ Results index(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-// What is put there is broadcast to what is there.
+// index_put(): the values are broadcast to the selected elements.
 Results index_put(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &values = args.tensor("values");
   const auto has_mask = [](const AbstractValue& item) {
     return item.tensor() != nullptr && is_mask(*item.tensor());
   };
   const AbstractValue::Sequence* items = args.value("indices").sequence();
-  // How much a mask leaves depends on data.
+  // The number of elements that a mask selects depends on data.
   if (items == nullptr || std::ranges::any_of(*items, has_mask)) return make(self);
   try {
     require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes, "values");
@@ -85,7 +86,7 @@ Results index_put(const RuleArguments& args) {
   return make(self);
 }
 
-// put: positions in all elements.
+// put(): indices into the flattened tensor.
 Results put(const RuleArguments& args) {
   require_dtype(args.tensor("index").dtype, ScalarType::kInt64, "index");
   return same_as_first(args);
@@ -108,7 +109,7 @@ bool is_empty(const RuleArguments& args, const TensorInfo& info) {
   });
 }
 
-// take: where each element comes from.
+// take() and gather(): the result has the sizes of the index.
 Results sizes_of_index(const RuleArguments& args) {
   const TensorInfo& index = args.tensor("index");
   const bool may_be_int32 = args.name() == "aten::gather" && index.dtype == ScalarType::kInt32;
@@ -117,7 +118,8 @@ Results sizes_of_index(const RuleArguments& args) {
   return make(index.sizes, args.tensor("self").dtype);
 }
 
-// The index has as many dimensions as `other` and reaches no further, but along `dim`.
+// Throws Raises unless the index has as many dimensions as `other`, which is the argument `name`, and no
+// larger size except along `dim`.
 void require_inside(const RuleArguments& args, const TensorInfo& index, const TensorInfo& other,
                     std::optional<std::int64_t> dim, std::string_view name) {
   const std::int64_t rank = std::max<std::int64_t>(index.dim(), 1);
@@ -135,7 +137,7 @@ void require_inside(const RuleArguments& args, const TensorInfo& index, const Te
 Results gather(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
-  // Of nothing anything can be gathered.
+  // An empty index is valid whatever its sizes.
   if (!is_empty(args, index)) {
     require_inside(args, index, self, dim, "self");
     return sizes_of_index(args);
@@ -156,7 +158,7 @@ Results scatter(const RuleArguments& args) {
   return make(self);
 }
 
-// index_add, index_copy, index_reduce: `index` says where the parts of `source` along `dim` go.
+// index_add(), index_copy(), index_reduce(): `index` has a position along `dim` for each slice of `source`.
 Results put_slices(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index"),
                    &source = args.tensor("source");
@@ -228,8 +230,8 @@ Results nonzero_lists(const RuleArguments& args) {
                                            TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
 }
 
-// How many elements of the flat input, or slices along a dimension, are left; each one's place among them;
-// counts. What is not asked for is empty on some paths and not on others.
+// (unique elements of the flattened input, or unique slices along a dimension; the index of each among them;
+// counts).  Results for which the call does not ask are unknown: torch leaves them empty on some paths only.
 Results unique_elements(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Results results(args.schema().results.size());
@@ -255,7 +257,7 @@ Results unique_elements(const RuleArguments& args) {
   return results;
 }
 
-// A number, or a tensor with one element.
+// Returns `repeats` if it is a number or a tensor with one known element.
 std::optional<SymInt> find_repeats(const RuleArguments& args) {
   try {
     return args.size("repeats");
@@ -285,7 +287,7 @@ Results repeat_interleave(const RuleArguments& args) {
   return make(std::move(info));
 }
 
-// searchsorted, bucketize: the positions of `self`.
+// searchsorted(), bucketize(): a position for each element of `self`.
 Results found_positions(const RuleArguments& args) {
   const Sizes sizes = args.is_tensor("self") ? args.tensor("self").sizes : Sizes();
   return make(sizes, args.flag("out_int32") ? ScalarType::kInt32 : ScalarType::kInt64);

@@ -1,4 +1,4 @@
-// Losses.
+// Loss functions.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -9,27 +9,27 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all.  What any other number
-// does depends on whether the loss is made of other operators. ----
+// ---- Reduction 0 keeps one loss for each element, 1 is the mean of all, 2 their sum.  The effect of other
+// numbers depends on whether the loss is composed of other operators. ----
 
 bool is_reduced(const RuleArguments& args) {
   const std::int64_t reduction = args.number("reduction");
   return reduction == 1 || reduction == 2;
 }
 
-// Where the two floating types differ, so do the losses about which one they take.
+// Returns the dtype of a loss; unknown when two floating dtypes differ, as losses differ in which they take.
 Dtype loss_dtype(Dtype input, Dtype target) {
   const bool target_counts = target && is_floating(*target);
   return input == target || (target && !target_counts && input && is_floating(*input)) ? input : Dtype();
 }
 
 Results loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
-  // Formulas that divide or take roots make integers and complex numbers something else, and not all do.
+  // Whether integers and complex numbers keep their dtype depends on the formula.
   if (dtype && !is_floating(*dtype)) dtype.reset();
   return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
 }
 
-// Of a loss that is made of other operators, where integers may stay such: they have no mean.
+// A loss that is composed of other operators: integers may stay integers, and have no mean.
 Results composed_loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
   if (!is_reduced(args)) return make(std::move(unreduced), dtype);
   if (args.number("reduction") == 2) return make(Sizes{}, sum_dtype(dtype));
@@ -56,7 +56,7 @@ Results float_loss(const RuleArguments& args) {
     for (const std::string_view name : {first, std::string_view("target")})
       require_dtype(args.tensor(name).dtype, is_inexact, name, "a floating or complex dtype");
   }
-  // The exponential or logarithm of the input is a float before anything else is done with it.
+  // The formula begins with the exponential or logarithm of the input, which is a float.
   TensorInfo input = args.tensor(first);
   input.dtype = float_dtype(input.dtype);
   Promotion promotion;
@@ -65,7 +65,7 @@ Results float_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast_of(args, {first, "target"}), promotion.result());
 }
 
-// Worked out in the input's place.
+// The loss is computed in place of the input, so that it must have the promoted dtype.
 Results huber_loss(const RuleArguments& args) {
   const Dtype dtype = args.tensor("self").dtype;
   const bool is_right = dtype == promoted(args, {"self", "target"}) && dtype && is_floating(*dtype);
@@ -81,7 +81,7 @@ Results hinge_embedding_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast_of(args, {"self", "target"}), args.tensor("self").dtype);
 }
 
-// The target has to fit into the input.
+// The target must be expandable to the input.
 Results soft_margin_loss(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &target = args.tensor("target");
   require_expandable(args.dimensions, target.sizes, self.sizes, "target");
@@ -98,14 +98,14 @@ Results target_shaped_loss(const RuleArguments& args) {
   return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
 
-// (samples, classes, ...) or (classes).
+// Removes the classes from the sizes (samples, classes, ...) or (classes).
 Sizes without_classes(Sizes sizes) {
   if (sizes.empty()) throw CannotTell{};
   sizes.erase(sizes.begin() + (sizes.size() == 1 ? 0 : 1));
   return sizes;
 }
 
-// One class for each place of the input; or as many numbers as the input has, which are probabilities.
+// Checks a target of one class for each element, or of probabilities with the sizes of the input.
 void require_classes(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
   require_least_rank(input, 1, "self");
@@ -169,7 +169,7 @@ Results cosine_embedding_loss(const RuleArguments& args) {
   require_rank(one, {target.dim() + 1}, "input1");
   require_rank(two, {target.dim() + 1}, "input2");
   const Sizes samples = without_last(broadcast(one.sizes, two.sizes, args.dimensions));
-  // Squares of integers are summed before they become floats.
+  // torch sums squares of integers before it converts to floats.
   const Dtype first = float_dtype(one.dtype), second = float_dtype(two.dtype);
   return composed_loss(args, broadcast(samples, target.sizes, args.dimensions),
                        first && second ? promote(*first, *second) : std::nullopt);
@@ -180,7 +180,7 @@ Results triplet_margin_loss(const RuleArguments& args) {
                    &negative = args.tensor("negative");
   require_rank(positive, {anchor.dim()}, "positive");
   require_rank(negative, {anchor.dim()}, "negative");
-  // The distances are what is broadcast, and have their types.
+  // The loss broadcasts the two distances, and has their promoted dtype.
   const auto distance = [&](std::string_view example) {
     return tensor_of(without_last(broadcast(anchor.sizes, args.tensor(example).sizes, args.dimensions,
                                             {"anchor", example})),
@@ -191,7 +191,7 @@ Results triplet_margin_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast(first.sizes, second.sizes, args.dimensions), dtype);
 }
 
-// (time, samples, classes), or of one sample (time, classes).
+// Checks the lengths for log_probs of (time, samples, classes), or of (time, classes) for one sample.
 void require_lengths(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
   require_rank(input, {2, 3}, "log_probs");
@@ -222,14 +222,14 @@ Results ctc_loss(const RuleArguments& args) {
   return composed_loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
-// (losses, what the backward pass needs)
+// (losses, values for the backward pass)
 Results unreduced_ctc_loss(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
   require_lengths(args);
   return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
 }
 
-// The loss is worked out in the target's place.
+// The loss is computed in place of the target.
 void check_logits_loss(const RuleArguments& args) {
   const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (input == nullptr || target == nullptr) return;

@@ -1,4 +1,4 @@
-// What takes matrices apart, inverts them or solves equations with them.
+// Decompositions and inverses of matrices, and solutions of linear equations.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -38,17 +38,18 @@ bool is_surely_empty(const RuleArguments& args, const TensorInfo& info) {
   });
 }
 
-// Where `flag` says that the matrix is symmetric; an empty one need not be.
+// Returns the matrix; checks that it is square if the argument `flag` says that it is symmetric and it is not
+// surely empty.
 TensorInfo symmetric_or_any(const RuleArguments& args, std::string_view flag) {
   TensorInfo info = matrix(args);
   const bool is_symmetric = args.is_given(flag) && args.flag(flag) && !is_surely_empty(args, info);
   return is_symmetric ? square_matrix(args) : info;
 }
 
-// The inverse, a root, a power.
+// An inverse, a root or a power of a square matrix.
 Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
 
-// torch.cholesky: an empty one as it is.
+// torch.cholesky: returns an empty matrix as it is.
 Results cholesky(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   return is_surely_empty(args, info) ? make(info) : same_square(args);
@@ -68,7 +69,7 @@ Results log_determinant(const RuleArguments& args) {
   return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
 }
 
-// linalg_inv_ex: whether each matrix worked comes second.
+// linalg_inv_ex(): the second result is the status for each matrix.
 Results with_status(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make_many({info, with_last(info, {}, ScalarType::kInt32)});
@@ -132,7 +133,8 @@ Results qr(const RuleArguments& args) {
       {with_last(info, {rows, middle}, info.dtype), with_last(info, {middle, columns}, info.dtype)});
 }
 
-// Of a matrix and what `name` is called: as many rows, or columns where the unknown stands left, of one type.
+// Checks the factor and the right side of an equation, whose names are `names`: equal dtypes, and as many
+// columns in the factor as rows in the right side, or as columns if the unknown stands left of the factor.
 void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
                     TensorNames names) {
   require_least_rank(a, 2, names.first);
@@ -142,7 +144,7 @@ void require_factor(const RuleArguments& args, const TensorInfo& a, const Tensor
                 names);
 }
 
-// Without the factor's batch, where the right side has one.
+// Returns the solution of a * x = b, or of x * a = b; the batch dimensions are broadcast.
 Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
                TensorNames names) {
   require_factor(args, a, b, left, names);
@@ -156,7 +158,7 @@ Results solve(const RuleArguments& args) {
   const TensorInfo a = square_matrix(args), &b = args.tensor("B");
   const bool left = !args.is_given("left") || args.flag("left");
   require_same_dtype(a.dtype, b.dtype, {"A", "B"});
-  // A vector, or a batch of them for a batch of matrices of just these sizes.
+  // B is a vector, or a batch of vectors with the same batch sizes as A.
   bool is_vector = b.dim() == 1;
   if (!is_vector && a.dim() == b.dim() + 1) {
     is_vector = true;
@@ -174,7 +176,7 @@ Results solve(const RuleArguments& args) {
   return solved(args, a, b, left, {"A", "B"});
 }
 
-// linalg_solve_ex: whether each matrix worked comes second.
+// linalg_solve_ex(): the second result is the status for each matrix.
 Results solve_with_status(const RuleArguments& args) {
   Results results = solve(args);
   results.push_back({with_last(args.tensor("A"), {}, ScalarType::kInt32)});
@@ -187,7 +189,7 @@ Results solve_triangular(const RuleArguments& args) {
   return solved(args, a, b, args.flag("left"), {"self", "B"});
 }
 
-// torch.triangular_solve: the right side comes first, and the matrix is given back.
+// torch.triangular_solve: the right side is the first argument, and the matrix is returned too.
 Results old_triangular_solve(const RuleArguments& args) {
   const TensorInfo &b = args.tensor("self"), &a = args.tensor("A");
   Results results = solved(args, a, b, true, {"A", "self"});
@@ -201,7 +203,7 @@ Results cholesky_solve(const RuleArguments& args) {
   return solved(args, args.tensor("input2"), args.tensor("self"), true, {"input2", "self"});
 }
 
-// ---- Factors of a decomposition, with the places that rows went to ----
+// ---- Factors of a decomposition, with pivots ----
 
 TensorInfo pivots_of(const TensorInfo& info) {
   const SymInt count = min(from_back(info.sizes, 2), from_back(info.sizes, 1));
@@ -214,7 +216,7 @@ void require_pivots(const RuleArguments& args, const TensorInfo& factors, std::s
   require_dtype(pivots.dtype, ScalarType::kInt32, name);
 }
 
-// linalg_lu_factor, and with whether each matrix worked.
+// linalg_lu_factor(), and linalg_lu_factor_ex() with the status for each matrix.
 Results lu_factors(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   std::vector<TensorInfo> results = {info, pivots_of(info), with_last(info, {}, ScalarType::kInt32)};
@@ -243,7 +245,7 @@ Results lu(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// What is not asked for is empty.
+// Results for which the call does not ask are empty.
 Results lu_unpack(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   require_pivots(args, info, "LU_pivots");
@@ -273,7 +275,7 @@ Results ldl_solve(const RuleArguments& args) {
   return solved(args, factors, args.tensor("B"), true, {"LD", "B"});
 }
 
-// Columns that reflections are made of, and a factor for each: geqrf, and the matrix of all of them.
+// geqrf(): the columns that define reflections, and a factor for each.
 Results reflections(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   return make_many(
@@ -301,7 +303,7 @@ Results times_reflections(const RuleArguments& args) {
   return make(other);
 }
 
-// ---- Numbers of matrices, and tensors that are seen as such ----
+// ---- Numbers for matrices, and tensors that are taken as matrices ----
 
 Results condition(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
@@ -317,7 +319,7 @@ Results matrix_rank(const RuleArguments& args) {
   return make(std::move(batch), ScalarType::kInt64);
 }
 
-// (solution, and what depends on the method)
+// (solution, results that depend on the method)
 Results least_squares(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("b");
   require_least_rank(a, 2, "self");
@@ -343,7 +345,7 @@ Results tensor_inverse(const RuleArguments& args) {
   return make(concatenated(back, front), self.dtype);
 }
 
-// The dimensions named come last, as if the tensor had been given so.
+// The dimensions in `dims` are moved to the end first.
 Results tensor_solve(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
   require_same_dtype(self.dtype, other.dtype, {"self", "other"});
@@ -367,8 +369,7 @@ Results tensor_solve(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// By squaring: ATen/native/LinearAlgebra.cpp.  An inverse comes first for negative powers, at a cost that
-// nobody tells.
+// The power by squaring: ATen/native/LinearAlgebra.cpp.  Negative powers invert first, at an unknown cost.
 SymInt matrix_power(const RuleArguments& args, const Results&) {
   const Sizes& sizes = operand(args, "self").sizes;
   const std::int64_t power = args.number("n");

@@ -1,6 +1,6 @@
-// Matrix products.  Costs are nearly all one formula: each element of the result is a sum of products over
-// the inner size.  torch.utils.flop_counter has it for mm, addmm, bmm, baddbmm and _scaled_mm, which matmul,
-// linear and others are made of; products with vectors, which it leaves out, are counted the same way.
+// Matrix products.  Nearly all costs have one formula: each element of the result is a sum of products over
+// the inner size.  torch.utils.flop_counter has it for mm, addmm, bmm, baddbmm and _scaled_mm, of which
+// matmul, linear and others are composed; products with vectors, which it omits, are counted the same way.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -42,7 +42,7 @@ Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.is_given("mat2") ? "mat2" : args.is_given("vec") ? "vec" : "other");
 }
 
-// Of two matrices, whatever their dtypes.
+// The product of two matrices of any dtypes.
 Results narrow_product(const RuleArguments& args, Dtype dtype) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
   require_rank(a, {2}, "self");
@@ -56,7 +56,8 @@ Results scaled_mm(const RuleArguments& args) {
   return narrow_product(args, dtype_or(args, "out_dtype", args.tensor("self").dtype));
 }
 
-// By a weight that is packed for the kernel: its first size tells how many columns there are, `Columns` each.
+// The product with a weight that is packed for the kernel: its first size times `Columns` is the number of
+// columns.
 template <std::int64_t Columns>
 Results packed_mm(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &weight = args.tensor("mat2");
@@ -65,7 +66,7 @@ Results packed_mm(const RuleArguments& args) {
   return make({self.sizes[0], weight.sizes[0] * Columns}, self.dtype);
 }
 
-// A product to which `self` is added, which may have less precision in the forms that ask for a type.
+// A product to which `self` is added.  In overloads with out_dtype, self may have less precision.
 Results added_product(const RuleArguments& args, std::string_view first, std::string_view second,
                       std::int64_t first_rank, std::int64_t second_rank) {
   const TensorInfo& self = args.tensor("self");
@@ -243,7 +244,8 @@ Results cross(const RuleArguments& args) {
   return make(broadcast_all(args), promoted(args, {"self", "other"}));
 }
 
-// Groups are matrices of a batch, or rows or columns of one matrix, up to where `offs` says.
+// Each group is a matrix of a batch, or a range of rows or columns of a matrix that ends at an item of
+// `offs`.
 Results grouped_product(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
   require_rank(a, {2, 3}, "self");
@@ -315,7 +317,7 @@ SymInt first_two(const RuleArguments& args, const Results& results) {
   return product_macs(args, results, "a", "b");
 }
 
-// Sums over the batch too, which the result does not have.
+// addbmm() also sums over the batch, which the result does not have.
 SymInt addbmm(const RuleArguments& args, const Results&) {
   return product(operand(args, "batch1").sizes) * from_back(operand(args, "batch2").sizes, 1);
 }
@@ -327,7 +329,7 @@ SymInt dot(const RuleArguments& args, const Results&) {
   return same_size(a.sizes[0], b.sizes[0]);
 }
 
-// The dimension is one of both together.
+// `dim` names a dimension of the broadcast shape.
 SymInt vector_dot(const RuleArguments& args, const Results& results) {
   const Sizes &x = operand(args, "x").sizes, &y = operand(args, "y").sizes;
   const std::size_t rank = std::max(x.size(), y.size());
@@ -340,14 +342,14 @@ SymInt vector_dot(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * size;
 }
 
-// With a number, which is a tensor without dimensions, elementwise.
+// The product with a tensor without dimensions is elementwise.
 SymInt inner(const RuleArguments& args, const Results& results) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "other");
   if (a.sizes.empty() || b.sizes.empty()) return 0;
   return product(first_result(results).sizes) * same_size(a.sizes.back(), b.sizes.back());
 }
 
-// torch.tensordot sums a dimension beforehand that has size 1 on the other side.
+// torch.tensordot first sums over dimensions that have size 1 in the other tensor.
 SymInt tensordot(const RuleArguments& args, const Results& results) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "other");
   const auto dims_a = args.numbers("dims_self"), dims_b = args.numbers("dims_other");
@@ -369,7 +371,7 @@ SymInt linear_out_channel(const RuleArguments& args, const Results&) {
   return product(first_operand(args).sizes) * count_of(args, "out_channel");
 }
 
-// ATen/native/GroupedMM: each row, or column, or place of the inner size belongs to one group.
+// ATen/native/GroupedMM: each row, column or index of the inner dimension belongs to one group.
 SymInt grouped_macs(const TensorInfo& a, const TensorInfo& b) {
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
   const SymInt matrix =
@@ -381,7 +383,7 @@ SymInt grouped(const RuleArguments& args, const Results&) {
   return grouped_macs(operand(args, "self"), operand(args, "mat2"));
 }
 
-// Of the experts of transformers, where torch has no kernel.
+// The grouped product of transformers' experts, for devices where torch has no kernel.
 SymInt grouped_fallback(const RuleArguments& args, const Results&) {
   return grouped_macs(operand(args, "input"), operand(args, "weight"));
 }
@@ -407,14 +409,14 @@ SymInt each_product(const RuleArguments& args, const Results&) {
 
 // ---- Several products ----
 
-// In the order that takes the least, as ATen/native/LinearAlgebra.cpp chooses it: Cormen et al.,
-// Introduction to Algorithms, 15.2.
+// Counts the cheapest order, which ATen/native/LinearAlgebra.cpp chooses, by dynamic programming: Cormen et
+// al., Introduction to Algorithms, 15.2.
 SymInt multi_dot(const RuleArguments& args, const Results&) {
   const std::vector<TensorInfo> tensors = operands(args, first_argument(args));
   constexpr std::size_t kMost = 64;  // the work grows with the third power
   const std::size_t count = tensors.size();
   if (count == 0 || count > kMost) throw CannotTell{};
-  Sizes sizes;  // tensor i is a matrix of sizes[i] rows and sizes[i + 1] columns
+  Sizes sizes;  // tensor i has sizes[i] rows and sizes[i + 1] columns
   for (std::size_t i = 0; i < count; ++i) {
     const TensorInfo& info = tensors[i];
     const bool is_end = i == 0 || i + 1 == count;
@@ -429,7 +431,8 @@ SymInt multi_dot(const RuleArguments& args, const Results&) {
     }
     sizes.push_back(columns);
   }
-  std::vector<Sizes> least(count, Sizes(count, 0));  // of the products from one tensor to another
+  std::vector<Sizes> least(count,
+                           Sizes(count, 0));  // least[i][j]: the least cost of the product of tensors i to j
   for (std::size_t length = 2; length <= count; ++length) {
     for (std::size_t first = 0; first + length <= count; ++first) {
       const std::size_t last = first + length - 1;
@@ -453,7 +456,7 @@ SymInt bilinear(const RuleArguments& args, const Results&) {
   return product(without_last(input, 1)) * weight[0] * weight[2] * (weight[1] + 1);
 }
 
-// With 1 for each dimension that is `expanded`.
+// Returns the sizes with a 1 inserted for each dimension that is `expanded`.
 Sizes expanded_sizes(const Sizes& sizes, const std::vector<bool>& expanded) {
   Sizes result;
   std::size_t next = 0;
@@ -479,7 +482,7 @@ SymInt trilinear(const RuleArguments& args, const Results&) {
     if (!is_one((*sizes)[unroll])) turns = (*sizes)[unroll];
     (*sizes)[unroll] = 1;
   }
-  // What the third does not have is summed with the first product.
+  // The first product sums over the dimensions that the third operand lacks.
   const std::vector<bool> summed = places_of(args.numbers("sumdim"), rank), absent = places_of(dims3, rank);
   std::vector<bool> early(rank), late(rank);
   Sizes both;

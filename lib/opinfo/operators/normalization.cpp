@@ -1,4 +1,4 @@
-// Normalization over channels, groups and last dimensions.
+// Normalization over channels, groups of channels, and last dimensions.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -11,8 +11,8 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Normalization ----
 
-// One of the vectors that a normalization has for its channels: its own type, or that of an input of less
-// precision.
+// Checks a vector with one parameter for each channel: its dtype is that of the input, or differs from it
+// only where one has less precision than float32.
 void require_vector(const RuleArguments& args, std::string_view name, const TensorInfo& input,
                     const SymInt& channels) {
   if (!args.is_tensor(name)) return;
@@ -27,7 +27,7 @@ void require_vector(const RuleArguments& args, std::string_view name, const Tens
 
 Results channel_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
-  // Nothing stays nothing, whatever its shape.
+  // An empty input is valid whatever its shape.
   if (args.dimensions.decide(Relation::kEqual, product(input.sizes), 0) == true) return like_first(args);
   require_least_rank(input, 2, "input");
   for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
@@ -44,7 +44,7 @@ Results group_norm(const RuleArguments& args) {
   return like_first(args);
 }
 
-// Over the last dimensions.
+// Checks the input and the parameters of a normalization over the last dimensions.
 void require_normalized(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
@@ -69,7 +69,7 @@ Results shape_norm(const RuleArguments& args) {
   return like_first(args);
 }
 
-// (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
+// (result, mean, 1 / deviation), or without the mean.  The statistics have size 1 in normalized dimensions.
 Results native_layer_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const std::size_t count = args.sizes("normalized_shape").size();
@@ -95,7 +95,7 @@ Results weight_norm(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// The norm of all but one dimension; -1: of everything.
+// The norm over all dimensions but `dim`; for -1, over all.
 Results norm_except_dim(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("v");
   if (args.number("dim") == -1) return make({}, input.dtype);
@@ -105,7 +105,7 @@ Results norm_except_dim(const RuleArguments& args) {
   return make(std::move(sizes), input.dtype);
 }
 
-// Kernels that mix types do so for half precision with float32 only.
+// Throws Raises when one dtype is float64 and the other is not: kernels mix half precision with float32 only.
 void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
   const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
   if (first == nullptr || second == nullptr) return;
@@ -117,7 +117,7 @@ void check_mixed(const RuleArguments& args, std::string_view input, std::string_
 
 // ---- Sizes ----
 
-// One parameter for each channel.
+// Checks that weight and bias have one parameter for each channel.
 void check_channels(const RuleArguments& args, const SymInt& channels) {
   for (const std::string_view name : {"weight", "bias"}) {
     const TensorInfo* info = find_tensor(args, name);

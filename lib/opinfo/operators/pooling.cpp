@@ -7,7 +7,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// Pooling that also tells where the maxima were.
+// Returns the result, and the indices of the maxima if the schema has a second result.
 Results with_indices(const RuleArguments& args, const TensorInfo& result) {
   std::vector<TensorInfo> results(args.schema().results.size(), result);
   for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = ScalarType::kInt64;
@@ -41,7 +41,7 @@ Results pool(const RuleArguments& args) {
   return with_indices(args, result);
 }
 
-// The sizes of the result are an argument.
+// Pooling whose argument `output_size` has the sizes of the result.
 template <std::size_t Count>
 Results resize_spatial(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);

@@ -1,4 +1,4 @@
-// What computes along dimensions: sums, extremes, sorting, scans, integrals.
+// Operators along dimensions: sums, extremes, sorting, scans, integrals.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -15,7 +15,7 @@ bool is_inexact(ScalarType type) { return !is_integral(type); }
 
 bool keeps_dims(const RuleArguments& args) { return args.is_given("keepdim") && args.flag("keepdim"); }
 
-// Without the dimensions `dims`, all of them when it is empty; they are 1 where `keep` is.
+// Returns the sizes without the dimensions `dims`, or without all if that is empty; with `keep`, these are 1.
 Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
   dims = distinct_dims(std::move(dims), info.dim());
   Sizes sizes;
@@ -30,7 +30,7 @@ Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep)
   return sizes;
 }
 
-// An extreme of nothing.
+// Throws Raises when the reduction for an extreme has no elements.
 void require_elements(const RuleArguments& args, const TensorInfo& info) {
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? normalize_dims(args.numbers("dim"), info.dim()) : std::vector<std::int64_t>();
@@ -44,7 +44,7 @@ void require_elements(const RuleArguments& args, const TensorInfo& info) {
   }
 }
 
-// By the arguments dim and keepdim, if the operator has them.
+// Reduces by the arguments `dim` and `keepdim`, if the operator has them.
 Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
   return reduced(info, args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
                  keeps_dims(args));
@@ -54,20 +54,20 @@ Results two(const Sizes& sizes, Dtype first, Dtype second) {
   return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
 }
 
-// amax, mean: the type stays.
+// amax(), mean(): the result has the dtype of the argument.
 Results reduce(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
 }
 
-// mean: not of integers.
+// mean() refuses integers.
 Results mean(const RuleArguments& args) {
   if (!args.is_given("dtype"))
     require_dtype(first_tensor(args).dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return reduce(args);
 }
 
-// sum, prod: integers are summed as int64.
+// sum(), prod(): integers become int64.
 Results sum(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
@@ -78,12 +78,12 @@ Results reduce_float(const RuleArguments& args) {
   return make(reduced(args, self), float_dtype(self.dtype));
 }
 
-// hash_tensor
+// hash_tensor()
 Results reduce_hash(const RuleArguments& args) {
   return make(reduced(args, first_tensor(args)), ScalarType::kUint64);
 }
 
-// norm, var: complex numbers give real ones.
+// norm(), var(): real numbers for complex ones.
 Results reduce_real(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
@@ -94,19 +94,19 @@ Results reduce_positions(const RuleArguments& args) {
   return make(reduced(args, first_tensor(args)), ScalarType::kInt64);
 }
 
-// argmax
+// argmax()
 Results extreme_position(const RuleArguments& args) {
   require_elements(args, first_tensor(args));
   return reduce_positions(args);
 }
 
-// amax
+// amax()
 Results reduce_extreme(const RuleArguments& args) {
   require_elements(args, first_tensor(args));
   return reduce(args);
 }
 
-// all, any: bytes stay bytes.
+// all(), any(): the result is bool, or uint8 for uint8.
 Results reduce_bool(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
@@ -185,16 +185,16 @@ Results covariance(const RuleArguments& args) {
     promotion.add(weights);
   }
   const Dtype dtype = float_dtype(promotion.result());
-  // Of one variable it is a number.
+  // The covariance of one variable is a tensor without dimensions.
   if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
     return make(Sizes(), dtype);
   }
   return make({self.sizes[0], self.sizes[0]}, dtype);
 }
 
-// ---- Integrals and slopes ----
+// ---- Integrals and gradients ----
 
-// trapezoid(y, x or dx) and the running integral, which has one element less.
+// trapezoid(y, x or dx), and cumulative_trapezoid(), which has one element less than y along dim.
 Results integral(const RuleArguments& args) {
   const TensorInfo& y = args.tensor("y");
   if (y.dtype == ScalarType::kBool) throw Raises{"y is bool, expected a numeric dtype"};
@@ -212,8 +212,8 @@ Results integral(const RuleArguments& args) {
     if (x.dim() == 1) {
       require_equal(args.dimensions, x.sizes[0], y.sizes[dim], "size of x and size of y along dim");
     } else {
-      // Distances along the same dimension, counted from the front where there are as many, else from the
-      // back.
+      // The distances lie along the same dimension: counted from the front if x has as many dimensions as y,
+      // else from the back.
       const std::size_t along = x.dim() < y.dim() ? dim + x.sizes.size() - y.sizes.size() : dim;
       if (x.dim() > y.dim() || along >= x.sizes.size()) throw CannotTell{};
       x.sizes[along] = max(x.sizes[along] - 1, 0);
@@ -224,7 +224,7 @@ Results integral(const RuleArguments& args) {
   return make(std::move(result.sizes), float_dtype(promotion.result()));
 }
 
-// One for each dimension asked for, or for all.
+// gradient(): one tensor for each dimension of `dim`, or for each of all.
 Results gradient(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   if (self.dtype == ScalarType::kUint8 || self.dtype == ScalarType::kBool) {
@@ -250,7 +250,7 @@ Results gradient(const RuleArguments& args) {
       std::vector<TensorInfo>(count, TensorInfo{.sizes = self.sizes, .dtype = float_dtype(dtype)}));
 }
 
-// ---- Scans and orders: the sizes stay ----
+// ---- Scans and sorting, which keep the sizes ----
 
 Results scan_sum(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
@@ -308,7 +308,7 @@ void check_matrix(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// ATen/native/Correlation.cpp: of the variables with each other.
+// ATen/native/Correlation.cpp: the products of all pairs of variables.
 SymInt covariance(const RuleArguments& args, const Results&) {
   const Sizes& sizes = operand(args, "self").sizes;
   if (sizes.size() > 2) throw CannotTell{};
@@ -317,7 +317,7 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 
 // ---- Norms ----
 
-// Of a matrix, some are a largest singular value or the sum of all: what these take nobody tells.
+// Matrix norms that need singular values have an unknown cost; other norms have no MACs.
 SymInt matrix_norm(const RuleArguments& args, const Results&) {
   if (!args.is_given("ord")) return 0;
   const AbstractValue& order = args.value("ord");

@@ -1,4 +1,4 @@
-// A part of a tensor, or all of it in pieces.
+// Slices and diagonals of tensors, and operators that split a tensor into pieces.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// A list of more tensors than this is not worth the memory.
+// The most pieces for which a list is made; more are not worth the memory.
 constexpr std::int64_t kMostPieces = 10'000;
 
 Results select(const RuleArguments& args) {
@@ -19,9 +19,9 @@ Results select(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-// How many elements x[start:end:step] has of `size`.  Python's rules: negative positions count from the end,
-// and positions outside are moved to the border.  x[-n:] with an n of 0 is all of x, so where the sign of a
-// position is open, the size is added min(1,n) times.
+// Returns the number of elements of x[start:end:step], where x has `size`.  Python's rules hold: negative
+// positions count from the end, and positions outside are moved to the border.  x[-n:] for n = 0 is all of x,
+// so that for a position -n of unknown sign the size is added min(1,n) times.
 SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, const SymInt& step,
                    ShapeEnv& dimensions) {
   const auto holds = [&](Relation relation, const SymInt& position) {
@@ -34,17 +34,17 @@ SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, c
   };
   for (const SymInt* position : {&start, &end}) {
     if (dimensions.decide(Relation::kLess, *position, 0)) continue;
-    // Else the size of a part of a part would grow with each.
+    // Without this limit, the expression would grow with each slice of a slice.
     constexpr std::size_t kLongest = 40;
     if (size.text().size() + position->text().size() > kLongest) return fresh_up_to(size, dimensions);
-    // What data decides may be any number, and no reader would learn from the expression.
+    // A position without bounds that depends on data: the expression would tell nothing.
     const Range range = dimensions.bounds(*position);
     const auto names = position->symbols();
     if (!range.low && !range.high &&
         std::ranges::any_of(names, [&](const auto& name) { return !dimensions.range(name).low; }))
       return fresh_up_to(size, dimensions);
   }
-  // As TorchScript writes it.
+  // TorchScript writes an absent end as the largest integer.
   const bool to_the_end = is_number(end, std::numeric_limits<std::int64_t>::max());
   SymInt count;
   if (to_the_end && holds(Relation::kLessEqual, start)) {
@@ -181,14 +181,14 @@ Results as_strided(const RuleArguments& args) {
   return make(args.sizes("size"), args.tensor("self").dtype);
 }
 
-// Sums only where the sizes differ, which makes integers int64.
+// sum_to_size(): sums over dimensions whose sizes differ; sums of integers are int64.
 Results sum_to_size(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Sizes sizes = args.sizes("size");
   require_expandable(args.dimensions, sizes, self.sizes, "the result");
   Dtype dtype = self.dtype;
   if (dtype != sum_dtype(dtype) && (sizes.empty() || sizes != self.sizes)) {
-    // A dimension in front that is not summed over is none less, and 1 is taken away.
+    // A leading dimension that the result lacks is summed over even if its size is 1.
     bool sums = sizes.empty();
     const std::size_t offset = self.sizes.size() - sizes.size();
     for (std::size_t i = 0; i < self.sizes.size(); ++i) {
@@ -200,7 +200,7 @@ Results sum_to_size(const RuleArguments& args) {
   return make(std::move(sizes), dtype);
 }
 
-// `src` takes the place of a part.
+// select_scatter() and others: `src` replaces the part of self that the rule `Part` returns.
 template <ShapeRule Part>
 Results with_part(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &source = args.tensor("src");
@@ -209,7 +209,7 @@ Results with_part(const RuleArguments& args) {
   return make(self);
 }
 
-// The inverse of such: what is as large as `src`.
+// slice_inverse(): the result has the sizes of `src`.
 Results slice_inverse(const RuleArguments& args) {
   return make(args.tensor("src").sizes, args.tensor("self").dtype);
 }
@@ -237,16 +237,16 @@ Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
   return make_list(std::move(infos));
 }
 
-// Of a tensor of which nothing is known: how many there are is all that can be told.
+// Returns pieces of an unknown tensor: only their number is known.
 Results unknown_pieces(std::size_t count) { return {AbstractValue{AbstractValue::Sequence(count)}}; }
 
-// Pieces of `piece`, the last of which may be smaller.
+// Returns the sizes of pieces of size `piece`; the last one may be smaller.
 Sizes equal_pieces(const SymInt& size, const SymInt& piece, const ShapeEnv& dimensions) {
   const std::optional<std::int64_t> count = is_number(piece, 0)
                                                 ? std::optional<std::int64_t>(1)
                                                 : dimensions.simplify(ceildiv(size, piece)).number();
   if (!count || *count > kMostPieces) throw CannotTell{};
-  // Nothing makes one piece of nothing.
+  // An empty dimension gives one empty piece.
   if (*count <= 1) return {size};
   if (!decided(dimensions, Relation::kGreater, piece, 0)) throw CannotTell{};
   Sizes sizes(static_cast<std::size_t>(*count), piece);
@@ -285,7 +285,7 @@ Results chunk(const RuleArguments& args) {
   const bool all_equal = is_number(args.dimensions.simplify(mod(size, count)), 0);
   if (all_equal) return pieces(self, dim, Sizes(static_cast<std::size_t>(count), piece));
   if (size.is_number()) return pieces(self, dim, equal_pieces(size, piece, args.dimensions));
-  // In a large tensor even the last of as many chunks as asked has elements.
+  // If the size is larger than count * (count - 1), each of the `count` chunks has elements.
   if (!decided(args.dimensions, Relation::kGreater, size, count * (count - 1))) throw CannotTell{};
   Sizes sizes(static_cast<std::size_t>(count), piece);
   sizes.back() = size - piece * (count - 1);
@@ -306,7 +306,7 @@ Results tensor_split_along(const RuleArguments& args, std::int64_t along) {
   Sizes sizes;
   if (args.is_given("sections")) {
     const auto count = static_cast<std::int64_t>(tensor_split_count(args));
-    // The first ones are larger by one, as far as the remainder goes.
+    // The first size % count pieces are larger by one.
     for (std::int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(size + (count - 1 - i), count));
   } else {
     SymInt start = 0;

@@ -1,4 +1,4 @@
-// The elements of a tensor in another order or another shape.
+// Operators that return the elements of a tensor in another shape or order.
 #include <algorithm>
 #include <cstdlib>
 
@@ -19,7 +19,7 @@ Results channel_shuffle(const RuleArguments& args) {
   return make(std::move(info));
 }
 
-// Whether a size that may be given as -1 is one; CannotTell when it may be negative and is no number.
+// Returns whether a size stands for -1, the size to be inferred; throws CannotTell when its sign is unknown.
 bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
   if (const auto number = size.number()) return *number == -1;
   return !decided(dimensions, Relation::kGreaterEqual, size, 0);
@@ -27,7 +27,7 @@ bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
 
 // ---- Another shape ----
 
-// As complete(); throws SymbolicError for what grows too large.
+// Does the work of complete(); throws SymbolicError when an expression grows too large.
 Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   const auto fits = [&](const Sizes& result) {
     require_equal(dimensions, product(sizes), product(result), "numbers of elements before and after");
@@ -38,7 +38,7 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
     if (asked[i].is_number() && is_number(asked[i], -1)) open = i;
   }
   if (!open) {
-    // With as many elements for all values of the dimensions none is -1.
+    // If the numbers of elements are equal for all values of the dimensions, no size is -1.
     if (product(sizes) == product(asked)) return asked;
     std::vector<std::size_t> may_be_open;
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -49,7 +49,7 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
       for (const std::size_t i : may_be_open) asked[i] = dimensions.fresh();
       return asked;
     }
-    open = may_be_open[0];  // what is left to it is also what it is
+    open = may_be_open[0];  // inferring it is right in both cases
   }
   Sizes others = asked;
   others.erase(others.begin() + signed_index(*open));
@@ -60,7 +60,7 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   return fits(asked);
 }
 
-// The sizes that `asked` stands for when one of them may be -1.
+// Returns the sizes `asked` with the one that is or may be -1 inferred.
 Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   try {
     return completed(sizes, asked, dimensions);
@@ -78,7 +78,7 @@ Results reshape(const RuleArguments& args) {
   if (is_size || is_shape) {
     return make(complete(self.sizes, args.sizes(is_size ? "size" : "shape"), args.dimensions), self.dtype);
   }
-  // view(dtype): the same bytes.
+  // view(dtype): the same bytes as another dtype.
   const ScalarType dtype = args.dtype("dtype");
   if (!self.dtype) throw CannotTell{};
   const auto old_width = item_size(*self.dtype);
@@ -115,7 +115,7 @@ Results expand(const RuleArguments& args) {
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
     const SymInt& own = self.sizes[i];
     SymInt& asked = sizes[offset + i];
-    // Only 1 can become something else.
+    // Only size 1 can be expanded.
     const bool stays =
         asked == own || (own.is_number() && !is_number(own, 1)) || is_left_open(asked, args.dimensions);
     const bool cannot = own.is_number() && !is_number(own, 1) && !is_left_open(asked, args.dimensions);
@@ -172,7 +172,7 @@ Results transpose(const RuleArguments& args) {
 
 Results transpose_matrix(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  // Numbers work, and are deprecated.
+  // torch still accepts tensors without dimensions, which is deprecated.
   if (self.sizes.empty()) return make(std::move(self));
   require_least_rank(self, 2, "self");
   return swapped(std::move(self), -1, -2);
@@ -269,7 +269,7 @@ Results at_least(const RuleArguments& args) {
   return make_list(std::move(infos));
 }
 
-// ---- Other orders ----
+// ---- Other orders of elements ----
 
 Results rot90(const RuleArguments& args) {
   const std::vector<std::int64_t> dims = args.numbers("dims");

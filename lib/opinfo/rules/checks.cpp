@@ -8,7 +8,7 @@
 namespace fxtrace {
 namespace {
 
-// Channels that come last are those of images or of volumes.
+// Memory formats with channels last need tensors of four dimensions (images) or five (volumes).
 void check_memory_format(const RuleArguments& args) {
   if (!args.is_given("memory_format")) return;
   const TensorInfo* info = find_tensor(args, first_argument(args));
@@ -21,7 +21,7 @@ void check_memory_format(const RuleArguments& args) {
 void check_precision(const RuleArguments& args, bool for_half) {
   const TensorInfo* info = find_tensor(args, first_argument(args));
   if (info == nullptr || !info->dtype) return;
-  // Of nothing, kernels find nothing wrong.
+  // Kernels accept any dtype for empty tensors.
   if (args.dimensions.decide(Relation::kEqual, product(info->sizes), 0) == true) return;
   const bool is_short = *info->dtype == ScalarType::kFloat16 || *info->dtype == ScalarType::kBfloat16;
   if (is_integral(*info->dtype) || (!for_half && is_short && info->device.is_cpu())) {
@@ -65,7 +65,7 @@ void check_call(const RuleArguments& args) {
     if (!facts.same_dtype.front().empty()) check_same_type(args, facts.same_dtype);
     if (facts.check != nullptr) facts.check(args);
   } catch (const CannotTell&) {
-    // What is not known may be right.
+    // Unknown arguments may be valid.
   }
 }
 

@@ -225,7 +225,7 @@ Sizes sizes_of(const AbstractValue& list) {
 }
 
 SymInt product(std::span<const SymInt> sizes, SymInt number) {
-  // Numbers together first: that is one multiplication of an expression less for each.
+  // Numbers are multiplied separately, which saves a multiplication of an expression for each.
   SymInt expression = 1;
   for (const SymInt& size : sizes) {
     SymInt& factor = size.is_number() ? number : expression;
@@ -258,7 +258,7 @@ Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, 
   return broadcast(without_last(a.sizes, count), without_last(b.sizes, count), dimensions);
 }
 
-// As the operator does not raise, the sizes are equal or one of them is 1.
+// If torch does not raise, the sizes are equal or one of them is 1.
 SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, TensorNames names,
                       std::int64_t dim) {
   if (a == b || is_number(b, 1)) return a;
@@ -273,7 +273,7 @@ SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, Te
   if (b_is_no_1) return b;
   const std::optional<bool> equal = dimensions.decide(Relation::kEqual, a, b);
   if (equal == true) return a;
-  // Either may be 1, and with an empty one the larger is wrong.
+  // Either size may be 1.  The result is the larger one, unless one of them is 0.
   if (dimensions.decide(Relation::kGreater, a, 0) == true &&
       dimensions.decide(Relation::kGreater, b, 0) == true) {
     return max(a, b);
@@ -347,8 +347,8 @@ Sizes spread(Sizes values, std::size_t count) {
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions) {
   const SymInt reach = window.dilation * (window.kernel - 1) + 1;
   SymInt room = size + 2 * window.padding - reach;
-  // Both limits of a last window, where it may end and where it must start, divide by the stride: one is the
-  // smaller for every size.
+  // The last window is limited twice, by where it may end and by where it must start.  Both limits are
+  // divided by the stride, and the same one is the smaller for every size.
   if (window.ceil_mode) room = size + min(2 * window.padding - reach + window.stride, window.padding) - 1;
   return dimensions.simplify(floordiv(room, window.stride) + 1);
 }
@@ -392,7 +392,7 @@ Dtype both(Dtype a, Dtype b) {
   return result;
 }
 
-// Of two groups of values, where those in the higher decide as far as they can.
+// Returns the dtype of two groups of values, where the category of the higher group wins (torch.result_type).
 Dtype combined(Dtype higher, Dtype lower) {
   if (!higher || !lower) return higher ? higher : lower;
   if (is_complex(*higher)) return higher;

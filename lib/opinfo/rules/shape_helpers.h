@@ -1,4 +1,4 @@
-// Helpers shared by the shape rules.
+// Helpers shared by the shape rules: results, dimensions, checks, broadcasting, windows, and dtypes.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,39 @@ namespace fxtrace {
 
 using Sizes = std::vector<SymInt>;
 
-// Returns the i-th of some items; throws CannotTell where there are fewer.
+// Returns the i-th item; throws CannotTell when there are fewer.
 template <class Items>
 auto& nth(Items& items, std::size_t i) {
   if (i >= items.size()) throw CannotTell{};
   return items[i];
 }
 
-// ---- Results.  The device is set by infer_shapes: that of the argument `device`, or of the first tensor.
-// ----
+// ---- Results.  infer_shapes() sets the device. ----
 Results make(Sizes sizes, Dtype dtype);
 Results make(TensorInfo info);
 Results make_many(std::vector<TensorInfo> infos);    // several results
 Results make_list(std::vector<TensorInfo> infos);    // one result that is a list
-const TensorInfo& first_of(const Results& results);  // a tensor; throws CannotTell for another value
-// A rule: the result is like the first tensor argument.
+const TensorInfo& first_of(const Results& results);  // the first result; throws CannotTell if no tensor
+// A rule: the result is like the first argument.
 Results same_as_first(const RuleArguments& args);
-// Returns `first` as first result and leaves the others unknown: results that kernels save for the backward
-// pass depend on the device or on training mode.
+// Returns `first` as the first result and leaves the others unknown: results that kernels save for the
+// backward pass depend on the device or on training mode.
 Results first_only(const RuleArguments& args, TensorInfo first);
-Results like_first(const RuleArguments& args);  // a rule: the result is like the first argument
+Results like_first(const RuleArguments& args);  // a rule: first_only() of the first argument
 TensorInfo tensor_of(Sizes sizes, Dtype dtype);
 // Returns the first argument, which is called self by older operators and input by newer ones.
 const TensorInfo& first_tensor(const RuleArguments& args);
 // Returns the argument `name` if it is a tensor about which something is known; else null.
 const TensorInfo* find_tensor(const RuleArguments& args, std::string_view name);
-// "cat" of "aten::cat".
+// Returns "cat" for "aten::cat".
 std::string_view without_namespace(std::string_view name);
 // Returns the name of the schema's first parameter; throws CannotTell when there is none.
 std::string_view first_argument(const RuleArguments& args);
 
-// ---- Dimensions ---- Returns the dimension counted from 0; throws Raises when it is out of range.  A tensor
-// of rank 0 has dimensions 0 and -1.
+// ---- Dimensions ----
+
+// Returns the dimension counted from 0; throws Raises when it is out of range.  A tensor of rank 0 has
+// dimensions 0 and -1.
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank);
 std::vector<std::int64_t> normalize_dims(std::vector<std::int64_t> dims, std::int64_t rank);
 std::size_t dim_index(std::int64_t dim, const TensorInfo& info);  // the same, ready to index `sizes`
@@ -111,7 +112,7 @@ SymInt product(std::span<const SymInt> sizes, SymInt number = 1);  // times `num
 // Returns the sizes in [from, to); throws CannotTell when out of range.
 Sizes slice_of(const Sizes& sizes, std::size_t from, std::size_t to);
 Sizes concatenated(Sizes first, const Sizes& second);
-// These count from the end; they throw CannotTell when there are not as many.
+// Both count from the end, from_back() from 1, and throw CannotTell when there are fewer sizes.
 Sizes without_last(const Sizes& sizes, std::size_t count = 1);
 const SymInt& from_back(const Sizes& sizes, std::size_t index);
 // Broadcasts all but the last `count` dimensions.
@@ -119,38 +120,40 @@ Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, 
 // Broadcasts two shapes; throws Raises when they cannot be.  A size that is undetermined, as either of two
 // may be 1, becomes a fresh dimension.
 Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, TensorNames names = {});
-Sizes broadcast_all(const RuleArguments& args);  // of every argument that is a tensor; CannotTell if none is
-Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names);  // where given
+Sizes broadcast_all(const RuleArguments& args);  // all tensor arguments; CannotTell if none
+Sizes broadcast_of(const RuleArguments& args,
+                   std::initializer_list<std::string_view> names);  // the tensors among them
 // The same for one dimension of two tensors; `dim` is counted from the back.
 SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, TensorNames names = {},
                       std::int64_t dim = -1);
 // Returns the simpler of two sizes that must be equal: a number if one is.
 SymInt same_size(const SymInt& a, const SymInt& b);
-// Returns the exact quotient of two products; common factors are cancelled first, so they need not be
+// Returns the exact quotient of two products.  Common factors are cancelled first, so that they need not be
 // positive.
 SymInt quotient(const Sizes& numerator, const Sizes& denominator, const ShapeEnv& dimensions);
 // Returns a fresh dimension, at most `limit`, for a data-dependent size.
 SymInt fresh_up_to(const SymInt& limit, ShapeEnv& dimensions);
-Sizes with_last(Sizes sizes, SymInt last);  // with the last one replaced; throws CannotTell when empty
-TensorInfo with_last(TensorInfo info, const Sizes& last);  // with as many of the last dimensions replaced
-// Returns one number for each spatial dimension; `otherwise` when the schema does not have the parameter.
+Sizes with_last(Sizes sizes, SymInt last);  // replaces the last size; throws CannotTell when empty
+TensorInfo with_last(TensorInfo info, const Sizes& last);  // replaces that many of the last sizes
+// Returns one number for each spatial dimension; `otherwise` when the argument is not given.
 Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t count, const SymInt& otherwise);
-// Repeats a single value `count` times; throws CannotTell for a list whose length is neither 1 nor `count`.
+// Returns `count` values: the list itself, or its only value repeated; throws CannotTell for other lengths.
 Sizes spread(Sizes values, std::size_t count);
 
-// The parameters of a sliding window, for the output size of convolution and pooling.
+// The parameters of a sliding window in one dimension, for the output sizes of convolution and pooling.
 struct Window {
   SymInt kernel;
   SymInt stride = 1;
   SymInt padding = 0;  // on each side
   SymInt dilation = 1;
-  bool ceil_mode = false;  // pooling: a last window that starts inside the input or its left padding counts
+  bool ceil_mode = false;  // pooling: counts a last window that starts inside the input or its left padding
 };
+// Returns the number of windows, which is the output size.
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions);
 
 // ---- Types ----
 Dtype either(Dtype first, Dtype second);  // the first, or the second when that is unknown
-Dtype float_dtype(Dtype dtype);           // result dtype of functions like sin: float32 for integers
+Dtype float_dtype(Dtype dtype);           // the result dtype of functions like sin: float32 for integers
 Dtype sum_dtype(Dtype dtype);             // int64 for integers and bool
 Dtype real_dtype(Dtype dtype);            // float32 for complex64
 Dtype complex_dtype(Dtype dtype);
