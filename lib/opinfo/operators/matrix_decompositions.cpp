@@ -136,7 +136,7 @@ Results qr(const RuleArguments& args) {
 // Checks the factor and the right side of an equation, whose names are `names`: equal dtypes, and as many
 // columns in the factor as rows in the right side, or as columns if the unknown stands left of the factor.
 void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
-                    TensorNames names) {
+                    NamePair names) {
   require_least_rank(a, 2, names.first);
   require_least_rank(b, 2, names.second);
   require_same_dtype(a.dtype, b.dtype, names);
@@ -146,7 +146,7 @@ void require_factor(const RuleArguments& args, const TensorInfo& a, const Tensor
 
 // Returns the solution of a * x = b, or of x * a = b; the batch dimensions are broadcast.
 Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
-               TensorNames names) {
+               NamePair names) {
   require_factor(args, a, b, left, names);
   require_equal(args.dimensions, from_back(a.sizes, 2), from_back(a.sizes, 1),
                 "rows and columns of " + std::string(names.first));

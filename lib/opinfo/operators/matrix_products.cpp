@@ -18,7 +18,7 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Products ----
 
-Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, TensorNames names) {
+Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names) {
   if (a.empty() || b.empty())
     throw Raises{std::string(a.empty() ? names.first : names.second) +
                  " has 0 dimensions, expected 1 or more"};

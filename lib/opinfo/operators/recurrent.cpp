@@ -31,7 +31,7 @@ Results recurrent(const RuleArguments& args) {
   const bool packed_weights = args.name().starts_with("aten::quantized");
   const std::vector<TensorInfo> weights = packed_weights ? std::vector<TensorInfo>() : args.tensors("params");
   if (!weights.empty()) {
-    const TensorNames names{packed ? "data" : "input", "the first of params"};
+    const NamePair names{packed ? "data" : "input", "the first of params"};
     require_same_dtype(input.dtype, weights[0].dtype, names);
     if (weights[0].dim() == 2) {
       require_equal(args.dimensions, input.sizes.back(), weights[0].sizes[1], "features", names);

@@ -16,7 +16,7 @@ const TensorInfo& first_operand(const RuleArguments& args);
 std::vector<TensorInfo> operands(const RuleArguments& args, std::string_view name);  // a list of tensors
 // Returns an integer argument that is a count.  Throws CannotTell for a negative one.
 SymInt count_of(const RuleArguments& args, std::string_view name);
-// Returns the first result.  Throws CannotTell when it is unknown or no tensor.
+// Returns the first result.  Throws CannotTell unless it is a known tensor.
 const TensorInfo& first_result(const Results& results);
 // Returns the index of a dimension that is counted from the front or the back.  Throws CannotTell when out of
 // range.

@@ -22,7 +22,7 @@ CostRule find_in_rows(std::string_view base_name) {
 
 // ---- Traits and schemas ----
 
-// Returns whether a value of the type is no tensor and contains none; objects and values of any type may.
+// Returns whether values of the type neither are nor contain tensors; objects and values of type Any may.
 bool is_plain_type(const SchemaType& type) {
   if (!type.parts.empty()) return std::ranges::all_of(type.parts, is_plain_type);
   static constexpr std::array<std::string_view, 18> kPlain{

@@ -11,11 +11,9 @@ std::string rank_text(std::size_t rank) {
 }
 
 // "self and source"
-std::string text_of(TensorNames names) {
-  return std::string(names.first) + " and " + std::string(names.second);
-}
+std::string text_of(NamePair names) { return std::string(names.first) + " and " + std::string(names.second); }
 
-std::string sizes_text(TensorNames names, std::int64_t dim) {
+std::string sizes_text(NamePair names, std::int64_t dim) {
   return "sizes of " + text_of(names) + " in dimension " + std::to_string(dim);
 }
 
@@ -110,13 +108,13 @@ void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt&
 }
 
 void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, std::string_view what,
-                   TensorNames names) {
+                   NamePair names) {
   if (dimensions.decide(Relation::kEqual, left, right) != false) return;
   raise_different(std::string(what) + " of " + text_of(names), left, right, "equal");
 }
 
-void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
-                        TensorNames names, std::size_t dim) {
+void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, NamePair names,
+                        std::size_t dim) {
   if (dimensions.decide(Relation::kEqual, left, right) != false) return;
   raise_different(sizes_text(names, signed_index(dim)), left, right, "equal");
 }
@@ -158,8 +156,7 @@ void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Siz
   }
 }
 
-void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
-                         TensorNames names) {
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right, NamePair names) {
   if (left.size() != right.size()) {
     throw Raises{text_of(names) + " have " + std::to_string(left.size()) + " and " +
                  std::to_string(right.size()) + " dimensions, expected equally many"};
@@ -198,7 +195,7 @@ void require_index(const RuleArguments& args, std::string_view name) {
   }
 }
 
-void require_same_dtype(Dtype first, Dtype second, TensorNames names) {
+void require_same_dtype(Dtype first, Dtype second, NamePair names) {
   if (!first || !second || *first == *second) return;
   throw Raises{"dtypes of " + text_of(names) + " are " + dtype_name(*first) + " and " + dtype_name(*second) +
                ", expected equal"};
@@ -259,7 +256,7 @@ Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, 
 }
 
 // If torch does not raise, the sizes are equal or one of them is 1.
-SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, TensorNames names,
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, NamePair names,
                       std::int64_t dim) {
   if (a == b || is_number(b, 1)) return a;
   if (is_number(a, 1)) return b;
@@ -281,7 +278,7 @@ SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, Te
   return dimensions.fresh();
 }
 
-Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, TensorNames names) {
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names) {
   if (a.size() < b.size()) return broadcast(b, a, dimensions, {names.second, names.first});
   Sizes result = a;
   const std::size_t offset = a.size() - b.size();

@@ -27,7 +27,7 @@ Results make(Sizes sizes, Dtype dtype);
 Results make(TensorInfo info);
 Results make_many(std::vector<TensorInfo> infos);    // several results
 Results make_list(std::vector<TensorInfo> infos);    // one result that is a list
-const TensorInfo& first_of(const Results& results);  // the first result; throws CannotTell if no tensor
+const TensorInfo& first_of(const Results& results);  // the first result; throws CannotTell unless a tensor
 // A rule: the result is like the first argument.
 Results same_as_first(const RuleArguments& args);
 // Returns `first` as the first result and leaves the others unknown: results that kernels save for the
@@ -56,10 +56,10 @@ std::ptrdiff_t signed_index(std::size_t index);                   // ready to be
 // Returns whether the relation holds; throws CannotTell when that is unknown.
 bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right);
 
-// ---- Checks.  All throw Raises when a condition holds for no value of the dimensions.  The message begins
-// with the text `what`: an argument by its name in the schema ("weight"), or a property of arguments ("size
-// of weight in dimension 0").  `names` are the names of two tensors. ----
-struct TensorNames {
+// ---- Checks.  Each throws Raises when its condition holds for no value of the dimensions.  The message
+// begins with the text `what`: an argument by its name in the schema ("weight"), or a property of arguments
+// ("size of weight in dimension 0").  `names` are the names of two tensors. ----
+struct NamePair {
   std::string_view first = {}, second = {};
 };
 // "step is 0, expected > 0"
@@ -68,15 +68,14 @@ void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, 
 // "channels of input and weight are 4 and 3, expected equal"
 void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
                    std::string_view what);
-// The same, where `what` is "channels" of both.
+// The same message, where `what` is the property of both: "channels".
 void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, std::string_view what,
-                   TensorNames names);
+                   NamePair names);
 // The same for one dimension of two tensors: "sizes of self and source in dimension 1 are 3 and 4, ..."
-void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
-                        TensorNames names, std::size_t dim);
+void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, NamePair names,
+                        std::size_t dim);
 // The same for all sizes of two tensors, and for the number of their dimensions.
-void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
-                         TensorNames names);
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right, NamePair names);
 // "size of self in dimension -1 is 7, expected a multiple of 2"
 void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
                       std::string_view what);
@@ -101,7 +100,7 @@ void require_dtype(Dtype dtype, ScalarType expected, std::string_view what);
 void require_index(const RuleArguments& args, std::string_view name);
 // Both dtypes are equal, if they are known: "dtypes of self and mat2 are float32 and float64, expected
 // equal".
-void require_same_dtype(Dtype first, Dtype second, TensorNames names);
+void require_same_dtype(Dtype first, Dtype second, NamePair names);
 
 // ---- Sizes ----
 bool is_number(const SymInt& value, std::int64_t number);
@@ -119,12 +118,12 @@ const SymInt& from_back(const Sizes& sizes, std::size_t index);
 Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, ShapeEnv& dimensions);
 // Broadcasts two shapes; throws Raises when they cannot be.  A size that is undetermined, as either of two
 // may be 1, becomes a fresh dimension.
-Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, TensorNames names = {});
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names = {});
 Sizes broadcast_all(const RuleArguments& args);  // all tensor arguments; CannotTell if none
 Sizes broadcast_of(const RuleArguments& args,
                    std::initializer_list<std::string_view> names);  // the tensors among them
 // The same for one dimension of two tensors; `dim` is counted from the back.
-SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, TensorNames names = {},
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, NamePair names = {},
                       std::int64_t dim = -1);
 // Returns the simpler of two sizes that must be equal: a number if one is.
 SymInt same_size(const SymInt& a, const SymInt& b);
