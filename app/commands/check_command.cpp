@@ -244,12 +244,13 @@ void refuse_unknown_names(const CheckReports& reports) {
     std::ranges::transform(unknown.nearest, std::back_inserter(nearest), shell_quoted);
     if (!nearest.empty()) hints.push_back("did you mean " + listed(nearest, " or ") + "?");
     if (!unknown.is_path) hints.emplace_back("--op-schema declares an operator of a library");
-    throw usage_error(
-        "the rule " + shell_quoted(unknown.rule) + " matches nothing: " + shell_quoted(unknown.name) +
-            (unknown.is_path ? " is not the path of a module of " : " is not an operator, function or type of ") +
-            (reports.models.size() == 1 ? "the model" : "the models") +
-            (unknown.is_path ? "" : ", nor a known one"),
-        hints);
+    throw usage_error("the rule " + shell_quoted(unknown.rule) +
+                          " matches nothing: " + shell_quoted(unknown.name) +
+                          (unknown.is_path ? " is not the path of a module of "
+                                           : " is not an operator, function or type of ") +
+                          (reports.models.size() == 1 ? "the model" : "the models") +
+                          (unknown.is_path ? "" : ", nor a known one"),
+                      hints);
   }
 }
 

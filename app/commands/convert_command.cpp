@@ -112,8 +112,8 @@ std::string line_of(const Refusal& refusal) {
 
 // Says all of it at once, each kind once.
 void report(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
-  console.error(input.with_display(
-      input_error("the model does something that a torch.export program cannot express; no file was written")));
+  console.error(input.with_display(input_error(
+      "the model does something that a torch.export program cannot express; no file was written")));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
   for (const Refusal& refusal : refusals) {

@@ -143,8 +143,8 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   std::optional<Other> other;
   if (files.against) {
     if (info.kind != FileKind::kExportedProgram)
-      throw input.with_display(input_error(
-          "--against expects a torch.export program (.pt2) as MODEL, got " + info.what));
+      throw input.with_display(
+          input_error("--against expects a torch.export program (.pt2) as MODEL, got " + info.what));
     other = read_other(*files.against, config.options, isolated, console);
     set_up_for_other(traced);
   }

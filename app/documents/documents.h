@@ -1,4 +1,5 @@
-// Generates documents from the descriptions of commands: manual pages, shell completions, the reference of options.
+// Generates documents from the descriptions of commands: manual pages, shell completions, the reference of
+// options.
 #pragma once
 
 #include <ostream>

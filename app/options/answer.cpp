@@ -45,9 +45,9 @@ std::size_t AnswerArguments::format() const {
     suffixes.emplace_back(formats_[i].suffix);
     if (formats_[i].option != nullptr) options.emplace_back(formats_[i].option);
   }
-  throw usage_error("-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " +
-                        listed(suffixes, " or "),
-                    {listed(options, " or ") + " selects a format whatever the file is called"});
+  throw usage_error(
+      "-o " + shell_word(output_) + ": unknown suffix '" + suffix + "', expected " + listed(suffixes, " or "),
+      {listed(options, " or ") + " selects a format whatever the file is called"});
 }
 
 TextLayout AnswerArguments::layout(const Console& console) const {

@@ -72,8 +72,9 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     if (missing.empty()) continue;
     for (std::size_t i = 0; i < arguments; ++i) names.push_back("in" + std::to_string(i));
     names.emplace_back("out");
-    throw usage_error("--cost " + shell_word(as_given(rule->name)) + ": a call of the operator has no argument '" +
-                          missing.front() + "'" + did_you_mean(missing.front(), names),
+    throw usage_error("--cost " + shell_word(as_given(rule->name)) +
+                          ": a call of the operator has no argument '" + missing.front() + "'" +
+                          did_you_mean(missing.front(), names),
                       {"the names are " + joined(names)});
   }
   for (const Subgraph& subgraph : graph.subgraphs) check_names(subgraph.graph, costs);

@@ -47,9 +47,10 @@ StreamLimit limit_of(std::string_view head) {
   if (start != std::string_view::npos && (head[start] == '{' || head[start] == '['))
     return {JsonDocument::kMaxText, "the input is JSON of more than 1 GB", "a collection is smaller"};
   // What else there is, no command reads.  Most of it is looked at as a file is, to say what it is.
-  return {std::uint64_t{256} << 20,
-          "not a model: the input starts neither like a zip archive nor like JSON, and is larger than 256 MiB",
-          "give the file by its name, and fxtrace says what it is"};
+  return {
+      std::uint64_t{256} << 20,
+      "not a model: the input starts neither like a zip archive nor like JSON, and is larger than 256 MiB",
+      "give the file by its name, and fxtrace says what it is"};
 }
 
 // A temporary file without a name, which holds all that comes from `in`.

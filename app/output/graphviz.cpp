@@ -132,8 +132,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
   const std::size_t boxes = check_dot(dot_text);
   if (boxes > kManyBoxes) {
     console.warning("Graphviz takes up to a minute for " + with_separators(static_cast<std::int64_t>(boxes)) +
-                    " boxes, and draws at most " +
-                    with_separators(static_cast<std::int64_t>(kMostBoxes)) +
+                    " boxes, and draws at most " + with_separators(static_cast<std::int64_t>(kMostBoxes)) +
                     "; --depth N and --focus PATH draw fewer, and -f html shows any number");
   }
   if (format == "svg") {
@@ -149,8 +148,7 @@ void Graphviz::draw(const std::string& format, int dot_text, int picture, const 
   rewrite(with_titles.number(), layout_with_titles_last(read_all(layout.number())));
   const std::string said = run({"-Knop2", format, with_titles.number(), picture, boxes}, isolation);
   if (said.find("too large") != std::string::npos)
-    console.warning(
-        "the PNG is scaled down to the largest size that Graphviz draws; an SVG has any size");
+    console.warning("the PNG is scaled down to the largest size that Graphviz draws; an SVG has any size");
 }
 
 std::string Graphviz::run(const Drawing& drawing, const IsolationArguments& isolation) const {

@@ -12,8 +12,8 @@
 //
 // Unlike the program, the library reads the model in the calling process, without limits on memory and time
 // other than those of a trace.  For untrusted models, run the program, which uses a sandboxed process
-// (docs/explanation/security.md), and read its JSON with read_json().  A trace needs a stack of 8 MiB, as main threads
-// have.  Several threads may trace at the same time; traces share no data.
+// (docs/explanation/security.md), and read its JSON with read_json().  A trace needs a stack of 8 MiB, as
+// main threads have.  Several threads may trace at the same time; traces share no data.
 //
 // Libraries of operators (`op_libraries`) need LibTorch, which is opened with the first of them
 // (fxtrace/libtorch.h says where it is searched), and fxtrace's plugin: programs built with

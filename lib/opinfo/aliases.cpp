@@ -7,7 +7,7 @@
 namespace fxtrace {
 namespace {
 
-// What an alias annotation in the type names, wherever it stands in it.
+// The names in the alias annotations of a type and its parts, before and after the arrow: (a! -> b).
 struct Names {
   std::vector<std::string> before, after;
   bool writes = false;

@@ -1,4 +1,5 @@
-// Aliases between results and arguments of operators, and inverses of views.
+// Aliases between results and arguments of operators, and the operators that write a changed view back into
+// its base.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +18,11 @@ struct Alias {
   bool may_be_same = false;  // the result may be the argument itself, or an item of the list
   bool of_elements = false;  // results are elements of a container argument, or vice versa
 };
-// Works out the aliases of an operator, of that parsed schema; for its entry (operator_entry.h).
+// Finds the aliases of an operator with that schema, for its entry (operator_entry.h).
 std::vector<Alias> find_aliases(const Operator& op, const Schema& schema);
 
-// The operator that computes a base's new value after a view of it was overwritten.
+// The operator that computes the new value of a base after a view of it was overwritten, for functionalizing.
+// `changed` is the new value of the view.
 struct ViewInverse {
   std::string_view target;  // empty: there is no such operator
   enum class Form : std::uint8_t {

@@ -7,6 +7,7 @@
 namespace fxtrace {
 namespace {
 
+// The names of parameters that name dimensions.
 constexpr std::string_view kDimensions[] = {"axis0", "axis1",   "destination", "dim",
                                             "dim0",  "dim1",    "dim2",        "dimension",
                                             "dims",  "end_dim", "source",      "start_dim"};

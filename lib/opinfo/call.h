@@ -1,4 +1,4 @@
-// A call of an operator as seen by the shape rules: the operator, and what is known of its arguments.
+// The arguments of a call as the rules of operators see them: abstract values, by position in the schema.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace fxtrace {
 // Thrown by a rule, or by its helpers, when the result cannot be determined.
 struct CannotTell {};
 
-// Thrown when torch would raise for all possible values of the arguments; the message says why, with the
-// sizes or types.
+// Thrown when torch would raise for all possible values of the arguments.  The message names the argument,
+// what came and what was expected.
 struct Raises {
   std::string message;
 };
@@ -31,8 +31,8 @@ struct ValueType {
   bool operator==(const ValueType&) const = default;
 };
 
-// The arguments of a call, in the order of the schema.  Derived classes convert their values on demand, as a
-// list may be long and not looked at by any rule.
+// The arguments of a call, in the order of the schema.  Derived classes convert values on demand: a list may
+// be long, and no rule may ask for it.
 class CallArguments {
  public:
   virtual ~CallArguments() = default;
@@ -56,7 +56,7 @@ class CallArguments {
 
 ValueType type_of(const AbstractValue& value);
 
-// Arguments that are given as abstract values.
+// Arguments for which the caller has abstract values already.
 class AbstractArguments final : public CallArguments {
  public:
   explicit AbstractArguments(std::span<const AbstractValue> values) : values_(values) {}

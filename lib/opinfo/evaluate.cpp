@@ -18,8 +18,8 @@ bool is_known_tensor(const AbstractValue& value) {
   return info == nullptr || (content != nullptr && content->array != nullptr);
 }
 
-// The elements of zeros_like(x) do not depend on those of x; but its sizes are those of x, which the model
-// does not ask for by themselves, so no guard would hold them.
+// Returns whether all tensor arguments have known elements.  This also refuses zeros_like(x) of an unknown x,
+// whose value needs no element of x: it would rely on the sizes of x, which no guard of the model covers.
 bool are_tensors_known(const RuleArguments& args) {
   const CallArguments& values = args.values();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -67,7 +67,7 @@ Evaluated evaluate_plain(const RuleArguments& args) {
   if (!results || results->empty()) return {};
   if (results->size() > 1) return {std::nullopt, {AbstractValue::Sequence(*std::move(results))}};
   AbstractValue& value = results->front();
-  // An item of a list is recorded: the list may be what the model changes.
+  // An item of a list gets a node even when it is known: the model may change the list.
   const bool is_item =
       (args.traits() & (traits::kMovesElements | traits::kGivesSize)) == traits::kMovesElements;
   const SymInt* integer = value.integer();

@@ -1,5 +1,4 @@
-// What operators give for arguments that are known: elements of small tensors, numbers, conditions on sizes,
-// lists.
+// Evaluates operators on known arguments: elements of small tensors, numbers, conditions on sizes, lists.
 #pragma once
 
 #include <optional>
@@ -9,21 +8,21 @@
 
 namespace fxtrace {
 
-// Applies the operator's value rule (values/value_call.h) to results whose shapes are known; returns them
-// with their values.  Nothing when these cannot be told.  Never throws.
+// Applies the operator's value rule (values/value_call.h) to results whose shapes are known, and returns the
+// results with their values; nothing when the values are unknown.  Never throws.
 std::optional<Results> evaluate(const RuleArguments& args, const Results& shapes);
 
-// The answer to a question about tensors, or of arithmetic on integers.
+// The result of a query about tensors, or of arithmetic on integers.
 struct Evaluated {
-  std::optional<AbstractValue> plain;  // the whole value: nothing has to be recorded
-  AbstractValue known;                 // what is known of the recorded result
+  std::optional<AbstractValue> plain;  // the value, if it is fully known: no node is needed
+  AbstractValue known;                 // the abstract value of the result, which needs a node
 };
 Evaluated evaluate_plain(const RuleArguments& args);
 
 // The effect of an operator on a list that it changes; nothing for other operators, and when it is unknown.
 struct ChangedList {
   AbstractValue::Sequence rest;
-  AbstractValue taken;  // element returned by pop()
+  AbstractValue taken;  // the element that pop() returns
 };
 std::optional<ChangedList> changed_list(std::string_view name, const CallArguments& values);
 

@@ -1,4 +1,5 @@
-// Identity rules: the conditions under which an operator returns its input, so that it can be removed.
+// Identity rules: the conditions under which an operator returns its input unchanged, so that passes can
+// remove the call.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ struct IdentityRule {
     kNever,
     kAlways,
     kSameType,         // the requested dtype, device and layout are the input's, and no copy is requested
-    kSameTypeAsOther,  // `argument` has the input's
+    kSameTypeAsOther,  // the tensor `argument` has the dtype and device of the input
     kSameAsOther,      // likewise, and the same sizes
     kSameSizes,        // the list `argument` is the input's sizes, with at most one -1
     kSameSizesOrAny,   // likewise, with any number of -1
@@ -26,7 +27,7 @@ struct IdentityRule {
   } when = When::kNever;
   std::string_view argument = {};
   bool copies = false;    // the result is a copy with the same values
-  std::size_t gives = 0;  // index of the argument that is returned
+  std::size_t gives = 0;  // the index of the argument that is the input, and is returned
   bool writes = false;    // writes to its first argument and returns it
 
   bool empty() const { return when == When::kNever; }

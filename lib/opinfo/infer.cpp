@@ -1,3 +1,8 @@
+// The order in which a call is inferred (infer()): an `out` overload is inferred without its last argument; a
+// call with a sparse tensor by the row's rule for those alone; then come the checks of CPU kernels; an
+// in-place call takes the rule of its functional form, whose result must fit into the tensor that is written;
+// other calls take the rule of the row, and pointwise operators without one broadcast.  infer_shapes() then
+// sets device, gradient and contiguity, which rules leave alone.
 #include "opinfo/infer.h"
 
 #include <algorithm>
@@ -15,7 +20,7 @@ Results unknown_results(const Schema& schema) { return Results(schema.results.si
 
 // ---- Rules by tag ----
 
-// Not in the tables; nearly all of these give floats of the type they take.
+// The rule of pointwise operators whose row has none: nearly all return the floating dtype of their tensors.
 Results pointwise(const RuleArguments& args) {
   Dtype dtype;
   bool same = true;
@@ -28,9 +33,9 @@ Results pointwise(const RuleArguments& args) {
   return make(broadcast_all(args), same ? dtype : std::nullopt);
 }
 
-// ---- Everything together ----
+// ---- The whole call ----
 
-// The argument that the first result is, changed; empty when there is none.
+// Returns the written argument that the first result aliases; empty when there is none.
 std::string_view written_argument(const Schema& schema) {
   if (schema.results.empty()) return {};
   const std::optional<AliasSet>& result = schema.results[0].alias;
@@ -56,14 +61,15 @@ bool takes_sparse(const CallArguments& values) {
   return false;
 }
 
-// A layout that the call asks for, other than strided.
+// Returns whether the call asks for a layout other than strided.
 bool asks_for_layout(const RuleArguments& args) {
   if (!args.is_given("layout")) return false;
   const SymInt* layout = args.value("layout").integer();
   return layout == nullptr || !is_number(*layout, kStridedLayout);
 }
 
-// A float does not become an integer, a complex number no real one, and nothing but a bool a bool.
+// Throws Raises when torch cannot cast in place: a float to an integer, a complex number to a real one, or
+// anything but a bool to a bool.
 void require_castable(Dtype from, Dtype to) {
   if (!from || !to) return;
   const auto rank = [](ScalarType type) {
@@ -72,20 +78,21 @@ void require_castable(Dtype from, Dtype to) {
     return type == ScalarType::kBool ? 0 : 1;
   };
   if (is_quantized(*from) || is_quantized(*to) || rank(*from) <= rank(*to)) return;
-  throw Raises{dtype_name(*from) + " does not become " + dtype_name(*to)};
+  throw Raises{"the result is " + dtype_name(*from) + ", which cannot be cast to " + dtype_name(*to) +
+               " in place"};
 }
 
-// What is worked out has to fit into the tensor that it is written to.
+// Throws Raises when the result of an in-place call does not fit into the tensor that is written.
 void check_written(const RuleArguments& args, ShapeRule rule, std::string_view written) {
   if (rule == nullptr && (args.traits() & traits::kPointwise) == 0) return;
   try {
-    ShapeEnv dimensions = args.dimensions;  // no name is given to a size that nobody sees
+    ShapeEnv dimensions = args.dimensions;  // a copy: fresh dimensions of this result are not kept
     const RuleArguments again = args.with_dimensions(dimensions);
     const Results results = rule != nullptr ? rule(again) : pointwise(again);
     const TensorInfo* given = results.empty() ? nullptr : results[0].tensor();
     const TensorInfo& self = args.tensor(written);
     if (given == nullptr) return;
-    require_equal_sizes(args.dimensions, given->sizes, self.sizes, "sizes of result and tensor differ");
+    require_equal_sizes(args.dimensions, given->sizes, self.sizes, {"the result", written});
     require_castable(given->dtype, self.dtype);
   } catch (const CannotTell&) {
   } catch (const SymbolicError&) {
@@ -96,8 +103,8 @@ bool is_out(const SchemaArgument& argument) { return argument.keyword_only && ar
 
 Results infer(const RuleArguments& args);
 
-// A call with `out`, the last argument: it gives that tensor back where the result has its sizes.  In another
-// case it gets other sizes, of which nothing is known in other places that hold it.
+// Infers a call with `out` as last argument: returns that tensor if the result has its sizes.  Otherwise
+// torch resizes it, and other places that hold the tensor would not know.
 Results infer_out(const RuleArguments& args) {
   const Schema& schema = args.schema();
   const auto outs = static_cast<std::size_t>(std::ranges::count_if(schema.arguments, is_out));
@@ -141,7 +148,7 @@ Results infer(const RuleArguments& args) {
   return pointwise(args);
 }
 
-// The device that `args` ask for, or that of the first tensor.
+// Returns the device that the call asks for, or that of its first tensor; nothing when unknown.
 std::optional<Device> result_device(const RuleArguments& args) {
   const std::string_view name = without_namespace(args.name());
   if (name == "cpu") return Device{};
@@ -155,7 +162,7 @@ std::optional<Device> result_device(const RuleArguments& args) {
   std::optional<Device> result;
   const auto consider = [&](const AbstractValue& value) {
     const TensorInfo* info = value.tensor();
-    // A number on the CPU may be combined with a tensor elsewhere.
+    // A tensor on another device wins: it may be combined with a number on the CPU.
     if (info != nullptr && (!result || (result->is_cpu() && !info->device.is_cpu()))) result = info->device;
   };
   const CallArguments& values = args.values();
@@ -169,7 +176,7 @@ std::optional<Device> result_device(const RuleArguments& args) {
 
 // ---- Gradients ----
 
-// `requires_grad=True` makes a tensor that does.
+// Returns whether the call has requires_grad=True, or may have it.
 bool asks_for_gradient(const RuleArguments& args) {
   if (!args.is_given("requires_grad")) return false;
   const auto* flag = args.value("requires_grad").get_if<bool>();
@@ -198,7 +205,7 @@ void finish(AbstractValue& result, const Device& device, bool may_require_grad, 
     for (SymInt& size : info->sizes) {
       if (!size.is_number()) size = dimensions.simplify(size);
       const std::optional<std::int64_t> most = dimensions.most(size);
-      if (most && *most < 0) throw Raises{"a size of the result would be negative: " + size.text()};
+      if (most && *most < 0) throw Raises{"a size of the result is " + size.text() + ", expected >= 0"};
     }
   }
   if (auto* sequence = std::get_if<AbstractValue::Sequence>(&result.value)) {
@@ -206,7 +213,7 @@ void finish(AbstractValue& result, const Device& device, bool may_require_grad, 
   }
 }
 
-// ---- Order in memory ----
+// ---- Contiguity ----
 
 bool is_ordinary_format(const RuleArguments& args) {
   if (!args.is_given("memory_format")) return true;
@@ -214,7 +221,8 @@ bool is_ordinary_format(const RuleArguments& args) {
   return format != nullptr && is_number(*format, kContiguousFormat);
 }
 
-// What makes a tensor in the order of its dimensions; and what does that for one that is so already.
+// Returns whether the result is known to be contiguous: the operator always makes such tensors, or keeps its
+// argument's order and the argument is contiguous.
 bool is_contiguous(const RuleArguments& args, const TensorInfo& result) {
   const Traits all = facts_of(args.name()).traits;
   if ((all & traits::kMakesContiguous) != 0) return is_ordinary_format(args);
@@ -259,12 +267,12 @@ std::optional<Pieces> unfinished_pieces(const RuleArguments& args, std::int64_t 
   }
   const bool is_chunk = name == "chunk" || name == "unsafe_chunk";
   if (!is_chunk && name != "split" && name != "unsafe_split") return std::nullopt;
-  if (is_chunk && args.number("chunks") != count) return std::nullopt;  // there may be fewer
+  if (is_chunk && args.number("chunks") != count) return std::nullopt;  // chunk() may return fewer tensors
   const SymInt length = is_chunk ? ceildiv(size, count) : args.size("split_size");
   if (!is_chunk && length.number().value_or(0) <= 0) return std::nullopt;
   for (TensorInfo& each : pieces) each.sizes[dim] = length;
   pieces.back().sizes[dim] = size - length * (count - 1);
-  const SymInt before = length * (count - 1);  // of the last one
+  const SymInt before = length * (count - 1);  // the elements before the last piece
   Condition condition{Relation::kGreater, size, before};
   if (!is_chunk && count > 1) condition = {Relation::kEqual, ceildiv(size, length), count};
   if (!is_chunk && count == 1) condition = {Relation::kLessEqual, size, length};

@@ -1,4 +1,5 @@
-// Shape inference: the shapes of an operator's results from those of its arguments, without running it.
+// Shape inference: computes the shapes of an operator's results from those of its arguments, without running
+// it.
 #pragma once
 
 #include <cstddef>
@@ -13,29 +14,30 @@ namespace fxtrace {
 
 struct Inferred {
   Results results;
-  std::string error;  // why torch would raise, if that is certain; all results are then unknown
+  std::string
+      error;  // the reason for which torch would surely raise; empty: none.  If set, all results are unknown
 };
 
 // Applies the operator's rule (shape_rules.h); a pointwise operator without a rule broadcasts its tensors.
-// Never throws.  The result of an operator that writes in place has the new sizes; a change of shape
-// (unsqueeze_) must be propagated to other aliases by the caller.
-// A result whose arguments carry no gradient does not require one, as in any mode of autograd; of others
-// nothing is said.
+// Never throws.  The result of an in-place operator has the new sizes; the caller must propagate a change of
+// shape (unsqueeze_) to other aliases.  If no argument requires a gradient, neither does the result, in any
+// mode of autograd; otherwise requires_grad of the result is unknown.
 Inferred infer_shapes(const RuleArguments& args);
 
-// What unbind, split and chunk give if they give `count` tensors, which is so exactly where the condition
-// holds.  Nothing for other operators, and where too little is known.
+// The result of unbind, split or chunk under the assumption that it has `count` tensors, which is so if and
+// only if `condition` holds.
 struct Pieces {
   Condition condition;
   AbstractValue pieces;
 };
+// Returns nothing for other operators, and when too little is known.
 std::optional<Pieces> pieces_of(const RuleArguments& args, std::int64_t count);
 
 // Returns whether no result of the operator, "aten::detach", carries a gradient.
 bool stops_gradients(std::string_view name);
 // Returns whether a tensor of the value may require a gradient: true also where nothing is known.
 bool may_require_grad(const AbstractValue& value);
-// The same for an argument; false for what is no tensor and holds none.
+// The same for an argument; false for a value that neither is a tensor nor contains one.
 bool may_require_grad(const CallArguments& values, std::size_t i);
 
 }  // namespace fxtrace

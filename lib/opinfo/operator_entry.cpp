@@ -12,7 +12,7 @@ namespace {
 
 constexpr OperatorFacts kNoFacts;
 
-// Whether it has an argument that is written behind "*,".
+// Returns whether the operator writes a keyword-only argument, one after "*,": `out`.
 bool writes_out(const Operator& op) {
   const std::string_view arguments = op.signature.substr(0, op.signature.rfind(" -> "));
   const std::size_t named = arguments.find("*, ");
@@ -45,7 +45,8 @@ OperatorEntry make_entry(const Operator& op) {
   return entry;
 }
 
-// The entries of a table, by position.  Threads may make the same one; the first stays.
+// Returns the entry of the operator at a position of its table, and makes it if there is none.  Threads may
+// make the same entry; the first one stays.
 template <class Table>
 const OperatorEntry& entry_in(Table& entries, std::size_t position, const Operator& op) {
   std::atomic<const OperatorEntry*>& place = entries[position];
@@ -102,7 +103,8 @@ Traits traits_of(const Operator* op) { return op != nullptr ? entry_of(*op).trai
 bool may_write(const Operator* op) {
   const Traits all = traits_of(op);
   return (all & traits::kKnown) == 0 || (all & traits::kHiddenWrite) != 0 ||
-         op->signature.find('!') != std::string_view::npos;  // stands nowhere but in an alias that is written
+         op->signature.find('!') !=
+             std::string_view::npos;  // a "!" occurs in aliases that are written, and nowhere else
 }
 
 bool is_pure(const Operator* op) {

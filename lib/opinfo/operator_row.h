@@ -1,6 +1,6 @@
-// Facts about operators beyond what torch registers (operators/operators.h).  Each operator has a row in the
-// file of its family, from which all decisions about it are made; without a row, its schema and torch's tags
-// decide.
+// Rows of operators: facts beyond what torch registers (operators/operators.h).  Each operator has a row in
+// the file of its family, and all decisions about the operator read it; without a row, its schema and torch's
+// tags decide.
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@
 
 namespace fxtrace {
 
-// A check for arguments that kernels refuse and the shape rule does not.  Throws Raises.
+// Checks for arguments that CPU kernels refuse and the shape rule accepts.  Throws Raises.
 using Check = void (*)(const RuleArguments& args);
 
 // The aspect of a tensor that the answer to a query depends on.
 enum class Facet : std::uint8_t { kSizes, kDtype, kDevice, kRank, kGradient, kNothing };
 
-// What an operator's parameters tell about its first input, for guesses about a module whose forward begins
-// with the operator.
+// The shape of an operator's first input as its parameters suggest it, for guesses about the input of a
+// module whose forward begins with the operator.
 struct Example {
   enum class Form : std::uint8_t {
     kNone,
@@ -58,15 +58,15 @@ struct OperatorFacts {
   // argument.
   std::optional<std::pair<std::size_t, std::size_t>> hidden_alias = {};
   // ---- For one overload, if the row names one; else for all that do not write to `out` ----
-  ValueRule value = nullptr;  // what it gives for arguments that are known
+  ValueRule value = nullptr;  // the values of results for known arguments
   BatchingRule batch = {};
   std::string_view sizes = {};  // the argument that lists the sizes of the result
   IdentityRule identity = {};
   ViewInverse inverse = {};
   // ---- About inputs ----
-  Facet asks = Facet::kSizes;  // of a query
+  Facet asks = Facet::kSizes;  // the aspect that a query reads
   Example example = {};
-  // ---- Python's function, if it has another name (python_spelling.h) ----
+  // ---- The Python function with the same meaning, if its name differs (python_spelling.h) ----
   std::string_view on_values = {};  // when no argument is a tensor
   std::string_view python = {};     // for all arguments
 };
@@ -82,7 +82,7 @@ using OperatorRows = std::span<const OperatorRow>;
 
 using ExampleForm = Example::Form;
 
-// What many rows have.
+// Values that many rows share.
 inline constexpr BatchingRule kLeading{.rule = &BatchRules::leading, .may_write = true},
     kBroadcast{.rule = &BatchRules::broadcast, .may_write = true}, kReduce{.rule = &BatchRules::reduce},
     kLoss{.rule = &BatchRules::loss};
@@ -116,7 +116,7 @@ OperatorRows sparse_rows();
 OperatorRows values_rows();
 OperatorRows views_rows();
 
-// Returns all families, in this order.
+// Returns the rows of all families, in the order of the declarations above.
 std::span<const OperatorRows> all_rows();
 
 template <class Visit>

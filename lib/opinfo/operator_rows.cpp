@@ -1,3 +1,4 @@
+// The index of all rows by the names of operators that they list.
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -9,7 +10,7 @@ namespace {
 
 using Index = std::unordered_map<std::string_view, const OperatorFacts*>;
 
-// Names without "aten::" in front, as rows have them.
+// The keys are names as rows write them: without "aten::".
 Index make_index() {
   Index index;
   constexpr std::size_t kAbout = 2048;

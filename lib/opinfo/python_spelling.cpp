@@ -17,7 +17,7 @@ bool has_tensor(const Schema& schema) {
   });
 }
 
-// torch.ops cannot take a value for these: they have no type in Python.
+// Returns whether an argument has a type variable: torch.ops takes no values for such arguments.
 bool takes_any_type(const Schema& schema) {
   const std::function<bool(const SchemaType&)> has_variable = [&](const SchemaType& type) {
     return type.is_variable() || std::any_of(type.parts.begin(), type.parts.end(), has_variable);

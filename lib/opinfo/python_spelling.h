@@ -1,5 +1,5 @@
-// Maps operators of TorchScript to the way in which Python calls them: a function, an attribute, or
-// torch.ops.
+// Maps operators of TorchScript to the Python call with the same meaning: a function, an attribute, or an
+// operator of torch.ops; and Python functions back to operators.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fxtrace {
 
-// The mapping of an operator's arguments to those of the Python call.
+// The kind of Python call, and how an operator's arguments map to those of the call.
 enum class TargetForm : std::uint8_t {
   kOperator,    // "aten.add.Tensor", called through torch.ops with the same arguments
   kSame,        // a Python name that takes the same arguments
@@ -29,8 +29,8 @@ struct PythonTarget {
 // most operators are called through torch.ops.
 PythonTarget python_target(std::string_view base_name, std::string_view overload, const Schema& schema);
 
-// The inverse: returns "aten::add" for "operator.add".  Of several operators, the one of the same name, else
-// the first in byte order; empty when there is none, or only one with side effects (torch.save).
+// The inverse: returns "aten::add" for "operator.add".  Among several operators, prefers the one of the same
+// name, then the first in byte order; empty when there is none without side effects (torch.save has some).
 std::string operator_of_python(std::string_view target);
 
 }  // namespace fxtrace

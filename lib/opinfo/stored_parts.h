@@ -1,11 +1,12 @@
-// Operators that only programs with tensors of classes of their own have (torchao).
+// Operators on tensor subclasses (torchao), which only exported programs with such tensors contain.
 #pragma once
 
 #include <string_view>
 
 namespace fxtrace {
 
-// Returns whether the target takes one of the tensors out of such a tensor: of (tensor, name).
+// Returns whether a call of the target, with arguments (tensor, name), returns one of the tensors that the
+// subclass stores.
 inline bool takes_stored_part(std::string_view target) {
   return target == "export.access_subclass_inner_tensor.default";
 }

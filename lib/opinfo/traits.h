@@ -1,11 +1,12 @@
-// Traits of operators, from torch's tags and the row in their family.
+// Traits of operators: those that LibTorch's tags give, and those of the operator's row in its family.
 #pragma once
 
 #include "operators/operators.h"
 
 namespace fxtrace {
 
-// Returns the traits of an operator, worked out anew: for whoever makes its entry (operator_entry.h).
+// Computes the traits of an operator, for the code that makes its entry (operator_entry.h); others ask
+// traits_of().
 Traits table_traits(const Operator& op);
 // Returns the operator's traits; none for null.
 Traits traits_of(const Operator* op);

@@ -1,5 +1,5 @@
-// Abstract values: what is known of a value without running anything.  For a tensor, its sizes, dtype and
-// device; for an integer, an expression over named dimensions; for a plain value, the value itself.
+// Abstract values: the facts that are known about a value without running anything.  For a tensor, its sizes,
+// dtype and device; for an integer, an expression over named dimensions; for a plain value, the value itself.
 #pragma once
 
 #include <complex>
@@ -19,22 +19,22 @@
 
 namespace fxtrace {
 
-// The content of a small tensor that depends on no data.  Traced archives compute sizes in such tensors, and
-// torchvision's detectors scales.
+// The elements of a small tensor that do not depend on input data.  Traced archives compute sizes in such
+// tensors, and torchvision's detectors compute scales.
 struct TensorContent {
-  // Memory that tensors share, by the number of writes to it, and what the number was.
+  // Memory that tensors share: the number of writes to it, and that number when the elements were computed.
   struct Memory {
     std::shared_ptr<std::size_t> writes;
     std::size_t seen = 0;
   };
-  std::shared_ptr<const Array> array;  // null when its elements are unknown
-  std::vector<Memory> memory;          // that the tensor may be in
+  std::shared_ptr<const Array> array;  // null when the elements are unknown
+  std::vector<Memory> memory;          // the blocks in which the tensor may be
 
-  bool holds() const;  // nothing was written there since
+  bool holds() const;  // returns whether nothing was written there since
 };
 
-// The memory block of a tensor, numbered by a CostLog (costs/cost_log.h).  Not part of the value: any two
-// compare equal.
+// The memory block of a tensor, numbered by a CostLog (costs/cost_log.h).  It is not part of the value: any
+// two compare equal.
 struct MemoryId {
   std::uint32_t log = 0, number = 0;  // 0: no log
   bool operator==(const MemoryId&) const { return true; }
@@ -45,19 +45,19 @@ struct TensorInfo {
   Dtype dtype;
   Device device = {};
   std::optional<bool> requires_grad = std::nullopt;  // see may_require_grad()
-  // Whether the tensor is contiguous.  Shape rules need not set it.
+  // Contiguity; absent: unknown.  Shape rules need not set it.
   std::optional<bool> contiguous = std::nullopt;
-  bool contiguity_assumed = false;  // holds if the inputs that --input describes are contiguous
+  bool contiguity_assumed = false;  // `contiguous` relies on contiguous inputs for --input
   // The number of sparse dimensions of a sparse COO tensor.  Absent for strided tensors; tensors of other
   // layouts are unknown values.
   std::optional<std::int64_t> sparse_dim = std::nullopt;
-  // Null for most tensors.  Set by the interpreter, not by shape rules.
+  // Null for most tensors.  The interpreter sets it, not shape rules.
   std::shared_ptr<const TensorContent> content = nullptr;
-  MemoryId memory = {};  // not set by shape rules
+  MemoryId memory = {};  // shape rules do not set it
 
   const TensorContent* find_content() const { return content && content->holds() ? content.get() : nullptr; }
   std::int64_t dim() const { return static_cast<std::int64_t>(sizes.size()); }
-  bool is_static() const;  // every size is a number
+  bool is_static() const;  // returns whether every size is a number
   bool operator==(const TensorInfo&) const = default;
 };
 
@@ -68,14 +68,14 @@ struct Ratio {
   bool operator==(const Ratio&) const = default;
 };
 
-// A bool: x.size(0) > n.
+// A bool that is a comparison of sizes: x.size(0) > n.
 struct Condition {
   Relation relation = Relation::kEqual;
   SymInt left, right;
   bool operator==(const Condition&) const = default;
 };
 
-// None, for a value whose type also allows others.
+// The value None.
 struct NoneValue {
   bool operator==(const NoneValue&) const = default;
 };
@@ -110,7 +110,7 @@ struct AbstractValue {
 // Clears the tensor contents of this value and all nested values.
 void forget_contents(AbstractValue& value);
 
-// Returns the join of both: what is known of both, element by element.
+// Returns the join: the facts that hold for both values, element by element.
 AbstractValue common(const AbstractValue& first, const AbstractValue& second);
 AbstractValue::Sequence common(const AbstractValue::Sequence& first, const AbstractValue::Sequence& second);
 

@@ -11,7 +11,7 @@ struct Device {
   std::string type = "cpu";  // "cuda", "meta", or a name of another vendor
   int index = -1;            // -1: the current one of that type
 
-  // Returns the device that text() writes so; what has no such form is a type without an index.
+  // Parses a text of the form that text() writes; any other text becomes a type without an index.
   static Device named(std::string_view text) {
     if (const auto colon = text.find(':'); colon != std::string_view::npos) {
       Device device{.type = std::string(text.substr(0, colon)), .index = -1};

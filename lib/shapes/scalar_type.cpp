@@ -16,7 +16,8 @@ struct Row {
   Sign sign = Sign::kSigned;
 };
 
-// kPart: integers of less than a byte.  kFloat8: what torch does not mix with other types.
+// By the number of the dtype.  kPart: integers of less than a byte.  kFloat8: floats that torch does not
+// promote with other dtypes.
 constexpr std::array<Row, kScalarTypes> kRows{{
     {"uint8", 1, Kind::kInteger, Sign::kUnsigned},
     {"int8", 1, Kind::kInteger},
@@ -69,7 +70,7 @@ constexpr std::array<Row, kScalarTypes> kRows{{
 const Row& row_of(ScalarType type) { return kRows.at(static_cast<std::size_t>(type)); }
 Kind kind_of(ScalarType type) { return row_of(type).kind; }
 
-// Unsigned integers that are only there to be stored: all but uint8.
+// Returns whether torch only stores the dtype ("barebones"): unsigned integers other than uint8.
 bool is_barebones(ScalarType type) {
   return row_of(type).sign == Sign::kUnsigned && type != ScalarType::kUint8 &&
          (kind_of(type) == Kind::kInteger || kind_of(type) == Kind::kPart);
@@ -80,7 +81,7 @@ Dtype promote_barebones(ScalarType other) {
   return wins ? Dtype(other) : std::nullopt;
 }
 
-// Of two that both have signs or are uint8.
+// Promotes two dtypes of signed integers or uint8.
 ScalarType promote_integers(ScalarType a, ScalarType b) {
   if (item_size(a) != item_size(b)) return item_size(a) > item_size(b) ? a : b;
   return a == b ? a : ScalarType::kInt16;  // uint8 and int8
@@ -153,7 +154,7 @@ Dtype promote(ScalarType a, ScalarType b) {
   if (kind_of(a) != kind_of(b) && kind != Kind::kComplex) return kind_of(a) == kind ? a : b;
   if (kind == Kind::kInteger) return promote_integers(a, b);
   if (kind == Kind::kFloat) return promote_floats(a, b);
-  // Complex and real: integers count for nothing.
+  // Complex and real dtypes: integers take no part.
   if (is_integral(a)) return b;
   if (is_integral(b)) return a;
   return complex_type(promote_floats(real_type(a), real_type(b)));

@@ -1,4 +1,4 @@
-// The dtypes of torch.
+// The dtypes of torch: names, sizes, categories and promotion.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fxtrace {
 
-// In the order of the numbers by which TorchScript represents dtypes.
+// In the order of the numbers that TorchScript has for dtypes.
 enum class ScalarType : std::int8_t {
   kUint8,
   kInt8,
@@ -65,20 +65,21 @@ inline constexpr ScalarType kDefaultFloat = ScalarType::kFloat32;
 inline constexpr ScalarType kDefaultComplex = ScalarType::kComplex64;
 
 std::string dtype_name(ScalarType type);         // "float32"
-Dtype find_scalar_type(std::string_view name);   // from "float32"
-Dtype find_scalar_type(std::int64_t number);     // from TorchScript's number
+Dtype find_scalar_type(std::string_view name);   // by a name such as "float32"
+Dtype find_scalar_type(std::int64_t number);     // by TorchScript's number
 std::int64_t item_size(ScalarType type);         // bytes of an element
-std::int64_t elements_in_byte(ScalarType type);  // 2 for quint4x2; 1 for all that take whole bytes
+std::int64_t elements_in_byte(ScalarType type);  // 2 for quint4x2; 1 for dtypes of whole bytes
 bool is_integral(ScalarType type);               // includes bool, but no type smaller than a byte
 bool is_floating(ScalarType type);
 bool is_complex(ScalarType type);
 bool is_quantized(ScalarType type);
-std::optional<bool> is_signed(ScalarType type);    // absent where torch does not define it
+std::optional<bool> is_signed(ScalarType type);    // absent when torch does not define it
 ScalarType without_quantization(ScalarType type);  // int8 for qint8
 ScalarType real_type(ScalarType type);             // float32 for complex64
 Dtype complex_type(ScalarType type);               // complex64 for float32; absent for most others
 
-// Returns the result dtype of an operator on two tensors, as torch.promote_types; absent when torch has none.
+// Returns the result dtype of an operator on two tensors, as torch.promote_types does; absent when torch
+// raises.
 Dtype promote(ScalarType a, ScalarType b);
 
 }  // namespace fxtrace

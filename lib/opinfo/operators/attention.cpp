@@ -1,5 +1,5 @@
-// Attention.  Costs: torch.utils.flop_counter, sdpa_flop_count(): queries by keys, and the weights that these
-// give by values; what a mask leaves out counts too.
+// Attention.  Costs are those of sdpa_flop_count() in torch.utils.flop_counter: the products of queries and
+// keys, and of the resulting weights and values.  Masked elements count too.
 #include <algorithm>
 #include <array>
 
@@ -17,9 +17,9 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Attention ----
 
-// Queries (..., length, features), keys (..., other length, features), values (..., other length, more
-// features). Everything in front broadcasts; with grouped queries each head of keys and values serves several
-// of queries.
+// Returns the sizes of the result, or of the attention weights.  Queries are (..., length, features), keys
+// (..., other length, features), values (..., other length, other features); the dimensions in front are
+// broadcast.  With grouped queries, each head of keys and values serves several heads of queries.
 Sizes attended(const RuleArguments& args, bool weights) {
   const TensorInfo& query = args.tensor("query");
   TensorInfo key = args.tensor("key"), value = args.tensor("value");
@@ -30,12 +30,11 @@ Sizes attended(const RuleArguments& args, bool weights) {
     if (query.sizes.size() < least || part->sizes.size() < least) throw CannotTell{};
     if (grouped) part->sizes[part->sizes.size() - 3] = query.sizes[query.sizes.size() - 3];
   }
-  require_same_dtype(query.dtype, key.dtype, "dtypes of queries and keys");
-  require_same_dtype(query.dtype, value.dtype, "dtypes of queries and values");
-  require(args.dimensions, Relation::kEqual, query.sizes.back(), key.sizes.back(),
-          "features of queries and keys differ");
-  require(args.dimensions, Relation::kEqual, key.sizes[key.sizes.size() - 2],
-          value.sizes[value.sizes.size() - 2], "lengths of keys and values differ");
+  require_same_dtype(query.dtype, key.dtype, {"query", "key"});
+  require_same_dtype(query.dtype, value.dtype, {"query", "value"});
+  require_equal(args.dimensions, query.sizes.back(), key.sizes.back(), "last sizes", {"query", "key"});
+  require_equal(args.dimensions, key.sizes[key.sizes.size() - 2], value.sizes[value.sizes.size() - 2],
+                "lengths", {"key", "value"});
   const auto front = [](const TensorInfo& info) { return slice_of(info.sizes, 0, info.sizes.size() - 2); };
   sizes = broadcast(front(query), front(key), args.dimensions);
   if (!weights) sizes = broadcast(sizes, front(value), args.dimensions);
@@ -64,7 +63,7 @@ Results native_multi_head_attention(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// Where batch, heads, lengths and features stand.
+// The order of the dimensions for batch, heads, lengths and features.
 enum class Layout : std::uint8_t {
   kHeadsFirst,   // (..., heads, length, features)
   kLengthFirst,  // (batch, length, heads, features)
@@ -74,7 +73,8 @@ struct ArgumentNames {
   std::string_view query = "query", key = "key", value = "value";
 };
 
-// A row for each query, of each head; then the keys, and features of keys and values.
+// The numbers that determine the cost: queries of all heads and samples, keys, features of keys and of
+// values.
 struct Extent {
   SymInt queries, keys, key_features, value_features;
 };
@@ -93,12 +93,12 @@ SymInt attention_forward(const Extent& extent) {
   return extent.queries * extent.keys * (extent.key_features + extent.value_features);
 }
 
-// sdpa_backward_flop_count(): weights again, then the gradients of values and weights, queries and keys.
+// sdpa_backward_flop_count(): the weights again, then the gradients of values, weights, queries and keys.
 SymInt attention_backward(const Extent& extent) {
   return extent.queries * extent.keys * (3 * extent.key_features + 2 * extent.value_features);
 }
 
-// Several sequences in one tensor, or blocks of memory: data tell how long each is.
+// Throws CannotTell for several sequences in one tensor or in blocks of memory: their lengths depend on data.
 void require_whole(const RuleArguments& args) {
   for (const std::string_view name :
        {"cum_seq_q", "cum_seq_k", "cu_seqlens_q", "cu_seqlens_k", "seqused_k", "seqlen_k", "block_table"}) {
@@ -108,7 +108,7 @@ void require_whole(const RuleArguments& args) {
 
 SymInt attention(const RuleArguments& args, const Results& results) {
   Extent extent = extent_of(args, Layout::kHeadsFirst);
-  // In front, queries, keys and values broadcast.
+  // The dimensions in front of queries, keys and values are broadcast.
   if (!results.empty() && results[0].tensor() != nullptr)
     extent.queries = product(without_last(first_result(results).sizes, 1));
   return attention_forward(extent);
@@ -124,7 +124,7 @@ SymInt cudnn_attention(const RuleArguments& args, const Results&) {
 }
 
 SymInt cudnn_attention_backward(const RuleArguments& args, const Results&) {
-  // The lengths are there in any case, as tensors without elements where there is one sequence.
+  // The lengths are always given; for one sequence, they are tensors without elements.
   for (const std::string_view name : {"cum_seq_q", "cum_seq_k"})
     if (args.is_given(name) && !is_number(product(operand(args, name).sizes), 0)) throw CannotTell{};
   return attention_backward(extent_of(args, Layout::kHeadsFirst));

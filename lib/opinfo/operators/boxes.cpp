@@ -13,7 +13,7 @@ Results nms(const RuleArguments& args) {
   return make({fresh_up_to(boxes.sizes[0], args.dimensions)}, ScalarType::kInt64);
 }
 
-// (boxes, channels, height, width) of each box; where a second result is, it has indices for each of them.
+// (boxes, channels, height, width).  A second result has the same sizes and holds indices.
 Results pool_boxes(const RuleArguments& args, bool channels_by_place) {
   const TensorInfo &input = args.tensor("input"), &boxes = args.tensor("rois");
   if (input.dim() != 4 || boxes.dim() != 2) throw CannotTell{};

@@ -1,4 +1,4 @@
-// What makes one tensor of several, or gives several one shape.
+// Operators that join several tensors into one, or give several tensors one shape.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -25,7 +25,7 @@ Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const
   std::size_t dim = 0;
   for (const TensorInfo& tensor : tensors) {
     if (tensor.dim() == 1) {
-      // An empty one is of no importance, whatever the others' shape.
+      // torch skips empty tensors of one dimension, whatever the shape of the others.
       const std::optional<bool> is_empty = dimensions.decide(Relation::kEqual, tensor.sizes[0], 0);
       if (is_empty == true || (!is_empty && !all_have_one)) continue;
       if (!is_empty && along != 0 && along != -1) throw CannotTell{};
@@ -35,11 +35,11 @@ Results joined(const std::vector<TensorInfo>& tensors, std::int64_t along, const
       result = tensor;
       continue;
     }
-    require_rank(tensor, {result->dim()}, "one of the tensors");
+    require_rank(tensor, {result->dim()}, "an item of tensors");
     for (std::size_t i = 0; i < tensor.sizes.size(); ++i) {
       SymInt& size = result->sizes[i];
       if (i != dim)
-        require(dimensions, Relation::kEqual, tensor.sizes[i], size, "sizes of the tensors differ");
+        require_equal_size(dimensions, tensor.sizes[i], size, {"an item of tensors", "the first"}, i);
       size = i == dim ? size + tensor.sizes[i] : same_size(size, tensor.sizes[i]);
     }
   }
@@ -55,9 +55,9 @@ Results stack(const RuleArguments& args) {
   if (tensors.empty()) throw CannotTell{};
   Sizes sizes = tensors[0].sizes;
   for (const TensorInfo& tensor : tensors) {
-    require_rank(tensor, {static_cast<std::int64_t>(sizes.size())}, "one of the tensors");
+    require_rank(tensor, {static_cast<std::int64_t>(sizes.size())}, "an item of tensors");
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      require(args.dimensions, Relation::kEqual, tensor.sizes[i], sizes[i], "sizes of the tensors differ");
+      require_equal_size(args.dimensions, tensor.sizes[i], sizes[i], {"an item of tensors", "the first"}, i);
       sizes[i] = same_size(sizes[i], tensor.sizes[i]);
     }
   }
@@ -104,8 +104,8 @@ Results meshgrid(const RuleArguments& args) {
   std::vector<TensorInfo> tensors = args.tensors("tensors");
   Sizes sizes;
   for (const TensorInfo& tensor : tensors) {
-    require_rank(tensor, {0, 1}, "one of the tensors");
-    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    require_rank(tensor, {0, 1}, "an item of tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, {"an item of tensors", "the first"});
     sizes.push_back(product(tensor.sizes));
   }
   const bool first_two_swapped =
@@ -126,8 +126,8 @@ Results broadcast_tensors(const RuleArguments& args) {
 Results cartesian_product(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   for (const TensorInfo& tensor : tensors) {
-    require_rank(tensor, {1}, "one of the tensors");
-    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    require_rank(tensor, {1}, "an item of tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, {"an item of tensors", "the first"});
   }
   if (tensors.size() == 1) return make(tensors[0]);
   SymInt rows = 1;
@@ -139,7 +139,7 @@ Results block_diag(const RuleArguments& args) {
   const std::vector<TensorInfo> tensors = args.tensors("tensors");
   SymInt rows = 0, columns = 0;
   for (const TensorInfo& tensor : tensors) {
-    require_rank(tensor, {0, 1, 2}, "one of the tensors");
+    require_rank(tensor, {0, 1, 2}, "an item of tensors");
     rows = rows + (tensor.dim() == 2 ? tensor.sizes[0] : SymInt(1));
     columns = columns + (tensor.sizes.empty() ? SymInt(1) : tensor.sizes.back());
   }

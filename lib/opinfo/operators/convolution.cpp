@@ -1,6 +1,6 @@
-// Convolutions, columns of windows and back.  Costs: torch.utils.flop_counter, conv_flop_count(): each place
-// of the result takes each weight of its channel once; of a transposed one, each place of the input gives to
-// each weight of its channel.  Padding counts like the rest.
+// Convolutions, and im2col and col2im.  Costs are those of conv_flop_count() in torch.utils.flop_counter:
+// each element of the result takes one MAC for each weight of its channel; in a transposed convolution, each
+// element of the input does.  Padding counts like the rest.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
@@ -11,32 +11,31 @@ namespace {
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
 // ---- Convolution ----
-// Weights are (out, in / groups, kernel...); transposed, (in, out / groups, kernel...).
+// Weights are (out, in / groups, kernel...); those of transposed convolutions (in, out / groups, kernel...).
 
 Results convolve(const RuleArguments& args, bool transposed) {
   const TensorInfo& input = first_tensor(args);
   const TensorInfo& weight = args.tensor("weight");
   if (weight.sizes.size() < 3) throw CannotTell{};
   const std::size_t count = weight.sizes.size() - 2;
-  // With a batch or without.
+  // The batch dimension is optional.
   const auto rank = static_cast<std::int64_t>(count);
-  require_rank(input, {rank + 1, rank + 2}, "the input of a convolution");
+  require_rank(input, {rank + 1, rank + 2}, first_argument(args));
   const std::size_t batch = input.sizes.size() - count - 1;
-  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  require_same_dtype(input.dtype, weight.dtype, {first_argument(args), "weight"});
   const SymInt groups = args.is_given("groups") ? args.size("groups") : SymInt(1);
   const SymInt channels = transposed ? weight.sizes[0] : weight.sizes[1] * groups;
-  require(args.dimensions, Relation::kEqual, input.sizes[batch], channels,
-          "channels of the input are not what the weight takes");
+  require_equal(args.dimensions, input.sizes[batch], channels, "channels", {first_argument(args), "weight"});
 
   if (args.is_tensor("bias")) {
     const TensorInfo& bias = args.tensor("bias");
-    require_rank(bias, {1}, "the bias of a convolution");
-    require(args.dimensions, Relation::kEqual, bias.sizes[0],
-            transposed ? weight.sizes[1] * groups : weight.sizes[0], "bias and weight differ");
-    // Less precision than that of the input is converted.
+    require_rank(bias, {1}, "bias");
+    require_equal(args.dimensions, bias.sizes[0], transposed ? weight.sizes[1] * groups : weight.sizes[0],
+                  "size of bias and output channels of weight");
+    // A bias of less precision than the input is converted.
     const bool is_integer = bias.dtype == ScalarType::kInt64;
     if (is_integer || (!transposed && bias.dtype == ScalarType::kFloat64))
-      require_same_dtype(input.dtype, bias.dtype, "dtypes of input and bias");
+      require_same_dtype(input.dtype, bias.dtype, {first_argument(args), "bias"});
   }
 
   const bool mode = args.is_given("padding") && args.value("padding").get_if<std::string>() != nullptr;
@@ -56,7 +55,7 @@ Results convolve(const RuleArguments& args, bool transposed) {
     } else {
       if (!same) {
         require(args.dimensions, Relation::kGreaterEqual, size + 2 * padding[i],
-                dilation[i] * (kernel - 1) + 1, "the kernel is larger than the padded input");
+                dilation[i] * (kernel - 1) + 1, "size of the padded input");
       }
       sizes.push_back(
           same ? size : window_count(size, {kernel, stride[i], padding[i], dilation[i]}, args.dimensions));
@@ -71,7 +70,7 @@ Results convolution(const RuleArguments& args) {
 
 Results transposed_convolution(const RuleArguments& args) { return convolve(args, true); }
 
-// (time, batch, in) and (kernel, in, out).
+// The input is (time, batch, in), the weight (kernel, in, out).
 Results conv_tbc(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("self"), &weight = args.tensor("weight");
   if (input.dim() != 3 || weight.dim() != 3) throw CannotTell{};
@@ -119,13 +118,13 @@ Results deform_conv2d(const RuleArguments& args) {
               input.dtype);
 }
 
-// Only a batch may be empty.
+// Throws Raises when a dimension other than the batch is empty.
 void check_unfold(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr) return;
-  require_rank(*self, {3, 4}, "the input");
+  require_rank(*self, {3, 4}, "self");
   for (std::size_t i = self->sizes.size() - 3; i < self->sizes.size(); ++i)
-    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "the input is empty");
+    require(args.dimensions, Relation::kGreater, self->sizes[i], 0, "a size of self");
 }
 
 // ---- Multiply-accumulates ----
@@ -146,8 +145,8 @@ SymInt either(const RuleArguments& args, const Results& results) {
   return args.flag("transposed") ? conv_transpose(args, results) : conv(args, results);
 }
 
-// The gradients of input and weight each take what the call itself takes.  (torch.utils.flop_counter counts
-// that of the weight as if there were no groups.)
+// The gradients of input and weight each cost as much as the call itself.  (torch.utils.flop_counter counts
+// the gradient of the weight as if there were no groups.)
 SymInt convolution_backward(const RuleArguments& args, const Results&) {
   const AbstractValue::Sequence* mask = args.value("output_mask").sequence();
   if (mask == nullptr || mask->size() != 3) throw CannotTell{};
@@ -162,14 +161,14 @@ SymInt convolution_backward(const RuleArguments& args, const Results&) {
                              args);
 }
 
-// (time, batch, channels) by (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
+// (time, batch, channels) and (kernel, channels, channels of the result): ATen/native/ConvolutionTBC.cpp.
 SymInt conv_tbc(const RuleArguments& args, const Results& results) {
   const Sizes& weight = operand(args, "weight").sizes;
   if (weight.size() != 3) throw CannotTell{};
   return product(first_result(results).sizes) * weight[0] * weight[1];
 }
 
-// The weight may be kept with a dimension for groups in front.
+// A weight that is reordered for a kernel may have a dimension for groups in front.
 SymInt reordered(const RuleArguments& args, const SymInt& places, std::string_view input,
                  std::string_view name) {
   const TensorInfo& weight = operand(args, name);

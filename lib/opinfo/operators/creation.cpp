@@ -1,4 +1,4 @@
-// Tensors made from sizes and numbers, and random ones.
+// Operators that make tensors from sizes and numbers, and random tensors.
 #include <algorithm>
 #include <cmath>
 
@@ -43,13 +43,13 @@ SymInt arange_count(const RuleArguments& args, bool integers, Dtype dtype) {
     double start = args.is_given("start") ? args.real("start") : 0;
     double step = args.is_given("step") ? args.real("step") : 1;
     double end = args.real("end");
-    // The numbers are rounded before they are counted.
+    // torch truncates the numbers first if the result is int64.
     if (!dtype || *dtype == ScalarType::kInt64) {
       if (!dtype) throw CannotTell{};
       for (double* number : {&start, &step, &end}) *number = std::trunc(*number);
     }
     const double count = std::ceil((end - start) / step);
-    constexpr double kLimit = 1e15;  // where floats still hold integers
+    constexpr double kLimit = 1e15;  // float64 holds integers exactly below
     if (!(count >= 0 && count <= kLimit)) throw CannotTell{};
     return static_cast<std::int64_t>(count);
   }
@@ -78,7 +78,7 @@ Results arange(const RuleArguments& args) {
   }
 }
 
-// range(start, end, step): as arange, with the end.
+// range(start, end, step): arange() that includes the end.
 Results range(const RuleArguments& args) {
   const Dtype dtype = dtype_or(args, "dtype", kDefaultFloat);
   if (!dtype || *dtype == ScalarType::kInt64) throw CannotTell{};
@@ -93,7 +93,7 @@ Results linspace(const RuleArguments& args) {
   for (const std::string_view name : {"start", "end"}) {
     if (args.is_tensor(name)) require_rank(args.tensor(name), {0}, name);
   }
-  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "number of steps");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("steps"), 0, "steps");
   return make({args.size("steps")}, dtype_or(args, "dtype", kDefaultFloat));
 }
 
@@ -108,7 +108,7 @@ Results window(const RuleArguments& args) {
 
 // ---- Tensors from nested lists of numbers ----
 
-// The lengths of `lists` levels.  Lists inside are as long as the first of them.
+// Appends the lengths of `lists` levels of nesting.  Inner lists are assumed to be as long as the first.
 void append_lengths(const AbstractValue& value, int lists, Sizes& sizes) {
   if (lists == 0) return;
   const AbstractValue::Sequence* items = value.sequence();
@@ -153,7 +153,7 @@ Results shape_as_tensor(const RuleArguments& args) {
   return make({args.tensor("self").dim()}, ScalarType::kInt64);
 }
 
-// normal(mean, std): either may be a tensor; normal(mean, std, size)
+// normal(mean, std), where either may be a tensor, and normal(mean, std, size).
 Results normal(const RuleArguments& args) {
   if (args.is_given("size")) return of_size(args);
   return make(broadcast_all(args), args.tensor(args.is_tensor("mean") ? "mean" : "std").dtype);
@@ -176,29 +176,29 @@ Results triangle_indices(const RuleArguments& args) {
 
 Results one_hot(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_same_dtype(self.dtype, ScalarType::kInt64, "dtypes of classes");
+  require_dtype(self.dtype, ScalarType::kInt64, "self");
   const std::optional<std::int64_t> classes = args.size("num_classes").number();
-  // -1: as many as the largest element asks for.
+  // -1: as many classes as the largest element needs.
   const bool from_data = classes && *classes < 0;
   return make(concatenated(self.sizes, {from_data ? args.dimensions.fresh() : args.size("num_classes")}),
               ScalarType::kInt64);
 }
 
-// Powers of each element, the first `N` or as many as there are elements.
+// vander(x, N): N powers of each element, or as many as x has elements.
 Results vandermonde(const RuleArguments& args) {
   TensorInfo x = args.tensor("x");
-  if (args.name() == "aten::vander") require_rank(x, {1}, "what powers are taken of");
+  if (args.name() == "aten::vander") require_rank(x, {1}, "x");
   if (x.sizes.empty()) x.sizes.emplace_back(1);
   const SymInt count = args.is_given("N") ? args.size("N") : x.sizes.back();
   return make(concatenated(x.sizes, {count}), sum_dtype(x.dtype));
 }
 
-// `r` of the elements, in every way.
+// combinations(self, r): all combinations of r elements.
 Results combinations(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_rank(self, {1}, "what is combined");
+  require_rank(self, {1}, "self");
   const std::int64_t picked = args.number("r");
-  if (picked < 0) throw Raises{"a negative number of elements is combined"};
+  if (picked < 0) throw Raises{"r is " + std::to_string(picked) + ", expected >= 0"};
   if (picked == 0) return make({0}, self.dtype);
   std::int64_t count = number_of(self.sizes[0]);
   constexpr std::int64_t kLimit = 1'000'000;
@@ -231,8 +231,7 @@ Results resize(const RuleArguments& args) { return make(args.sizes("size"), args
 void check_multinomial(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr || self->sizes.empty() || args.flag("replacement")) return;
-  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(),
-          "more samples than there are categories");
+  require(args.dimensions, Relation::kLessEqual, args.size("num_samples"), self->sizes.back(), "num_samples");
 }
 
 constexpr OperatorRow kCreationRows[] = {

@@ -1,4 +1,4 @@
-// Distances and similarities.
+// Distances and similarities of vectors.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -13,10 +13,11 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 Results distances(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("x1"), &b = args.tensor("x2");
   for (const TensorInfo* points : {&a, &b}) {
-    require_least_rank(*points, 2, "points");
-    require_dtype(points->dtype, is_floating, "points");
+    const std::string_view name = points == &a ? "x1" : "x2";
+    require_least_rank(*points, 2, name);
+    require_dtype(points->dtype, is_floating, name, "a floating dtype");
   }
-  require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "points have different sizes");
+  require_equal(args.dimensions, a.sizes.back(), b.sizes.back(), "last sizes", {"x1", "x2"});
   Sizes sizes = common_batch(a, b, 2, args.dimensions);
   sizes.push_back(from_back(a.sizes, 2));
   sizes.push_back(from_back(b.sizes, 2));
@@ -26,25 +27,27 @@ Results distances(const RuleArguments& args) {
 // ---- Distances ----
 
 Results cosine_similarity(const RuleArguments& args) {
-  require_dtype(promoted(args, {"x1", "x2"}), is_floating, "a vector");
-  TensorInfo result = tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions),
-                                promoted(args, {"x1", "x2"}));
+  require_dtype(promoted(args, {"x1", "x2"}), is_floating, "the common dtype of x1 and x2",
+                "a floating dtype");
+  TensorInfo result =
+      tensor_of(broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions, {"x1", "x2"}),
+                promoted(args, {"x1", "x2"}));
   const std::int64_t dim = normalize_dim(args.number("dim"), result.dim());
   if (!result.sizes.empty()) result.sizes.erase(result.sizes.begin() + dim);
   return make(std::move(result));
 }
 
 Results pairwise_distance(const RuleArguments& args) {
-  Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions);
+  Sizes sizes = broadcast(args.tensor("x1").sizes, args.tensor("x2").sizes, args.dimensions, {"x1", "x2"});
   sizes = args.flag("keepdim") ? with_last(std::move(sizes), 1) : without_last(sizes);
   return make(std::move(sizes), real_dtype(float_dtype(promoted(args, {"x1", "x2"}))));
 }
 
-// One for each pair of rows.
+// One distance for each pair of rows.
 Results pdist(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
-  require_rank(input, {2}, "points");
-  require_dtype(input.dtype, is_floating, "points");
+  require_rank(input, {2}, "self");
+  require_dtype(input.dtype, is_floating, "self", "a floating dtype");
   return make({floordiv(input.sizes[0] * (input.sizes[0] - 1), 2)}, input.dtype);
 }
 
@@ -52,12 +55,12 @@ Results pdist(const RuleArguments& args) {
 
 // ---- Distances ----
 
-// ATen/native/Distance.cpp: a product of rows with two features more.
+// ATen/native/Distance.cpp: a matrix product of rows with two more features.
 SymInt euclidean(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * (from_back(operand(args, "x1").sizes, 1) + 2);
 }
 
-// The same between many rows, or where the call asks for it; else elementwise.
+// A matrix product for many rows, or if compute_mode asks for it; otherwise elementwise, without MACs.
 SymInt distances(const RuleArguments& args, const Results& results) {
   constexpr std::int64_t kIfMany = 0, kAlways = 1, kMany = 25;
   const std::int64_t mode = args.is_given("compute_mode") ? args.number("compute_mode") : kIfMany;

@@ -1,5 +1,9 @@
-// Einstein sums.  Cost: pairs are multiplied one after another, from the left or in the order of `path`, and
-// what no other operand has is summed on the way, as ATen/native/Linear.cpp does it.
+// einsum().  Shapes: each letter of the equation is a size, broadcast over the operands that have it, and the
+// letters of the result list its sizes.
+//
+// Cost, as ATen/native/Linear.cpp computes: operands are multiplied in pairs, from the left or in the order
+// of `path`.  align() first gives all operands the same dimensions, those of the result first and size 1 for
+// those that an operand lacks.  A product sums over a dimension as soon as no other operand has it.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -44,7 +48,7 @@ Results einsum(const RuleArguments& args) {
       if (!is_new) place->second = broadcast_size(place->second, size, args.dimensions);
     }
   }
-  // Without an arrow: what occurs once, in the order of the alphabet (capitals first).
+  // Without an arrow, the result has the letters that occur once, in alphabetical order (capitals first).
   std::string result = equation.result.value_or(".");
   if (!equation.result) {
     for (const auto& [label, count] : uses) {
@@ -61,7 +65,7 @@ Results einsum(const RuleArguments& args) {
       sizes.push_back(size->second);
     }
   }
-  // Sums of integers are int64 where no product is made of them.
+  // The dtype of sums of integers is int64 if no product is made of them.
   const bool sums = std::ranges::any_of(
       letters, [&](const auto& entry) { return result.find(entry.first) == std::string::npos; });
   if (sums && dtype != sum_dtype(dtype)) dtype.reset();
@@ -70,15 +74,15 @@ Results einsum(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-constexpr std::size_t kMostDims = 64;  // of a tensor of torch
+constexpr std::size_t kMostDims = 64;  // the most dimensions of a tensor of torch
 
-// All operands over the same dimensions: those of the result first, then the ones that are summed.
+// The sizes of all operands over the same dimensions: those of the result first, then those that are summed.
 struct Aligned {
   std::vector<Sizes> operands;
   std::size_t result_dims = 0;
 };
 
-// Of each letter the place among the dimensions, of the ellipsis the first of several.
+// The index of the dimension of each letter; for the ellipsis, the first of its dimensions.
 using Places = std::array<std::optional<std::size_t>, 256>;
 
 std::size_t& index_of(std::array<std::size_t, 256>& counts, char label) {
@@ -101,7 +105,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
   }
   std::string result = equation.result.value_or(".");
   if (!equation.result) {
-    // What occurs once, in the order of the alphabet (capitals first).
+    // The letters that occur once, in alphabetical order (capitals first).
     for (char label = 'A'; label <= 'z'; ++label)
       if (index_of(uses, label) == 1) result += label;
   }
@@ -116,7 +120,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
   for (const char label : result) place(label);
   Aligned aligned;
   aligned.result_dims = rank;
-  place('.');  // where the result does not have it, it is summed
+  place('.');  // an ellipsis that the result lacks is summed
   for (const std::string& labels : equation.operands)
     for (const char label : labels) place(label);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -128,7 +132,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
       std::size_t to = *places[static_cast<unsigned char>(label)];
       const std::size_t count = label == '.' ? sizes.size() + 1 - labels.size() : 1;
       if (label == '.') to += covered - count;
-      // A letter that comes twice is a diagonal.
+      // A letter that occurs twice in an operand is a diagonal.
       for (std::size_t k = 0; k < count; ++k, ++next)
         own[to + k] = is_one(own[to + k]) ? sizes[next] : same_size(own[to + k], sizes[next]);
     }
@@ -137,7 +141,7 @@ Aligned align(const Equation& equation, const std::vector<TensorInfo>& tensors) 
   return aligned;
 }
 
-// Which operands come next, as numbers among those that are left.
+// The order of the pairs: next() returns the indices of two operands among those that are left.
 class Order {
  public:
   explicit Order(const RuleArguments& args) {
@@ -167,7 +171,7 @@ SymInt einsum(const RuleArguments& args, const Results&) {
   Aligned aligned = align(parse_equation(args.text("equation")), tensors);
   std::vector<Sizes>& left = aligned.operands;
   const std::size_t rank = left[0].size();
-  std::vector<std::size_t> owners(rank, 0);  // how many operands have a dimension
+  std::vector<std::size_t> owners(rank, 0);  // the number of operands that have each dimension
   for (const Sizes& sizes : left)
     for (std::size_t dim = 0; dim < rank; ++dim) owners[dim] += is_one(sizes[dim]) ? 0 : 1;
 
@@ -183,7 +187,7 @@ SymInt einsum(const RuleArguments& args, const Results&) {
       if (!is_one(a[dim]) && !is_one(b[dim])) {
         if (--owners[dim] == 1) summed[dim] = true;
       } else if (owners[dim] == 1 && !(is_one(a[dim]) && is_one(b[dim]))) {
-        a[dim] = b[dim] = 1;  // only one of both has it: summed beforehand
+        a[dim] = b[dim] = 1;  // only one of the two has it: it is summed before the product
         owners[dim] = 0;
       }
       if (summed[dim]) owners[dim] = 0;

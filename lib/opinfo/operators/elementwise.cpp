@@ -1,5 +1,5 @@
-// What computes each element from those at the same place: broadcast sizes, promoted types; copies and
-// conversions, activations, softmax.
+// Elementwise operators, with broadcast sizes and promoted dtypes; copies and conversions, activations,
+// softmax.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/checks.h"
 #include "opinfo/rules/shape_helpers.h"
@@ -12,13 +12,13 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 Dtype first_dtype(const RuleArguments& args) { return args.tensor(first_argument(args)).dtype; }
 
-// Tensors and numbers that decide the type; factors like alpha do not.
+// The promoted dtype of the operands; factors such as alpha take no part in promotion.
 Dtype operand_dtype(const RuleArguments& args) {
   return promoted(args, {"self", "input", "other", "exponent", "end", "weight", "tensor1", "tensor2", "min",
                          "max", "x", "y", "n"});
 }
 
-// sin: integers become floats.
+// sin(): floats for integers.
 Results unary_float(const RuleArguments& args) {
   const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, float_dtype(info.dtype));
@@ -27,19 +27,19 @@ Results unary_float(const RuleArguments& args) {
 // copy(self, src), fill(self, value)
 Results filled(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  if (args.is_tensor("src")) require_expandable(args.dimensions, args.tensor("src").sizes, self.sizes);
-  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  if (args.is_tensor("src")) require_expandable(args.dimensions, args.tensor("src").sizes, self.sizes, "src");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "value");
   return make(self);
 }
 
 // polygamma(n, x)
 Results polygamma(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
-  require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "which derivative");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("n"), 0, "n");
   return make(info.sizes, float_dtype(info.dtype));
 }
 
-// abs: complex numbers become real.
+// abs(): real numbers for complex ones.
 Results unary_real(const RuleArguments& args) {
   const TensorInfo& info = args.tensor(first_argument(args));
   return make(info.sizes, real_dtype(info.dtype));
@@ -58,22 +58,24 @@ Results binary_float(const RuleArguments& args) {
   return make(broadcast_all(args), float_dtype(operand_dtype(args)));
 }
 
-// masked_fill: other tensors are broadcast with the first, whose type stays.
+// Broadcasts all tensors; the result has the dtype of the first.
 Results first_type(const RuleArguments& args) { return make(broadcast_all(args), first_dtype(args)); }
 
-// What goes where the mask is may have any shape.
+// The source may have any shape.
 Results masked_scatter(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_same_dtype(args.tensor("mask").dtype, ScalarType::kBool, "dtypes of masks");
-  require_same_dtype(self.dtype, args.tensor("source").dtype, "dtypes of 'self' and 'source'");
-  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions), self.dtype);
+  require_dtype(args.tensor("mask").dtype, ScalarType::kBool, "mask");
+  require_same_dtype(self.dtype, args.tensor("source").dtype, {"self", "source"});
+  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions, {"self", "mask"}),
+              self.dtype);
 }
 
 Results masked_fill(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_same_dtype(args.tensor("mask").dtype, ScalarType::kBool, "dtypes of masks");
-  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
-  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions), self.dtype);
+  require_dtype(args.tensor("mask").dtype, ScalarType::kBool, "mask");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "value");
+  return make(broadcast(self.sizes, args.tensor("mask").sizes, args.dimensions, {"self", "mask"}),
+              self.dtype);
 }
 
 // self * 2 ** other
@@ -88,53 +90,54 @@ Results ldexp(const RuleArguments& args) {
 
 Results frexp(const RuleArguments& args) {
   const TensorInfo& mantissa = args.tensor("self");
-  require_dtype(mantissa.dtype, is_floating, "what is taken apart");
+  require_dtype(mantissa.dtype, is_floating, "self", "a floating dtype");
   TensorInfo exponent = mantissa;
   exponent.dtype = ScalarType::kInt32;
   return make_many({mantissa, std::move(exponent)});
 }
 
 Results isclose(const RuleArguments& args) {
-  require_same_dtype(args.tensor("self").dtype, args.tensor("other").dtype, "dtypes of the two");
+  require_same_dtype(args.tensor("self").dtype, args.tensor("other").dtype, {"self", "other"});
   return make(broadcast_all(args), ScalarType::kBool);
 }
 
-// One parameter for all channels, or one each.
+// prelu(): the weight has one parameter, or one for each channel.
 Results prelu(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &weight = args.tensor("weight");
-  require_rank(weight, {0, 1}, "the weight");
-  require_same_dtype(self.dtype, weight.dtype, "dtypes of input and weight");
+  require_rank(weight, {0, 1}, "weight");
+  require_same_dtype(self.dtype, weight.dtype, {"self", "weight"});
   if (weight.dim() == 1 && args.dimensions.decide(Relation::kNotEqual, weight.sizes[0], 1) == true) {
-    if (self.sizes.empty()) throw Raises{"the input has no channels"};
-    require(args.dimensions, Relation::kEqual, weight.sizes[0], self.dim() < 2 ? SymInt(1) : self.sizes[1],
-            "the weight is not one for each channel");
+    if (self.sizes.empty()) throw Raises{"self has 0 dimensions, expected 1 or more"};
+    require_equal(args.dimensions, weight.sizes[0], self.dim() < 2 ? SymInt(1) : self.sizes[1],
+                  "size of weight and channels of self");
   }
   return make(self);
 }
 
 Results negative(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  if (self.dtype == ScalarType::kBool) throw Raises{"a bool has no negative"};
+  if (self.dtype == ScalarType::kBool) throw Raises{"self is bool: torch.neg takes no bool"};
   return make(self);
 }
 
-// Not of two bools.
+// sub() refuses bools.
 Results subtract(const RuleArguments& args) {
   const auto is_bool = [&](std::string_view name) {
     return args.is_tensor(name) ? args.tensor(name).dtype == ScalarType::kBool
                                 : args.value(name).get_if<bool>() != nullptr;
   };
-  if (is_bool("self") || is_bool("other")) throw Raises{"a bool is subtracted, or something from it"};
+  if (is_bool("self") || is_bool("other")) throw Raises{"self or other is bool: torch.sub takes no bool"};
   return binary(args);
 }
 
 Results clamp(const RuleArguments& args) {
   const Dtype dtype = operand_dtype(args);
-  if (dtype && is_complex(*dtype)) throw Raises{"complex numbers have no order"};
+  if (dtype && is_complex(*dtype))
+    throw Raises{"the common dtype of the arguments is " + dtype_name(*dtype) + ", expected a real dtype"};
   return binary(args);
 }
 
-// Elements in another order along `dims`.
+// flip(self, dims)
 Results flip(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   distinct_dims(args.numbers("dims"), self.dim());
@@ -148,17 +151,17 @@ Results shifted(const RuleArguments& args) {
   return make(self);
 }
 
-// fftshift: a number has no dimensions that could be named.
+// fftshift(): a tensor without dimensions has none that `dim` could name.
 Results shifted_spectrum(const RuleArguments& args) {
   if (args.is_given("dim") && args.tensor("self").sizes.empty() && !args.numbers("dim").empty())
-    throw Raises{"a tensor without dimensions"};
+    throw Raises{"self has 0 dimensions, expected 1 or more where dim is given"};
   return shifted(args);
 }
 
 template <int Least>
 Results of_least_rank(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_least_rank(self, Least, "the tensor");
+  require_least_rank(self, Least, "self");
   return make(self);
 }
 
@@ -166,7 +169,7 @@ Results divide(const RuleArguments& args) {
   return args.is_given("rounding_mode") ? binary(args) : binary_float(args);
 }
 
-// Booleans are counted: square of True is an integer.
+// square(): the square of a bool is an int64.
 Results square(const RuleArguments& args) {
   const TensorInfo& info = args.tensor("self");
   return make(info.sizes, info.dtype == ScalarType::kBool ? Dtype(ScalarType::kInt64) : info.dtype);
@@ -181,9 +184,9 @@ Results float_power(const RuleArguments& args) {
 Results where(const RuleArguments& args) {
   const Dtype dtype = args.tensor("condition").dtype;
   if (args.is_given("self") && dtype != ScalarType::kUint8)
-    require_same_dtype(dtype, ScalarType::kBool, "dtypes of conditions");
+    require_dtype(dtype, ScalarType::kBool, "condition");
   if (args.is_given("self")) return make(broadcast_all(args), promoted(args, {"self", "other"}));
-  // One tensor of positions for each dimension of the condition.
+  // where(condition): a tensor of indices for each dimension of the condition.
   const TensorInfo& condition = args.tensor("condition");
   const SymInt count = fresh_up_to(product(condition.sizes), args.dimensions);
   return make_list(std::vector<TensorInfo>(condition.sizes.empty() ? 1 : condition.sizes.size(),
@@ -191,10 +194,10 @@ Results where(const RuleArguments& args) {
 }
 
 Results lerp(const RuleArguments& args) {
-  require_same_dtype(first_dtype(args), args.tensor("end").dtype, "dtypes of both ends");
+  require_same_dtype(first_dtype(args), args.tensor("end").dtype, {"self", "end"});
   const TensorInfo* weight = args.is_tensor("weight") ? &args.tensor("weight") : nullptr;
   if (weight != nullptr && !weight->sizes.empty())
-    require_same_dtype(first_dtype(args), weight->dtype, "dtypes of ends and weight");
+    require_same_dtype(first_dtype(args), weight->dtype, {"self", "weight"});
   return make(broadcast_all(args), first_dtype(args));
 }
 
@@ -204,18 +207,20 @@ Results addcmul(const RuleArguments& args) {
 
 Results addcdiv(const RuleArguments& args) {
   const Dtype above = args.tensor("tensor1").dtype, below = args.tensor("tensor2").dtype;
-  if (above && below && is_integral(*above) && is_integral(*below)) throw Raises{"integers are divided"};
+  if (above && below && is_integral(*above) && is_integral(*below))
+    throw Raises{"tensor1 and tensor2 are " + dtype_name(*above) + " and " + dtype_name(*below) +
+                 ", expected one of them of a floating or complex dtype"};
   return addcmul(args);
 }
 
 Results complex_of(const RuleArguments& args) {
   const std::string_view second = args.is_given("imag") ? "imag" : "angle";
-  require_dtype(first_dtype(args), is_floating, "a part of a complex number");
-  require_same_dtype(first_dtype(args), args.tensor(second).dtype, "dtypes of the parts");
+  require_dtype(first_dtype(args), is_floating, first_argument(args), "a floating dtype");
+  require_same_dtype(first_dtype(args), args.tensor(second).dtype, {first_argument(args), second});
   return make(broadcast_all(args), complex_dtype(first_dtype(args)));
 }
 
-// Forms that ask for a type, for another tensor's, for a device, or for neither.
+// to(): the overloads ask for a dtype, for the dtype of another tensor, for a device, or for none of these.
 Results to(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   return make(self.sizes,
@@ -249,9 +254,10 @@ Results raw_softmax(const RuleArguments& args) {
 
 Results glu(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
-  require_least_rank(info, 1, "the input");
+  require_least_rank(info, 1, "self");
   SymInt& size = info.sizes[dim_index(args.number("dim"), info)];
-  require_multiple(args.dimensions, size, 2, "size of dimension " + std::to_string(args.number("dim")));
+  require_multiple(args.dimensions, size, 2,
+                   "size of self in dimension " + std::to_string(args.number("dim")));
   size = floordiv(size, 2);
   return make(std::move(info));
 }

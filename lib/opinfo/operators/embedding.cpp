@@ -1,4 +1,4 @@
-// Embeddings: rows of a table, or sums of them.
+// Embeddings: rows of a table, or sums of rows.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/shape_helpers.h"
 
@@ -11,9 +11,9 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 Results embedding(const RuleArguments& args) {
   const TensorInfo &weight = args.tensor("weight"), &indices = args.tensor("indices");
-  require_rank(weight, {2}, "the table of an embedding");
+  require_rank(weight, {2}, "weight");
   if (indices.dtype && *indices.dtype != ScalarType::kInt64 && *indices.dtype != ScalarType::kInt32) {
-    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices.dtype)};
+    throw Raises{"indices is " + dtype_name(*indices.dtype) + ", expected int64 or int32"};
   }
   return make(concatenated(indices.sizes, {weight.sizes[1]}), weight.dtype);
 }
@@ -22,7 +22,7 @@ Results embedding_bag(const RuleArguments& args) {
   const TensorInfo &weight = args.tensor("weight"), &offsets = args.tensor("offsets");
   const Dtype indices = args.tensor("indices").dtype;
   if (indices && *indices != ScalarType::kInt64 && *indices != ScalarType::kInt32) {
-    throw Raises{"indices of an embedding are integers, not " + dtype_name(*indices)};
+    throw Raises{"indices is " + dtype_name(*indices) + ", expected int64 or int32"};
   }
   if (weight.dim() != 2 || offsets.dim() != 1) throw CannotTell{};
   const SymInt bags = offsets.sizes[0] - (args.flag("include_last_offset") ? 1 : 0);
@@ -33,7 +33,7 @@ void check_integer(const RuleArguments& args, std::string_view name) {
   const TensorInfo* info = find_tensor(args, name);
   if (info != nullptr && info->dtype && *info->dtype != ScalarType::kInt64 &&
       *info->dtype != ScalarType::kInt32) {
-    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*info->dtype) + ", not int64"};
+    throw Raises{std::string(name) + " is " + dtype_name(*info->dtype) + ", expected int64 or int32"};
   }
 }
 

@@ -1,7 +1,6 @@
-// Fourier transforms and spectrograms.  Costs by FFTW's convention (fftw.org/speed): a complex transform of n
-// elements counts 5 n log2(n) operations and a real one half of that, whatever the algorithm; half of the
-// operations is taken for multiply-accumulates, rounded for each transform.  torch.utils.flop_counter counts
-// none.
+// Fourier transforms and spectrograms.  Costs follow the convention of FFTW (fftw.org/speed): a complex
+// transform of n elements counts 5 n log2(n) operations and a real one half of that, whatever the algorithm.
+// Half of the operations count as MACs, rounded for each transform.  torch.utils.flop_counter counts none.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +34,8 @@ SymInt hop_of(const RuleArguments& args, const SymInt& length) {
   return args.is_given("hop_length") ? args.size("hop_length") : floordiv(length, 4);
 }
 
-// (..., time) to (..., frequencies, frames); not complex, with 2 behind.
+// (..., time) to (..., frequencies, frames), and to (..., frequencies, frames, 2) if the result is not
+// complex.
 Results stft(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("self");
   if (input.dim() != 1 && input.dim() != 2) throw CannotTell{};
@@ -79,21 +79,22 @@ Results istft(const RuleArguments& args) {
 
 enum class Spectrum { kFull, kHalf, kFromHalf };
 
-// What transforms take on the CPU, or anywhere.
+// Throws Raises for dtypes that transforms do not take: complex numbers where only half of the spectrum is
+// computed, and half precision on the CPU.
 void require_spectrum(Spectrum kind, const TensorInfo& info) {
   if (kind == Spectrum::kHalf) {
-    require_dtype(
-        info.dtype, [](ScalarType type) { return !is_complex(type); }, "what only has half a spectrum");
+    require_dtype(info.dtype, [](ScalarType type) { return !is_complex(type); }, "self", "a real dtype");
   }
   const bool is_short = info.dtype == ScalarType::kFloat16 || info.dtype == ScalarType::kBfloat16;
-  if (is_short && info.device.is_cpu()) throw Raises{"not implemented for " + dtype_name(*info.dtype)};
+  if (is_short && info.device.is_cpu())
+    throw Raises{"self is " + dtype_name(*info.dtype) + ": the CPU kernel takes no half precision"};
 }
 
 Dtype spectrum_dtype(Spectrum kind, Dtype dtype) {
   return kind == Spectrum::kFromHalf ? real_dtype(float_dtype(dtype)) : complex_dtype(dtype);
 }
 
-// `given` is the length asked for.
+// Returns the size of the transformed dimension; `given` is the length for which the call asks.
 SymInt spectrum_size(Spectrum kind, const SymInt& size, const std::optional<SymInt>& given,
                      const ShapeEnv& dimensions) {
   const SymInt taken = given.value_or(kind == Spectrum::kFromHalf ? 2 * (size - 1) : size);
@@ -119,7 +120,7 @@ Results fourier(const RuleArguments& args) {
   return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
-// Over several dimensions, of which the last is halved.
+// Transforms over several dimensions, of which the last one is halved.
 template <Spectrum Kind>
 Results fourier_many(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
@@ -132,7 +133,7 @@ Results fourier_many(const RuleArguments& args) {
     for (std::int64_t i = -count; i < 0; ++i) dims.push_back(i);
   }
   require_spectrum(Kind, self);
-  // Of no dimensions there is nothing to do.
+  // Without dimensions, nothing is transformed.
   if (dims.empty() && Kind == Spectrum::kFull) return make(self.sizes, spectrum_dtype(Kind, self.dtype));
   if (dims.empty() || (lengths && lengths->size() != dims.size())) throw CannotTell{};
   distinct_dims(dims, self.dim());
@@ -145,7 +146,7 @@ Results fourier_many(const RuleArguments& args) {
   return make(self.sizes, spectrum_dtype(Kind, self.dtype));
 }
 
-// What the transforms above are made of: over `dim`, of which the last is halved.
+// _fft_c2c, _fft_r2c and _fft_c2r, of which the transforms above are made: over `dim`, the last one halved.
 Results fourier_step(const RuleArguments& args) {
   const TensorInfo self = first_tensor(args);
   return make(self.sizes, complex_dtype(self.dtype));
@@ -170,17 +171,17 @@ Results fourier_step_from_half(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// `size` is a number: no polynomial has a logarithm.
+// Returns the MACs of one transform.  The size must be a number, as a polynomial has no logarithm.
 SymInt one_transform(const SymInt& size, bool is_real) {
   const std::int64_t number = number_of(size);
   if (number < 1) return 0;
-  constexpr double kLargest = 1e15;  // beyond, the result would not be exact, or not fit
+  constexpr double kLargest = 1e15;  // above, the result would be inexact or would not fit
   const auto elements = static_cast<double>(number);
   if (elements > kLargest) throw CannotTell{};
   return static_cast<std::int64_t>(std::llround((is_real ? 1.25 : 2.5) * elements * std::log2(elements)));
 }
 
-// The dimensions of the signal that are transformed; what is left are that many transforms.
+// The sizes of a signal.  The product of those that are not transformed is the number of transforms.
 struct Signal {
   Sizes sizes;
   std::vector<bool> transformed;
@@ -195,7 +196,7 @@ SymInt transforms(const Signal& signal, bool is_real) {
   return batch * one_transform(elements, is_real);
 }
 
-// All dimensions, or the last ones where only sizes are given.
+// Returns the dimensions to be transformed: `dim`, else as many of the last ones as `s` has sizes, else all.
 std::vector<std::size_t> dims_of(const RuleArguments& args, std::size_t rank) {
   std::vector<std::size_t> dims;
   if (args.is_given("dim")) {
@@ -214,7 +215,7 @@ Signal signal_of(const TensorInfo& info, const std::vector<std::size_t>& dims) {
   return signal;
 }
 
-// The result of a complex transform, and of one that gives real numbers, is as large as the signal.
+// The signal of transforms whose result is as large as the signal: complex ones, and those to real numbers.
 Signal result_signal(const RuleArguments& args, const Results& results) {
   operand(args, "self");
   const TensorInfo& result = first_result(results);
@@ -225,7 +226,7 @@ SymInt complex_to_complex(const RuleArguments& args, const Results& results) {
   return transforms(result_signal(args, results), false);
 }
 
-// Real numbers are taken as such along one dimension: ATen/native/SpectralOps.cpp, fft_fft().
+// A real transform for a real input over one dimension: ATen/native/SpectralOps.cpp, fft_fft().
 SymInt either_to_complex(const RuleArguments& args, const Results& results) {
   return transforms(result_signal(args, results), !is_complex_tensor(args, "self"));
 }
@@ -234,7 +235,8 @@ SymInt complex_to_real(const RuleArguments& args, const Results& results) {
   return transforms(result_signal(args, results), true);
 }
 
-// The last dimension of the result has only half of it: the input's, or as long as it is made.
+// The last dimension of the result is halved: the signal has the size of the input there, or the given
+// length.
 SymInt real_to_complex(const RuleArguments& args, const Results& results) {
   const TensorInfo &input = operand(args, "self"), &result = first_result(results);
   const std::vector<std::size_t> dims = dims_of(args, result.sizes.size());
@@ -255,7 +257,7 @@ SymInt frames(const SymInt& count, const RuleArguments& args, bool is_real) {
   return count * one_transform(args.size("n_fft"), is_real);
 }
 
-// ATen/native/SpectralOps.cpp.  (..., time) to (..., frequencies, frames)
+// stft(), (..., time) to (..., frequencies, frames): ATen/native/SpectralOps.cpp.
 SymInt short_time(const RuleArguments& args, const Results& results) {
   const TensorInfo &input = operand(args, "self"), &result = first_result(results);
   const auto rank = static_cast<std::size_t>(input.dim());

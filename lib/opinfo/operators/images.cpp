@@ -1,4 +1,4 @@
-// Padding, interpolation, and sampling of images.
+// Padding and interpolation, and the sampling of images at the places of a grid.
 #include <cmath>
 #include <optional>
 
@@ -35,9 +35,9 @@ Results pad(const RuleArguments& args) {
     SymInt& size = result.sizes[result.sizes.size() - 1 - i];
     for (const SymInt* more : {&pairs[2 * i], &pairs[2 * i + 1]}) {
       if (filling == Filling::kReflection) {
-        require(args.dimensions, Relation::kLess, *more, size, "reflection padding, and size");
+        require(args.dimensions, Relation::kLess, *more, size, "reflection padding");
       } else if (filling == Filling::kCircle) {
-        require(args.dimensions, Relation::kLessEqual, *more, size, "circular padding, and size");
+        require(args.dimensions, Relation::kLessEqual, *more, size, "circular padding");
       }
     }
     size = size + pairs[2 * i] + pairs[2 * i + 1];
@@ -47,7 +47,7 @@ Results pad(const RuleArguments& args) {
 
 // ---- Interpolation ----
 
-// Nothing for a number that is not known.
+// Returns nothing for an unknown number.
 std::optional<double> plain_real(const AbstractValue& value) {
   if (const auto* number = value.get_if<double>()) return *number;
   const SymInt* integer = value.integer();
@@ -63,9 +63,9 @@ std::vector<std::optional<double>> factors(const AbstractValue& value, std::size
   return result;
 }
 
-// LibTorch multiplies as float64 and rounds down.  For an expression only a factor will do that is a fraction
-// with a power of two below, such as 2, .5 and 1.25: products of sizes and others are not exact, and have no
-// expression.
+// Returns floor(size * factor), which LibTorch computes as float64.  For an expression, the factor must be a
+// fraction whose denominator is a power of two, such as 2, .5 and 1.25: products with others are inexact, and
+// the result is a fresh dimension.
 SymInt scaled(const SymInt& size, std::optional<double> factor, ShapeEnv& dimensions) {
   if (!factor) return dimensions.fresh();
   constexpr double kLimit = 1 << 20;
@@ -91,7 +91,7 @@ Results interpolate_to(const RuleArguments& args, std::string_view size_name, st
   const std::string_view name = args.name();
   const std::size_t digit = name.find_first_of("123");
   if (digit != std::string_view::npos && name.substr(digit + 1).starts_with('d')) {
-    require_rank(result, {name[digit] - '0' + 2}, "what is resized");
+    require_rank(result, {name[digit] - '0' + 2}, first_argument(args));
     require_image(args, result, result.sizes.size() - 2);
   }
   if (result.dim() < 3 || result.dim() > 5) throw CannotTell{};
@@ -112,12 +112,12 @@ Results interpolate(const RuleArguments& args) { return interpolate_to(args, "si
 // (batch, channels, ...) sampled at (batch, ..., 2 or 3).
 Results grid_sampler(const RuleArguments& args) {
   const TensorInfo &input = first_tensor(args), &grid = args.tensor("grid");
-  require_rank(input, {4, 5}, "the input of a sampler");
-  require_rank(grid, {input.dim()}, "the grid of a sampler");
-  require_same_dtype(input.dtype, grid.dtype, "dtypes of input and grid");
-  require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2, "positions in the grid");
-  require(args.dimensions, Relation::kEqual, grid.sizes[0], input.sizes[0],
-          "batches of input and grid differ");
+  require_rank(input, {4, 5}, first_argument(args));
+  require_rank(grid, {input.dim()}, "grid");
+  require_same_dtype(input.dtype, grid.dtype, {first_argument(args), "grid"});
+  require(args.dimensions, Relation::kEqual, grid.sizes.back(), input.dim() - 2,
+          "size of grid in dimension -1");
+  require_equal_size(args.dimensions, grid.sizes[0], input.sizes[0], {"grid", first_argument(args)}, 0);
   require_image(args, input, input.sizes.size() - 2);
   return make(concatenated(slice_of(input.sizes, 0, 2), slice_of(grid.sizes, 1, grid.sizes.size() - 1)),
               input.dtype);
@@ -132,22 +132,24 @@ Results affine_grid_generator(const RuleArguments& args) {
   return make(std::move(sizes), args.tensor("theta").dtype);
 }
 
-// Modes other than constant pad the last one, two or three dimensions.
+// Modes other than "constant" pad one, two or three dimensions of a tensor with one or two more.
 void check_pad(const RuleArguments& args) {
   const TensorInfo* self = find_tensor(args, "self");
   if (self == nullptr || !args.is_given("mode")) return;
   const auto sizes = static_cast<std::int64_t>(args.sizes("pad").size());
   if (args.text("mode") == "constant") {
-    if (sizes > 2 * self->dim()) throw Raises{"padding for more dimensions than the input has"};
+    if (sizes > 2 * self->dim())
+      throw Raises{"pad has length " + std::to_string(sizes) + ", expected at most " +
+                   std::to_string(2 * self->dim())};
     return;
   }
   const std::int64_t dims = sizes / 2;
-  require_rank(*self, {dims + 1, dims + 2}, "what is padded in " + std::to_string(dims) + " dimensions");
+  require_rank(*self, {dims + 1, dims + 2}, "self");
 }
 
 // ---- Multiply-accumulates ----
 
-// ATen/native/AffineGridGenerator.cpp: a product of each place's coordinates and 1 with theta.
+// ATen/native/AffineGridGenerator.cpp: the product of theta with the coordinates of each place, and 1.
 SymInt affine_grid(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * from_back(operand(args, "theta").sizes, 1);
 }

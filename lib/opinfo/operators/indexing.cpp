@@ -1,4 +1,4 @@
-// What picks or replaces elements by positions, masks and values.
+// Operators that select or replace elements by indices, masks and values.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -14,12 +14,12 @@ bool is_mask(const TensorInfo& info) {
   return *info.dtype == ScalarType::kBool || *info.dtype == ScalarType::kUint8;
 }
 
-// x[i, :, mask]: None leaves a dimension alone, and a mask stands for the positions where it is true.
+// x[i, :, mask]: None leaves a dimension as it is, and a mask stands for the indices where it is true.
 Results index(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const AbstractValue::Sequence* items = args.value("indices").sequence();
   if (items == nullptr) throw CannotTell{};
-  std::vector<bool> is_picked;  // for each dimension of self that `indices` name
+  std::vector<bool> is_picked;  // for each dimension of self: whether an index selects from it
   Sizes positions;
   for (const AbstractValue& item : *items) {
     if (item.is_none()) {
@@ -33,13 +33,13 @@ Results index(const RuleArguments& args) {
       return type == ScalarType::kInt64 || type == ScalarType::kInt32 || type == ScalarType::kUint8 ||
              type == ScalarType::kBool;
     };
-    require_dtype(tensor->dtype, is_position, "an index");
+    require_dtype(tensor->dtype, is_position, "an item of indices", "int64, int32, uint8 or bool");
     if (is_mask(*tensor)) {
       for (std::size_t i = 0; i < tensor->sizes.size() && first + i < self.sizes.size(); ++i) {
-        require(args.dimensions, Relation::kEqual, tensor->sizes[i], self.sizes[first + i],
-                "sizes of mask and tensor differ");
+        require_equal(args.dimensions, tensor->sizes[i], self.sizes[first + i], "sizes",
+                      {"a mask in indices", "self"});
       }
-      // One list of positions for each of the mask's dimensions, all of the same length.
+      // A mask stands for one index tensor for each of its dimensions, all of the same length.
       positions =
           broadcast(positions, {fresh_up_to(product(tensor->sizes), args.dimensions)}, args.dimensions);
       is_picked.insert(is_picked.end(), tensor->sizes.size(), true);
@@ -51,10 +51,11 @@ Results index(const RuleArguments& args) {
   }
   is_picked.resize(std::max(is_picked.size(), self.sizes.size()), false);
   if (is_picked.size() > self.sizes.size()) {
-    throw Raises{std::to_string(is_picked.size()) + " dimensions are indexed of " +
+    throw Raises{"indices cover " + std::to_string(is_picked.size()) + " dimensions, expected at most " +
                  std::to_string(self.dim())};
   }
-  // The positions come where the first of them is, or first when something is between them.
+  // The dimensions of the indices stand where the first index is, or in front if the indices are not
+  // adjacent.
   const auto first = std::ranges::find(is_picked, true);
   if (first == is_picked.end()) return make(self);
   const auto after = std::find(first, is_picked.end(), false);
@@ -68,33 +69,33 @@ Results index(const RuleArguments& args) {
   return make(std::move(sizes), self.dtype);
 }
 
-// What is put there is broadcast to what is there.
+// index_put(): the values are broadcast to the selected elements.
 Results index_put(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &values = args.tensor("values");
   const auto has_mask = [](const AbstractValue& item) {
     return item.tensor() != nullptr && is_mask(*item.tensor());
   };
   const AbstractValue::Sequence* items = args.value("indices").sequence();
-  // How much a mask leaves depends on data.
+  // The number of elements that a mask selects depends on data.
   if (items == nullptr || std::ranges::any_of(*items, has_mask)) return make(self);
   try {
-    require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes);
+    require_expandable(args.dimensions, values.sizes, first_of(index(args)).sizes, "values");
   } catch (const CannotTell&) {
     return make(self);
   }
   return make(self);
 }
 
-// put: positions in all elements.
+// put(): indices into the flattened tensor.
 Results put(const RuleArguments& args) {
-  require_same_dtype(args.tensor("index").dtype, ScalarType::kInt64, "dtypes of indices");
+  require_dtype(args.tensor("index").dtype, ScalarType::kInt64, "index");
   return same_as_first(args);
 }
 
 Results index_select(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const TensorInfo& positions = args.tensor("index");
-  require_rank(positions, {0, 1}, "the index");
+  require_rank(positions, {0, 1}, "index");
   require_index(args, "index");
   if (!self.sizes.empty()) {
     self.sizes[dim_index(args.number("dim"), self)] = product(positions.sizes);
@@ -108,35 +109,37 @@ bool is_empty(const RuleArguments& args, const TensorInfo& info) {
   });
 }
 
-// take: where each element comes from.
+// take() and gather(): the result has the sizes of the index.
 Results sizes_of_index(const RuleArguments& args) {
   const TensorInfo& index = args.tensor("index");
   const bool may_be_int32 = args.name() == "aten::gather" && index.dtype == ScalarType::kInt32;
   if (index.dtype && *index.dtype != ScalarType::kInt64 && !may_be_int32)
-    throw Raises{"indices are int64, not " + dtype_name(*index.dtype)};
+    throw Raises{"index is " + dtype_name(*index.dtype) + ", expected int64"};
   return make(index.sizes, args.tensor("self").dtype);
 }
 
-// The index has as many dimensions as `other` and reaches no further, but along `dim`.
+// Throws Raises unless the index has as many dimensions as `other`, which is the argument `name`, and no
+// larger size except along `dim`.
 void require_inside(const RuleArguments& args, const TensorInfo& index, const TensorInfo& other,
-                    std::optional<std::int64_t> dim, std::string_view what) {
+                    std::optional<std::int64_t> dim, std::string_view name) {
   const std::int64_t rank = std::max<std::int64_t>(index.dim(), 1);
   if (rank != std::max<std::int64_t>(other.dim(), 1)) {
-    throw Raises{std::string(what) + ": " + std::to_string(index.dim()) + " and " +
-                 std::to_string(other.dim()) + " dimensions"};
+    throw Raises{"index and " + std::string(name) + " have " + std::to_string(index.dim()) + " and " +
+                 std::to_string(other.dim()) + " dimensions, expected equally many"};
   }
   for (std::size_t i = 0; i < index.sizes.size() && i < other.sizes.size(); ++i) {
     if (dim == static_cast<std::int64_t>(i)) continue;
-    require(args.dimensions, Relation::kLessEqual, index.sizes[i], other.sizes[i], what);
+    require(args.dimensions, Relation::kLessEqual, index.sizes[i], other.sizes[i],
+            "size of index in dimension " + std::to_string(i));
   }
 }
 
 Results gather(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
-  // Of nothing anything can be gathered.
+  // An empty index is valid whatever its sizes.
   if (!is_empty(args, index)) {
-    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    require_inside(args, index, self, dim, "self");
     return sizes_of_index(args);
   }
   return make(index.sizes, self.dtype);
@@ -147,36 +150,36 @@ Results scatter(const RuleArguments& args) {
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
   if (!is_empty(args, index)) {
-    require_inside(args, index, self, dim, "the index does not fit the tensor");
+    require_inside(args, index, self, dim, "self");
     if (args.is_tensor("src")) {
-      require_inside(args, index, args.tensor("src"), {}, "the index does not fit what is scattered");
+      require_inside(args, index, args.tensor("src"), {}, "src");
     }
   }
   return make(self);
 }
 
-// index_add, index_copy, index_reduce: `index` says where the parts of `source` along `dim` go.
+// index_add(), index_copy(), index_reduce(): `index` has a position along `dim` for each slice of `source`.
 Results put_slices(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index"),
                    &source = args.tensor("source");
   const std::int64_t dim = normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
-  require_rank(index, {0, 1}, "the index");
+  require_rank(index, {0, 1}, "index");
   const SymInt count = product(index.sizes);
   const auto along = static_cast<std::size_t>(dim);
   const bool is_copy = args.name().starts_with("aten::index_copy");
-  if (is_copy) require_same_dtype(index.dtype, ScalarType::kInt64, "dtypes of indices");
+  if (is_copy) require_dtype(index.dtype, ScalarType::kInt64, "index");
   if (self.dim() == source.dim()) {
     for (std::size_t i = 0; i < self.sizes.size(); ++i) {
       if (i == along) continue;
-      require(args.dimensions, Relation::kEqual, self.sizes[i], source.sizes[i], "sizes of the two differ");
+      require_equal_size(args.dimensions, self.sizes[i], source.sizes[i], {"self", "source"}, i);
     }
   } else if (!is_copy || (!self.sizes.empty() && !source.sizes.empty())) {
-    throw Raises{"a tensor of " + std::to_string(self.dim()) + " dimensions is changed by one of " +
-                 std::to_string(source.dim())};
+    throw Raises{"self and source have " + std::to_string(self.dim()) + " and " +
+                 std::to_string(source.dim()) + " dimensions, expected equally many"};
   }
-  require(args.dimensions, Relation::kEqual, source.sizes.empty() ? SymInt(1) : nth(source.sizes, along),
-          count, "the index is not one for each part");
+  require_equal(args.dimensions, source.sizes.empty() ? SymInt(1) : nth(source.sizes, along), count,
+                "size of source along dim and number of elements of index");
   return make(self);
 }
 
@@ -184,27 +187,29 @@ Results index_fill(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &index = args.tensor("index");
   normalize_dim(args.number("dim"), self.dim());
   require_index(args, "index");
-  require_rank(index, {0, 1}, "the index");
-  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "what is filled in");
+  require_rank(index, {0, 1}, "index");
+  if (args.is_tensor("value")) require_rank(args.tensor("value"), {0}, "value");
   return make(self);
 }
 
 Results take_along_dim(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &indices = args.tensor("indices");
-  require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
+  require_dtype(indices.dtype, ScalarType::kInt64, "indices");
   if (!args.is_given("dim")) return make({product(indices.sizes)}, self.dtype);
-  require_rank(indices, {self.dim()}, "the tensor of indices");
+  require_rank(indices, {self.dim()}, "indices");
   const std::size_t dim = dim_index(args.number("dim"), self);
   Sizes sizes = indices.sizes;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i != dim) sizes[i] = broadcast_size(sizes[i], self.sizes[i], args.dimensions);
+    if (i != dim)
+      sizes[i] =
+          broadcast_size(sizes[i], self.sizes[i], args.dimensions, {"indices", "self"}, signed_index(i));
   }
   return make(std::move(sizes), self.dtype);
 }
 
 Results masked_select(const RuleArguments& args) {
   const Dtype mask = args.tensor("mask").dtype;
-  if (mask != ScalarType::kUint8) require_same_dtype(mask, ScalarType::kBool, "dtypes of masks");
+  if (mask != ScalarType::kUint8) require_dtype(mask, ScalarType::kBool, "mask");
   const SymInt count = fresh_up_to(product(broadcast_all(args)), args.dimensions);
   return make({count}, args.tensor("self").dtype);
 }
@@ -225,8 +230,8 @@ Results nonzero_lists(const RuleArguments& args) {
                                            TensorInfo{.sizes = {count}, .dtype = ScalarType::kInt64}));
 }
 
-// How many elements of the flat input, or slices along a dimension, are left; each one's place among them;
-// counts. What is not asked for is empty on some paths and not on others.
+// (unique elements of the flattened input, or unique slices along a dimension; the index of each among them;
+// counts).  Results for which the call does not ask are unknown: torch leaves them empty on some paths only.
 Results unique_elements(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Results results(args.schema().results.size());
@@ -252,7 +257,7 @@ Results unique_elements(const RuleArguments& args) {
   return results;
 }
 
-// A number, or a tensor with one element.
+// Returns `repeats` if it is a number or a tensor with one known element.
 std::optional<SymInt> find_repeats(const RuleArguments& args) {
   try {
     return args.size("repeats");
@@ -274,7 +279,7 @@ Results repeat_interleave(const RuleArguments& args) {
   if (args.is_given("output_size")) {
     size = args.size("output_size");
   } else if (const auto repeats = find_repeats(args)) {
-    require(args.dimensions, Relation::kGreaterEqual, *repeats, 0, "number of repeats");
+    require(args.dimensions, Relation::kGreaterEqual, *repeats, 0, "repeats");
     size = size * *repeats;
   } else {
     size = args.dimensions.fresh();
@@ -282,7 +287,7 @@ Results repeat_interleave(const RuleArguments& args) {
   return make(std::move(info));
 }
 
-// searchsorted, bucketize: the positions of `self`.
+// searchsorted(), bucketize(): a position for each element of `self`.
 Results found_positions(const RuleArguments& args) {
   const Sizes sizes = args.is_tensor("self") ? args.tensor("self").sizes : Sizes();
   return make(sizes, args.flag("out_int32") ? ScalarType::kInt32 : ScalarType::kInt64);
@@ -306,8 +311,8 @@ Results count_values(const RuleArguments& args) {
 void check_put(const RuleArguments& args) {
   const TensorInfo *index = find_tensor(args, "index"), *source = find_tensor(args, "source");
   if (index == nullptr || source == nullptr) return;
-  require(args.dimensions, Relation::kEqual, product(index->sizes), product(source->sizes),
-          "numbers of elements of 'index' and 'source' differ");
+  require_equal(args.dimensions, product(index->sizes), product(source->sizes), "numbers of elements",
+                {"index", "source"});
 }
 
 constexpr OperatorRow kIndexingRows[] = {

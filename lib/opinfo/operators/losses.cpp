@@ -1,4 +1,4 @@
-// Losses.
+// Loss functions.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -9,31 +9,32 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// ---- Losses: reduction 0 keeps an element of each sample, 1 and 2 give one for all.  What any other number
-// does depends on whether the loss is made of other operators. ----
+// ---- Reduction 0 keeps one loss for each element, 1 is the mean of all, 2 their sum.  The effect of other
+// numbers depends on whether the loss is composed of other operators. ----
 
 bool is_reduced(const RuleArguments& args) {
   const std::int64_t reduction = args.number("reduction");
   return reduction == 1 || reduction == 2;
 }
 
-// Where the two floating types differ, so do the losses about which one they take.
+// Returns the dtype of a loss; unknown when two floating dtypes differ, as losses differ in which they take.
 Dtype loss_dtype(Dtype input, Dtype target) {
   const bool target_counts = target && is_floating(*target);
   return input == target || (target && !target_counts && input && is_floating(*input)) ? input : Dtype();
 }
 
 Results loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
-  // Formulas that divide or take roots make integers and complex numbers something else, and not all do.
+  // Whether integers and complex numbers keep their dtype depends on the formula.
   if (dtype && !is_floating(*dtype)) dtype.reset();
   return make(args.number("reduction") == 0 ? std::move(unreduced) : Sizes{}, dtype);
 }
 
-// Of a loss that is made of other operators, where integers may stay such: they have no mean.
+// A loss that is composed of other operators: integers may stay integers, and have no mean.
 Results composed_loss(const RuleArguments& args, Sizes unreduced, Dtype dtype) {
   if (!is_reduced(args)) return make(std::move(unreduced), dtype);
   if (args.number("reduction") == 2) return make(Sizes{}, sum_dtype(dtype));
-  if (dtype && is_integral(*dtype)) throw Raises{"mean of " + dtype_name(*dtype)};
+  if (dtype && is_integral(*dtype))
+    throw Raises{"the loss is " + dtype_name(*dtype) + ", expected a floating or complex dtype for its mean"};
   return make(Sizes{}, dtype);
 }
 
@@ -53,9 +54,9 @@ Results float_loss(const RuleArguments& args) {
   if (args.name() == "aten::kl_div") {
     const auto is_inexact = [](ScalarType type) { return !is_integral(type); };
     for (const std::string_view name : {first, std::string_view("target")})
-      require_dtype(args.tensor(name).dtype, is_inexact, "what is compared");
+      require_dtype(args.tensor(name).dtype, is_inexact, name, "a floating or complex dtype");
   }
-  // The exponential or logarithm of the input is a float before anything else is done with it.
+  // The formula begins with the exponential or logarithm of the input, which is a float.
   TensorInfo input = args.tensor(first);
   input.dtype = float_dtype(input.dtype);
   Promotion promotion;
@@ -64,7 +65,7 @@ Results float_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast_of(args, {first, "target"}), promotion.result());
 }
 
-// Worked out in the input's place.
+// The loss is computed in place of the input, so that it must have the promoted dtype.
 Results huber_loss(const RuleArguments& args) {
   const Dtype dtype = args.tensor("self").dtype;
   const bool is_right = dtype == promoted(args, {"self", "target"}) && dtype && is_floating(*dtype);
@@ -80,12 +81,12 @@ Results hinge_embedding_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast_of(args, {"self", "target"}), args.tensor("self").dtype);
 }
 
-// The target has to fit into the input.
+// The target must be expandable to the input.
 Results soft_margin_loss(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &target = args.tensor("target");
-  require_expandable(args.dimensions, target.sizes, self.sizes);
+  require_expandable(args.dimensions, target.sizes, self.sizes, "target");
   if (self.dtype && is_integral(*self.dtype))
-    throw Raises{"the loss is a float, and the input " + dtype_name(*self.dtype)};
+    throw Raises{"self is " + dtype_name(*self.dtype) + ", expected a floating dtype"};
   return loss(args, self.sizes, self.dtype);
 }
 
@@ -97,42 +98,41 @@ Results target_shaped_loss(const RuleArguments& args) {
   return composed_loss(args, args.tensor("target").sizes, loss_dtype_of(args));
 }
 
-// (samples, classes, ...) or (classes).
+// Removes the classes from the sizes (samples, classes, ...) or (classes).
 Sizes without_classes(Sizes sizes) {
   if (sizes.empty()) throw CannotTell{};
   sizes.erase(sizes.begin() + (sizes.size() == 1 ? 0 : 1));
   return sizes;
 }
 
-// One class for each place of the input; or as many numbers as the input has, which are probabilities.
+// Checks a target of one class for each element, or of probabilities with the sizes of the input.
 void require_classes(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("self"), &target = args.tensor("target");
-  require_least_rank(input, 1, "the input");
+  require_least_rank(input, 1, "self");
   const bool takes_probabilities = args.name() == "aten::cross_entropy_loss";
   if (takes_probabilities && input.dim() == target.dim() && input.dim() > 1) {
-    require_equal_sizes(args.dimensions, input.sizes, target.sizes,
-                        "sizes of input and probabilities differ");
-    require_dtype(target.dtype, is_floating, "probabilities");
+    require_equal_sizes(args.dimensions, input.sizes, target.sizes, {"self", "target"});
+    require_dtype(target.dtype, is_floating, "target", "a floating dtype (probabilities)");
     return;
   }
   if (takes_probabilities && input.sizes == target.sizes) return;
   const auto is_class = [](ScalarType type) {
     return type == ScalarType::kInt64 || type == ScalarType::kUint8;
   };
-  require_dtype(target.dtype, is_class, "classes");
+  require_dtype(target.dtype, is_class, "target", "int64 or uint8 (classes)");
   if (args.is_tensor("weight")) {
-    require_rank(args.tensor("weight"), {1}, "the weight");
-    require(args.dimensions, Relation::kEqual, args.tensor("weight").sizes[0],
-            input.sizes[input.dim() > 1 ? 1 : 0], "the weight is not one for each class");
+    require_rank(args.tensor("weight"), {1}, "weight");
+    require_equal(args.dimensions, args.tensor("weight").sizes[0], input.sizes[input.dim() > 1 ? 1 : 0],
+                  "size of weight and classes of self");
   }
   if (input.dim() == 1) {
-    require_rank(target, {0, 1}, "the target");
+    require_rank(target, {0, 1}, "target");
     if (target.dim() == 1)
-      require(args.dimensions, Relation::kEqual, target.sizes[0], 1, "targets of one sample");
+      require(args.dimensions, Relation::kEqual, target.sizes[0], 1, "size of target in dimension 0");
     return;
   }
   require_equal_sizes(args.dimensions, target.sizes, without_classes(input.sizes),
-                      "sizes of target and input differ");
+                      {"target", "self without its classes"});
 }
 
 Results class_loss(const RuleArguments& args) {
@@ -165,11 +165,11 @@ Results margin_ranking_loss(const RuleArguments& args) {
 Results cosine_embedding_loss(const RuleArguments& args) {
   const TensorInfo &one = args.tensor("input1"), &two = args.tensor("input2"),
                    &target = args.tensor("target");
-  require_rank(target, {0, 1}, "the target");
-  require_rank(one, {target.dim() + 1}, "the first input");
-  require_rank(two, {target.dim() + 1}, "the second input");
+  require_rank(target, {0, 1}, "target");
+  require_rank(one, {target.dim() + 1}, "input1");
+  require_rank(two, {target.dim() + 1}, "input2");
   const Sizes samples = without_last(broadcast(one.sizes, two.sizes, args.dimensions));
-  // Squares of integers are summed before they become floats.
+  // torch sums squares of integers before it converts to floats.
   const Dtype first = float_dtype(one.dtype), second = float_dtype(two.dtype);
   return composed_loss(args, broadcast(samples, target.sizes, args.dimensions),
                        first && second ? promote(*first, *second) : std::nullopt);
@@ -178,11 +178,12 @@ Results cosine_embedding_loss(const RuleArguments& args) {
 Results triplet_margin_loss(const RuleArguments& args) {
   const TensorInfo &anchor = args.tensor("anchor"), &positive = args.tensor("positive"),
                    &negative = args.tensor("negative");
-  require_rank(positive, {anchor.dim()}, "the positive example");
-  require_rank(negative, {anchor.dim()}, "the negative example");
-  // The distances are what is broadcast, and have their types.
+  require_rank(positive, {anchor.dim()}, "positive");
+  require_rank(negative, {anchor.dim()}, "negative");
+  // The loss broadcasts the two distances, and has their promoted dtype.
   const auto distance = [&](std::string_view example) {
-    return tensor_of(without_last(broadcast(anchor.sizes, args.tensor(example).sizes, args.dimensions)),
+    return tensor_of(without_last(broadcast(anchor.sizes, args.tensor(example).sizes, args.dimensions,
+                                            {"anchor", example})),
                      real_dtype(float_dtype(promoted(args, {"anchor", example}))));
   };
   const TensorInfo first = distance("positive"), second = distance("negative");
@@ -190,15 +191,15 @@ Results triplet_margin_loss(const RuleArguments& args) {
   return composed_loss(args, broadcast(first.sizes, second.sizes, args.dimensions), dtype);
 }
 
-// (time, samples, classes), or of one sample (time, classes).
+// Checks the lengths for log_probs of (time, samples, classes), or of (time, classes) for one sample.
 void require_lengths(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
-  require_rank(input, {2, 3}, "the input");
+  require_rank(input, {2, 3}, "log_probs");
   const SymInt samples = input.dim() == 3 ? input.sizes[1] : SymInt(1);
   for (const std::string_view name : {"input_lengths", "target_lengths"}) {
     if (args.is_tensor(name)) continue;
-    require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(args.sizes(name).size()), samples,
-            "lengths are not one for each sample");
+    require_equal(args.dimensions, static_cast<std::int64_t>(args.sizes(name).size()), samples,
+                  "length of " + std::string(name) + " and samples of log_probs");
   }
   const TensorInfo& targets = args.tensor("targets");
   if (args.is_tensor("target_lengths") || targets.sizes.empty()) return;
@@ -208,10 +209,10 @@ void require_lengths(const RuleArguments& args) {
     longest = max(longest, length);
   }
   if (targets.dim() == 1) {
-    require(args.dimensions, Relation::kEqual, targets.sizes[0], sum, "targets are not as long as they say");
+    require_equal(args.dimensions, targets.sizes[0], sum, "size of targets and sum of target_lengths");
   } else {
     require(args.dimensions, Relation::kGreaterEqual, targets.sizes[1], longest,
-            "targets are longer than there is");
+            "size of targets in dimension 1");
   }
 }
 
@@ -221,27 +222,27 @@ Results ctc_loss(const RuleArguments& args) {
   return composed_loss(args, input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype);
 }
 
-// (losses, what the backward pass needs)
+// (losses, values for the backward pass)
 Results unreduced_ctc_loss(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("log_probs");
   require_lengths(args);
   return first_only(args, tensor_of(input.dim() == 3 ? Sizes{input.sizes[1]} : Sizes{}, input.dtype));
 }
 
-// The loss is worked out in the target's place.
+// The loss is computed in place of the target.
 void check_logits_loss(const RuleArguments& args) {
   const TensorInfo *input = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (input == nullptr || target == nullptr) return;
-  require_expandable(args.dimensions, input->sizes, target->sizes);
+  require_expandable(args.dimensions, input->sizes, target->sizes, "self");
   if (target->dtype && !is_floating(*target->dtype) && input->dtype && is_floating(*input->dtype)) {
-    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", and the loss a float"};
+    throw Raises{"target is " + dtype_name(*target->dtype) + ", expected a floating dtype"};
   }
 }
 
 void check_class_target(const RuleArguments& args) {
   const TensorInfo* target = find_tensor(args, "target");
   if (target != nullptr && target->dtype && *target->dtype != ScalarType::kInt64) {
-    throw Raises{"'target' is " + dtype_name(*target->dtype) + ", not int64"};
+    throw Raises{"target is " + dtype_name(*target->dtype) + ", expected int64"};
   }
 }
 
@@ -249,8 +250,8 @@ void check_multilabel(const RuleArguments& args) {
   check_class_target(args);
   const TensorInfo *self = find_tensor(args, "self"), *target = find_tensor(args, "target");
   if (self == nullptr || target == nullptr) return;
-  require(args.dimensions, Relation::kEqual, product(self->sizes), product(target->sizes),
-          "sizes of input and target differ");
+  require_equal(args.dimensions, product(self->sizes), product(target->sizes), "numbers of elements",
+                {"self", "target"});
 }
 
 constexpr OperatorRow kLossesRows[] = {

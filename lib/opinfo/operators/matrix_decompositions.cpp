@@ -1,4 +1,4 @@
-// What takes matrices apart, inverts them or solves equations with them.
+// Decompositions and inverses of matrices, and solutions of linear equations.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -14,7 +14,7 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 TensorInfo matrix(const RuleArguments& args) {
   TensorInfo info = args.tensor(first_argument(args));
-  require_least_rank(info, 2, "a matrix");
+  require_least_rank(info, 2, first_argument(args));
   return info;
 }
 
@@ -26,9 +26,9 @@ Results make_matrix(Sizes batch, SymInt rows, SymInt columns, Dtype dtype) {
 
 TensorInfo square_matrix(const RuleArguments& args) {
   TensorInfo info = args.tensor(first_argument(args));
-  if (info.dim() < 2) throw Raises{"a matrix has " + std::to_string(info.dim()) + " dimensions"};
-  require(args.dimensions, Relation::kEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
-          "the matrix is not square");
+  require_least_rank(info, 2, first_argument(args));
+  require_equal(args.dimensions, from_back(info.sizes, 2), from_back(info.sizes, 1),
+                "rows and columns of " + std::string(first_argument(args)));
   return info;
 }
 
@@ -38,17 +38,18 @@ bool is_surely_empty(const RuleArguments& args, const TensorInfo& info) {
   });
 }
 
-// Where `flag` says that the matrix is symmetric; an empty one need not be.
+// Returns the matrix; checks that it is square if the argument `flag` says that it is symmetric and it is not
+// surely empty.
 TensorInfo symmetric_or_any(const RuleArguments& args, std::string_view flag) {
   TensorInfo info = matrix(args);
   const bool is_symmetric = args.is_given(flag) && args.flag(flag) && !is_surely_empty(args, info);
   return is_symmetric ? square_matrix(args) : info;
 }
 
-// The inverse, a root, a power.
+// An inverse, a root or a power of a square matrix.
 Results same_square(const RuleArguments& args) { return make(square_matrix(args)); }
 
-// torch.cholesky: an empty one as it is.
+// torch.cholesky: returns an empty matrix as it is.
 Results cholesky(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   return is_surely_empty(args, info) ? make(info) : same_square(args);
@@ -68,7 +69,7 @@ Results log_determinant(const RuleArguments& args) {
   return make_many({with_last(info, {}, info.dtype), with_last(info, {}, real_dtype(info.dtype))});
 }
 
-// linalg_inv_ex: whether each matrix worked comes second.
+// linalg_inv_ex(): the second result is the status for each matrix.
 Results with_status(const RuleArguments& args) {
   const TensorInfo info = square_matrix(args);
   return make_many({info, with_last(info, {}, ScalarType::kInt32)});
@@ -132,20 +133,23 @@ Results qr(const RuleArguments& args) {
       {with_last(info, {rows, middle}, info.dtype), with_last(info, {middle, columns}, info.dtype)});
 }
 
-// Of a matrix and what `name` is called: as many rows, or columns where the unknown stands left, of one type.
-void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
-  require_least_rank(a, 2, "a matrix");
-  require_least_rank(b, 2, "the right side");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 1), from_back(b.sizes, left ? 2 : 1),
-          "sizes of both sides differ");
+// Checks the factor and the right side of an equation, whose names are `names`: equal dtypes, and as many
+// columns in the factor as rows in the right side, or as columns if the unknown stands left of the factor.
+void require_factor(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
+                    NamePair names) {
+  require_least_rank(a, 2, names.first);
+  require_least_rank(b, 2, names.second);
+  require_same_dtype(a.dtype, b.dtype, names);
+  require_equal(args.dimensions, from_back(a.sizes, 1), from_back(b.sizes, left ? 2 : 1), "inner sizes",
+                names);
 }
 
-// Without the factor's batch, where the right side has one.
-Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left) {
-  require_factor(args, a, b, left);
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(a.sizes, 1),
-          "the matrix is not square");
+// Returns the solution of a * x = b, or of x * a = b; the batch dimensions are broadcast.
+Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo& b, bool left,
+               NamePair names) {
+  require_factor(args, a, b, left, names);
+  require_equal(args.dimensions, from_back(a.sizes, 2), from_back(a.sizes, 1),
+                "rows and columns of " + std::string(names.first));
   return make_matrix(common_batch(a, b, 2, args.dimensions), from_back(b.sizes, 2), from_back(b.sizes, 1),
                      b.dtype);
 }
@@ -153,8 +157,8 @@ Results solved(const RuleArguments& args, const TensorInfo& a, const TensorInfo&
 Results solve(const RuleArguments& args) {
   const TensorInfo a = square_matrix(args), &b = args.tensor("B");
   const bool left = !args.is_given("left") || args.flag("left");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
-  // A vector, or a batch of them for a batch of matrices of just these sizes.
+  require_same_dtype(a.dtype, b.dtype, {"A", "B"});
+  // B is a vector, or a batch of vectors with the same batch sizes as A.
   bool is_vector = b.dim() == 1;
   if (!is_vector && a.dim() == b.dim() + 1) {
     is_vector = true;
@@ -163,16 +167,16 @@ Results solve(const RuleArguments& args) {
     }
   }
   if (is_vector) {
-    require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "sizes of both sides differ");
-    if (!left) throw Raises{"a vector stands right"};
+    require_equal(args.dimensions, a.sizes.back(), b.sizes.back(), "last sizes", {"A", "B"});
+    if (!left) throw Raises{"B is a vector, expected a matrix where left is False"};
     return make(concatenated(broadcast(without_last(a.sizes, 2), without_last(b.sizes, 1), args.dimensions),
                              {b.sizes.back()}),
                 either(b.dtype, a.dtype));
   }
-  return solved(args, a, b, left);
+  return solved(args, a, b, left, {"A", "B"});
 }
 
-// linalg_solve_ex: whether each matrix worked comes second.
+// linalg_solve_ex(): the second result is the status for each matrix.
 Results solve_with_status(const RuleArguments& args) {
   Results results = solve(args);
   results.push_back({with_last(args.tensor("A"), {}, ScalarType::kInt32)});
@@ -182,13 +186,13 @@ Results solve_with_status(const RuleArguments& args) {
 Results solve_triangular(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("B");
   if (a.dtype != b.dtype) throw CannotTell{};
-  return solved(args, a, b, args.flag("left"));
+  return solved(args, a, b, args.flag("left"), {"self", "B"});
 }
 
-// torch.triangular_solve: the right side comes first, and the matrix is given back.
+// torch.triangular_solve: the right side is the first argument, and the matrix is returned too.
 Results old_triangular_solve(const RuleArguments& args) {
   const TensorInfo &b = args.tensor("self"), &a = args.tensor("A");
-  Results results = solved(args, a, b, true);
+  Results results = solved(args, a, b, true, {"A", "self"});
   results.push_back({TensorInfo{.sizes = concatenated(common_batch(a, b, 2, args.dimensions),
                                                       {from_back(a.sizes, 2), from_back(a.sizes, 1)}),
                                 .dtype = a.dtype}});
@@ -196,10 +200,10 @@ Results old_triangular_solve(const RuleArguments& args) {
 }
 
 Results cholesky_solve(const RuleArguments& args) {
-  return solved(args, args.tensor("input2"), args.tensor("self"), true);
+  return solved(args, args.tensor("input2"), args.tensor("self"), true, {"input2", "self"});
 }
 
-// ---- Factors of a decomposition, with the places that rows went to ----
+// ---- Factors of a decomposition, with pivots ----
 
 TensorInfo pivots_of(const TensorInfo& info) {
   const SymInt count = min(from_back(info.sizes, 2), from_back(info.sizes, 1));
@@ -207,12 +211,12 @@ TensorInfo pivots_of(const TensorInfo& info) {
 }
 
 void require_pivots(const RuleArguments& args, const TensorInfo& factors, std::string_view name) {
-  require_least_rank(factors, 2, "a matrix");
+  require_least_rank(factors, 2, "the matrix of factors");
   const TensorInfo& pivots = args.tensor(name);
-  require_same_dtype(pivots.dtype, ScalarType::kInt32, "dtypes of pivots");
+  require_dtype(pivots.dtype, ScalarType::kInt32, name);
 }
 
-// linalg_lu_factor, and with whether each matrix worked.
+// linalg_lu_factor(), and linalg_lu_factor_ex() with the status for each matrix.
 Results lu_factors(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   std::vector<TensorInfo> results = {info, pivots_of(info), with_last(info, {}, ScalarType::kInt32)};
@@ -241,7 +245,7 @@ Results lu(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// What is not asked for is empty.
+// Results for which the call does not ask are empty.
 Results lu_unpack(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   require_pivots(args, info, "LU_pivots");
@@ -253,24 +257,25 @@ Results lu_unpack(const RuleArguments& args) {
 
 Results lu_solve(const RuleArguments& args) {
   const bool is_old = args.is_given("LU_data");
-  const TensorInfo& factors = args.tensor(is_old ? "LU_data" : "LU");
+  const std::string_view name = is_old ? "LU_data" : "LU", right = is_old ? "self" : "B";
+  const TensorInfo& factors = args.tensor(name);
   const std::string_view pivots = is_old ? "LU_pivots" : "pivots";
   require_pivots(args, factors, pivots);
   require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor(pivots).sizes,
-                      "sizes of factors and pivots differ");
-  return solved(args, factors, args.tensor(is_old ? "self" : "B"), is_old || args.flag("left"));
+                      {name, pivots});
+  return solved(args, factors, args.tensor(right), is_old || args.flag("left"), {name, right});
 }
 
 Results ldl_solve(const RuleArguments& args) {
   const TensorInfo& factors = args.tensor("LD");
-  require_least_rank(factors, 2, "a matrix");
-  require_dtype(args.tensor("pivots").dtype, is_integral, "pivots");
+  require_least_rank(factors, 2, "LD");
+  require_dtype(args.tensor("pivots").dtype, is_integral, "pivots", "an integer dtype");
   require_equal_sizes(args.dimensions, without_last(factors.sizes, 1), args.tensor("pivots").sizes,
-                      "sizes of factors and pivots differ");
-  return solved(args, factors, args.tensor("B"), true);
+                      {"LD", "pivots"});
+  return solved(args, factors, args.tensor("B"), true, {"LD", "B"});
 }
 
-// Columns that reflections are made of, and a factor for each: geqrf, and the matrix of all of them.
+// geqrf(): the columns that define reflections, and a factor for each.
 Results reflections(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
   return make_many(
@@ -279,25 +284,26 @@ Results reflections(const RuleArguments& args) {
 
 Results householder_product(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
-  const TensorInfo& factors = args.tensor(args.is_given("tau") ? "tau" : "input2");
+  const std::string_view name = args.is_given("tau") ? "tau" : "input2";
+  const TensorInfo& factors = args.tensor(name);
   require(args.dimensions, Relation::kGreaterEqual, from_back(info.sizes, 2), from_back(info.sizes, 1),
-          "more columns than rows");
-  require_same_dtype(info.dtype, factors.dtype, "dtypes of reflections and factors");
-  require_rank(factors, {info.dim() - 1}, "the factors");
+          "number of rows of " + std::string(first_argument(args)));
+  require_same_dtype(info.dtype, factors.dtype, {first_argument(args), name});
+  require_rank(factors, {info.dim() - 1}, name);
   require(args.dimensions, Relation::kLessEqual, factors.sizes.back(), info.sizes.back(),
-          "more factors than columns");
+          "size of " + std::string(name) + " in dimension -1");
   return make(info);
 }
 
 Results times_reflections(const RuleArguments& args) {
   const TensorInfo& other = args.tensor("input3");
-  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, "dtypes of reflections and factors");
-  require_same_dtype(other.dtype, args.tensor("input2").dtype, "dtypes of factors and what is multiplied");
-  require_least_rank(other, 2, "what is multiplied");
+  require_same_dtype(matrix(args).dtype, args.tensor("input2").dtype, {"self", "input2"});
+  require_same_dtype(other.dtype, args.tensor("input2").dtype, {"input3", "input2"});
+  require_least_rank(other, 2, "input3");
   return make(other);
 }
 
-// ---- Numbers of matrices, and tensors that are seen as such ----
+// ---- Numbers for matrices, and tensors that are taken as matrices ----
 
 Results condition(const RuleArguments& args) {
   const TensorInfo info = matrix(args);
@@ -313,16 +319,16 @@ Results matrix_rank(const RuleArguments& args) {
   return make(std::move(batch), ScalarType::kInt64);
 }
 
-// (solution, and what depends on the method)
+// (solution, results that depend on the method)
 Results least_squares(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("b");
-  require_least_rank(a, 2, "a matrix");
-  require_least_rank(b, 1, "the right side");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of both sides");
+  require_least_rank(a, 2, "self");
+  require_least_rank(b, 1, "b");
+  require_same_dtype(a.dtype, b.dtype, {"self", "b"});
   Results results(args.schema().results.size());
   if (b.dim() != a.dim()) return results;
-  require(args.dimensions, Relation::kEqual, from_back(a.sizes, 2), from_back(b.sizes, 2),
-          "sizes of both sides differ");
+  require_equal(args.dimensions, from_back(a.sizes, 2), from_back(b.sizes, 2), "numbers of rows",
+                {"self", "b"});
   results.at(0) = make_matrix(common_batch(a, b, 2, args.dimensions), from_back(a.sizes, 1),
                               from_back(b.sizes, 1), a.dtype)[0];
   return results;
@@ -331,17 +337,18 @@ Results least_squares(const RuleArguments& args) {
 Results tensor_inverse(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const std::int64_t first = args.number("ind");
-  if (first <= 0) throw Raises{"no dimension is inverted"};
+  if (first <= 0) throw Raises{"ind is " + std::to_string(first) + ", expected > 0"};
   const auto count = static_cast<std::size_t>(std::min(first, self.dim()));
   const Sizes front = slice_of(self.sizes, 0, count), back = slice_of(self.sizes, count, self.sizes.size());
-  require(args.dimensions, Relation::kEqual, product(front), product(back), "the matrix is not square");
+  require_equal(args.dimensions, product(front), product(back),
+                "products of the sizes of self before and after dimension ind");
   return make(concatenated(back, front), self.dtype);
 }
 
-// The dimensions named come last, as if the tensor had been given so.
+// The dimensions in `dims` are moved to the end first.
 Results tensor_solve(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
-  require_same_dtype(self.dtype, other.dtype, "dtypes of both sides");
+  require_same_dtype(self.dtype, other.dtype, {"self", "other"});
   Sizes sizes = self.sizes;
   if (args.is_given("dims")) {
     const auto dims = distinct_dims(args.numbers("dims"), self.dim());
@@ -351,19 +358,18 @@ Results tensor_solve(const RuleArguments& args) {
     }
     for (const std::int64_t dim : dims) sizes.push_back(self.sizes[dim_index(dim, self)]);
   }
-  require_least_rank(self, other.dim(), "the tensor");
+  require_least_rank(self, other.dim(), "self");
   Sizes result = slice_of(sizes, other.sizes.size(), sizes.size());
-  require(args.dimensions, Relation::kEqual, product(result), product(other.sizes),
-          "the matrix is not square");
-  require(args.dimensions, Relation::kEqual, product(result), product(slice_of(sizes, 0, other.sizes.size())),
-          "the matrix is not square");
+  require_equal(args.dimensions, product(result), product(other.sizes), "numbers of elements",
+                {"the result", "other"});
+  require_equal(args.dimensions, product(result), product(slice_of(sizes, 0, other.sizes.size())),
+                "products of the last and the first sizes of self");
   return make(std::move(result), self.dtype);
 }
 
 // ---- Multiply-accumulates ----
 
-// By squaring: ATen/native/LinearAlgebra.cpp.  An inverse comes first for negative powers, at a cost that
-// nobody tells.
+// The power by squaring: ATen/native/LinearAlgebra.cpp.  Negative powers invert first, at an unknown cost.
 SymInt matrix_power(const RuleArguments& args, const Results&) {
   const Sizes& sizes = operand(args, "self").sizes;
   const std::int64_t power = args.number("n");

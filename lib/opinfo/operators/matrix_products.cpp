@@ -1,6 +1,6 @@
-// Matrix products.  Costs are nearly all one formula: each element of the result is a sum of products over
-// the inner size.  torch.utils.flop_counter has it for mm, addmm, bmm, baddbmm and _scaled_mm, which matmul,
-// linear and others are made of; products with vectors, which it leaves out, are counted the same way.
+// Matrix products.  Nearly all costs have one formula: each element of the result is a sum of products over
+// the inner size.  torch.utils.flop_counter has it for mm, addmm, bmm, baddbmm and _scaled_mm, of which
+// matmul, linear and others are composed; products with vectors, which it omits, are counted the same way.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -18,10 +18,11 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Products ----
 
-Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
-  if (a.empty() || b.empty()) throw Raises{"a product with a tensor without dimensions"};
-  require(dimensions, Relation::kEqual, a.back(), b[b.size() == 1 ? 0 : b.size() - 2],
-          "inner sizes of the product differ");
+Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names) {
+  if (a.empty() || b.empty())
+    throw Raises{std::string(a.empty() ? names.first : names.second) +
+                 " has 0 dimensions, expected 1 or more"};
+  require_equal(dimensions, a.back(), b[b.size() == 1 ? 0 : b.size() - 2], "inner sizes", names);
   const Sizes batch_a = a.size() > 2 ? without_last(a, 2) : Sizes();
   const Sizes batch_b = b.size() > 2 ? without_last(b, 2) : Sizes();
   Sizes sizes = broadcast(batch_a, batch_b, dimensions);
@@ -32,8 +33,8 @@ Sizes product_sizes(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
 
 Results multiplied(const RuleArguments& args, std::string_view first, std::string_view second) {
   const TensorInfo &a = args.tensor(first), &b = args.tensor(second);
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions),
+  require_same_dtype(a.dtype, b.dtype, {first, second});
+  return make(product_sizes(a.sizes, b.sizes, args.dimensions, {first, second}),
               dtype_or(args, "out_dtype", either(a.dtype, b.dtype)));
 }
 
@@ -41,12 +42,12 @@ Results matmul(const RuleArguments& args) {
   return multiplied(args, "self", args.is_given("mat2") ? "mat2" : args.is_given("vec") ? "vec" : "other");
 }
 
-// Of two matrices, whatever their dtypes.
+// The product of two matrices of any dtypes.
 Results narrow_product(const RuleArguments& args, Dtype dtype) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {2}, "the first factor");
-  require_rank(b, {2}, "the second factor");
-  return make(product_sizes(a.sizes, b.sizes, args.dimensions), dtype);
+  require_rank(a, {2}, "self");
+  require_rank(b, {2}, "mat2");
+  return make(product_sizes(a.sizes, b.sizes, args.dimensions, {"self", "mat2"}), dtype);
 }
 
 Results int_mm(const RuleArguments& args) { return narrow_product(args, ScalarType::kInt32); }
@@ -55,29 +56,29 @@ Results scaled_mm(const RuleArguments& args) {
   return narrow_product(args, dtype_or(args, "out_dtype", args.tensor("self").dtype));
 }
 
-// By a weight that is packed for the kernel: its first size tells how many columns there are, `Columns` each.
+// The product with a weight that is packed for the kernel: its first size times `Columns` is the number of
+// columns.
 template <std::int64_t Columns>
 Results packed_mm(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &weight = args.tensor("mat2");
-  require_rank(self, {2}, "the first factor");
+  require_rank(self, {2}, "self");
   if (weight.sizes.empty()) throw CannotTell{};
   return make({self.sizes[0], weight.sizes[0] * Columns}, self.dtype);
 }
 
-// A product to which `self` is added, which may have less precision in the forms that ask for a type.
+// A product to which `self` is added.  In overloads with out_dtype, self may have less precision.
 Results added_product(const RuleArguments& args, std::string_view first, std::string_view second,
                       std::int64_t first_rank, std::int64_t second_rank) {
   const TensorInfo& self = args.tensor("self");
-  require_rank(args.tensor(first), {first_rank}, "the first factor");
-  require_rank(args.tensor(second), {second_rank}, "the second factor");
+  require_rank(args.tensor(first), {first_rank}, first);
+  require_rank(args.tensor(second), {second_rank}, second);
   Results results = multiplied(args, first, second);
-  if (!args.is_given("out_dtype"))
-    require_same_dtype(self.dtype, args.tensor(first).dtype, "dtypes of summand and factor");
+  if (!args.is_given("out_dtype")) require_same_dtype(self.dtype, args.tensor(first).dtype, {"self", first});
   if (first_rank == 3) {
-    require(args.dimensions, Relation::kEqual, args.tensor(first).sizes[0], args.tensor(second).sizes[0],
-            "numbers of matrices differ");
+    require_equal_size(args.dimensions, args.tensor(first).sizes[0], args.tensor(second).sizes[0],
+                       {first, second}, 0);
   }
-  require_expandable(args.dimensions, self.sizes, first_of(results).sizes);
+  require_expandable(args.dimensions, self.sizes, first_of(results).sizes, "self");
   return results;
 }
 
@@ -88,47 +89,47 @@ Results addmv(const RuleArguments& args) { return added_product(args, "mat", "ve
 Results baddbmm(const RuleArguments& args) { return added_product(args, "batch1", "batch2", 3, 3); }
 
 Results mm(const RuleArguments& args) {
-  require_rank(args.tensor("self"), {2}, "the first factor");
-  require_rank(args.tensor("mat2"), {2}, "the second factor");
+  require_rank(args.tensor("self"), {2}, "self");
+  require_rank(args.tensor("mat2"), {2}, "mat2");
   return matmul(args);
 }
 
 Results bmm(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {3}, "the first factor");
-  require_rank(b, {3}, "the second factor");
-  require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
+  require_rank(a, {3}, "self");
+  require_rank(b, {3}, "mat2");
+  require_equal_size(args.dimensions, a.sizes[0], b.sizes[0], {"self", "mat2"}, 0);
   return matmul(args);
 }
 
 Results mv(const RuleArguments& args) {
-  require_rank(args.tensor("self"), {2}, "the matrix");
-  require_rank(args.tensor("vec"), {1}, "the vector");
+  require_rank(args.tensor("self"), {2}, "self");
+  require_rank(args.tensor("vec"), {1}, "vec");
   return matmul(args);
 }
 
 Results addbmm(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("batch1"), &b = args.tensor("batch2");
-  require_rank(a, {3}, "the first batch of matrices");
-  require_rank(b, {3}, "the second batch of matrices");
-  require(args.dimensions, Relation::kEqual, a.sizes[0], b.sizes[0], "numbers of matrices differ");
-  require(args.dimensions, Relation::kEqual, a.sizes[2], b.sizes[1], "inner sizes of the product differ");
-  require_same_dtype(args.tensor("self").dtype, a.dtype, "dtypes of summand and factor");
-  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[1], b.sizes[2]});
+  require_rank(a, {3}, "batch1");
+  require_rank(b, {3}, "batch2");
+  require_equal_size(args.dimensions, a.sizes[0], b.sizes[0], {"batch1", "batch2"}, 0);
+  require_equal(args.dimensions, a.sizes[2], b.sizes[1], "inner sizes", {"batch1", "batch2"});
+  require_same_dtype(args.tensor("self").dtype, a.dtype, {"self", "batch1"});
+  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[1], b.sizes[2]}, "self");
   return make({a.sizes[1], b.sizes[2]}, either(a.dtype, b.dtype));
 }
 
 Results dot(const RuleArguments& args) {
-  const TensorInfo &self = args.tensor("self"),
-                   &other = args.tensor(args.is_given("other") ? "other" : "tensor");
-  require_rank(self, {1}, "the first factor");
-  require_rank(other, {1}, "the second factor");
-  require(args.dimensions, Relation::kEqual, self.sizes[0], other.sizes[0], "sizes of the factors differ");
+  const std::string_view second = args.is_given("other") ? "other" : "tensor";
+  const TensorInfo &self = args.tensor("self"), &other = args.tensor(second);
+  require_rank(self, {1}, "self");
+  require_rank(other, {1}, second);
+  require_equal_size(args.dimensions, self.sizes[0], other.sizes[0], {"self", second}, 0);
   return make(Sizes(), self.dtype);
 }
 
 Results vector_dot(const RuleArguments& args) {
-  require_same_dtype(args.tensor("x").dtype, args.tensor("y").dtype, "dtypes of the two");
+  require_same_dtype(args.tensor("x").dtype, args.tensor("y").dtype, {"x", "y"});
   TensorInfo both{.sizes = broadcast_all(args), .dtype = promoted(args, {"x", "y"})};
   both.sizes.erase(both.sizes.begin() + static_cast<std::ptrdiff_t>(dim_index(args.number("dim"), both)));
   return make(std::move(both));
@@ -136,33 +137,32 @@ Results vector_dot(const RuleArguments& args) {
 
 Results outer(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("vec2");
-  require_rank(a, {1}, "the first vector");
-  require_rank(b, {1}, "the second vector");
+  require_rank(a, {1}, "self");
+  require_rank(b, {1}, "vec2");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec2"}));
 }
 
 Results addr(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("vec1"), &b = args.tensor("vec2");
-  require_rank(a, {1}, "the first vector");
-  require_rank(b, {1}, "the second vector");
-  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[0], b.sizes[0]});
+  require_rank(a, {1}, "vec1");
+  require_rank(b, {1}, "vec2");
+  require_expandable(args.dimensions, args.tensor("self").sizes, {a.sizes[0], b.sizes[0]}, "self");
   return make({product(a.sizes), product(b.sizes)}, promoted(args, {"self", "vec1", "vec2"}));
 }
 
 Results linear(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("input"), &weight = args.tensor("weight");
-  if (input.sizes.empty()) throw Raises{"the input of a linear layer has no dimensions"};
-  require_rank(weight, {1, 2}, "the weight of a linear layer");
-  require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+  if (input.sizes.empty()) throw Raises{"input has 0 dimensions, expected 1 or more"};
+  require_rank(weight, {1, 2}, "weight");
+  require_same_dtype(input.dtype, weight.dtype, {"input", "weight"});
   if (args.is_tensor("bias")) {
-    require_same_dtype(input.dtype, args.tensor("bias").dtype, "dtypes of input and bias");
+    require_same_dtype(input.dtype, args.tensor("bias").dtype, {"input", "bias"});
   }
-  require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes.back(),
-          "features of the input are not what the weight takes");
+  require_equal(args.dimensions, input.sizes.back(), weight.sizes.back(), "last sizes", {"input", "weight"});
   Sizes sizes = without_last(input.sizes, 1);
   if (weight.dim() == 2) sizes.push_back(weight.sizes[0]);
   if (args.is_tensor("bias") && args.tensor("bias").sizes.size() <= sizes.size()) {
-    require_expandable(args.dimensions, args.tensor("bias").sizes, sizes);
+    require_expandable(args.dimensions, args.tensor("bias").sizes, sizes, "bias");
   }
   return make(std::move(sizes), either(input.dtype, weight.dtype));
 }
@@ -171,18 +171,21 @@ Results inner(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
   const Dtype dtype = promoted(args, {"self", "other"});
   if (a.sizes.empty() || b.sizes.empty()) return make(broadcast_all(args), dtype);
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
-  require(args.dimensions, Relation::kEqual, a.sizes.back(), b.sizes.back(), "last sizes differ");
+  require_same_dtype(a.dtype, b.dtype, {"self", "other"});
+  require_equal(args.dimensions, a.sizes.back(), b.sizes.back(), "last sizes", {"self", "other"});
   return make(concatenated(without_last(a.sizes, 1), without_last(b.sizes, 1)), dtype);
 }
 
 Results tensordot(const RuleArguments& args) {
   Sizes sizes;
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  require_same_dtype(a.dtype, b.dtype, {"self", "other"});
   const auto dims_a = distinct_dims(args.numbers("dims_self"), a.dim()),
              dims_b = distinct_dims(args.numbers("dims_other"), b.dim());
-  if (dims_a.size() != dims_b.size()) throw Raises{"not as many dimensions of both are summed over"};
+  if (dims_a.size() != dims_b.size()) {
+    throw Raises{"dims_self and dims_other have lengths " + std::to_string(dims_a.size()) + " and " +
+                 std::to_string(dims_b.size()) + ", expected equal"};
+  }
   for (std::size_t i = 0; i < dims_a.size() && !a.sizes.empty() && !b.sizes.empty(); ++i) {
     broadcast_size(a.sizes[static_cast<std::size_t>(dims_a[i])], b.sizes[static_cast<std::size_t>(dims_b[i])],
                    args.dimensions);
@@ -208,10 +211,10 @@ Results multi_dot(const RuleArguments& args) {
     } else {
       require_rank(tensors[i], {2}, "a factor");
     }
-    require_same_dtype(tensors[i].dtype, tensors[0].dtype, "dtypes of the factors");
+    require_same_dtype(tensors[i].dtype, tensors[0].dtype, {"a factor", "the first"});
     if (i > 0) {
-      require(args.dimensions, Relation::kEqual, tensors[i - 1].sizes.back(), tensors[i].sizes[0],
-              "inner sizes of the product differ");
+      require_equal(args.dimensions, tensors[i - 1].sizes.back(), tensors[i].sizes[0],
+                    "inner sizes of two factors");
     }
   }
   Sizes sizes;
@@ -231,21 +234,22 @@ Results kronecker(const RuleArguments& args) {
 
 Results cross(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("other");
-  require_rank(b, {a.dim()}, "the second factor");
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
+  require_rank(b, {a.dim()}, "other");
+  require_same_dtype(a.dtype, b.dtype, {"self", "other"});
   if (args.is_given("dim") && !a.sizes.empty()) {
     const std::size_t dim = dim_index(args.number("dim"), a);
-    require(args.dimensions, Relation::kEqual, a.sizes[dim], 3, "size of a vector");
-    require(args.dimensions, Relation::kEqual, b.sizes[dim], 3, "size of a vector");
+    require(args.dimensions, Relation::kEqual, a.sizes[dim], 3, "size of self along dim");
+    require(args.dimensions, Relation::kEqual, b.sizes[dim], 3, "size of other along dim");
   }
   return make(broadcast_all(args), promoted(args, {"self", "other"}));
 }
 
-// Groups are matrices of a batch, or rows or columns of one matrix, up to where `offs` says.
+// Each group is a matrix of a batch, or a range of rows or columns of a matrix that ends at an item of
+// `offs`.
 Results grouped_product(const RuleArguments& args) {
   const TensorInfo &a = args.tensor("self"), &b = args.tensor("mat2");
-  require_rank(a, {2, 3}, "the first factor");
-  require_rank(b, {2, 3}, "the second factor");
+  require_rank(a, {2, 3}, "self");
+  require_rank(b, {2, 3}, "mat2");
   Sizes sizes;
   if (a.dim() == b.dim()) sizes.push_back(a.dim() == 3 ? a.sizes[0] : nth(args.tensor("offs").sizes, 0));
   sizes.push_back(from_back(a.sizes, 2));
@@ -256,8 +260,8 @@ Results grouped_product(const RuleArguments& args) {
 Results grouped_fallback(const RuleArguments& args) {
   TensorInfo result = args.tensor("input");
   const TensorInfo& weight = args.tensor("weight");
-  require_rank(result, {2}, "the input");
-  require_rank(weight, {3}, "the weight");
+  require_rank(result, {2}, "input");
+  require_rank(weight, {3}, "weight");
   result.sizes.back() = weight.sizes.back();
   return make(std::move(result));
 }
@@ -265,23 +269,21 @@ Results grouped_fallback(const RuleArguments& args) {
 Results bilinear(const RuleArguments& args) {
   const TensorInfo &input = args.tensor("input1"), &other = args.tensor("input2"),
                    &weight = args.tensor("weight");
-  require_rank(weight, {3}, "the weight");
-  require_least_rank(input, 1, "the first input");
+  require_rank(weight, {3}, "weight");
+  require_least_rank(input, 1, "input1");
   for (const std::string_view name : {"input2", "weight", "bias"}) {
-    if (args.is_tensor(name))
-      require_same_dtype(input.dtype, args.tensor(name).dtype, "dtypes of inputs and weights");
+    if (args.is_tensor(name)) require_same_dtype(input.dtype, args.tensor(name).dtype, {"input1", name});
   }
-  require_rank(other, {input.dim()}, "the second input");
+  require_rank(other, {input.dim()}, "input2");
   require_equal_sizes(args.dimensions, without_last(input.sizes), without_last(other.sizes),
-                      "sizes of the inputs differ");
-  require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
-          "features of the first input are not what the weight takes");
-  require(args.dimensions, Relation::kEqual, other.sizes.back(), weight.sizes[2],
-          "features of the second input are not what the weight takes");
+                      {"input1", "input2"});
+  require_equal(args.dimensions, input.sizes.back(), weight.sizes[1],
+                "last size of input1 and size of weight in dimension 1");
+  require_equal(args.dimensions, other.sizes.back(), weight.sizes[2],
+                "last size of input2 and size of weight in dimension 2");
   if (args.is_tensor("bias")) {
-    require_rank(args.tensor("bias"), {1}, "the bias");
-    require(args.dimensions, Relation::kEqual, args.tensor("bias").sizes[0], weight.sizes[0],
-            "bias and weight differ");
+    require_rank(args.tensor("bias"), {1}, "bias");
+    require_equal_size(args.dimensions, args.tensor("bias").sizes[0], weight.sizes[0], {"bias", "weight"}, 0);
   }
   return make(with_last(input.sizes, weight.sizes[0]), input.dtype);
 }
@@ -289,7 +291,7 @@ Results bilinear(const RuleArguments& args) {
 void check_vecdot(const RuleArguments& args) {
   const TensorInfo *x = find_tensor(args, "x"), *y = find_tensor(args, "y");
   if (x == nullptr || y == nullptr || x->dim() != 1 || y->dim() != 1) return;
-  require(args.dimensions, Relation::kEqual, x->sizes[0], y->sizes[0], "sizes of the factors differ");
+  require_equal_size(args.dimensions, x->sizes[0], y->sizes[0], {"x", "y"}, 0);
 }
 
 // ---- Multiply-accumulates: products of two tensors ----
@@ -315,7 +317,7 @@ SymInt first_two(const RuleArguments& args, const Results& results) {
   return product_macs(args, results, "a", "b");
 }
 
-// Sums over the batch too, which the result does not have.
+// addbmm() also sums over the batch, which the result does not have.
 SymInt addbmm(const RuleArguments& args, const Results&) {
   return product(operand(args, "batch1").sizes) * from_back(operand(args, "batch2").sizes, 1);
 }
@@ -327,7 +329,7 @@ SymInt dot(const RuleArguments& args, const Results&) {
   return same_size(a.sizes[0], b.sizes[0]);
 }
 
-// The dimension is one of both together.
+// `dim` names a dimension of the broadcast shape.
 SymInt vector_dot(const RuleArguments& args, const Results& results) {
   const Sizes &x = operand(args, "x").sizes, &y = operand(args, "y").sizes;
   const std::size_t rank = std::max(x.size(), y.size());
@@ -340,14 +342,14 @@ SymInt vector_dot(const RuleArguments& args, const Results& results) {
   return product(first_result(results).sizes) * size;
 }
 
-// With a number, which is a tensor without dimensions, elementwise.
+// The product with a tensor without dimensions is elementwise.
 SymInt inner(const RuleArguments& args, const Results& results) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "other");
   if (a.sizes.empty() || b.sizes.empty()) return 0;
   return product(first_result(results).sizes) * same_size(a.sizes.back(), b.sizes.back());
 }
 
-// torch.tensordot sums a dimension beforehand that has size 1 on the other side.
+// torch.tensordot first sums over dimensions that have size 1 in the other tensor.
 SymInt tensordot(const RuleArguments& args, const Results& results) {
   const TensorInfo &a = operand(args, "self"), &b = operand(args, "other");
   const auto dims_a = args.numbers("dims_self"), dims_b = args.numbers("dims_other");
@@ -369,7 +371,7 @@ SymInt linear_out_channel(const RuleArguments& args, const Results&) {
   return product(first_operand(args).sizes) * count_of(args, "out_channel");
 }
 
-// ATen/native/GroupedMM: each row, or column, or place of the inner size belongs to one group.
+// ATen/native/GroupedMM: each row, column or index of the inner dimension belongs to one group.
 SymInt grouped_macs(const TensorInfo& a, const TensorInfo& b) {
   if (a.dim() < 2 || a.dim() > 3 || b.dim() < 2 || b.dim() > 3) throw CannotTell{};
   const SymInt matrix =
@@ -381,7 +383,7 @@ SymInt grouped(const RuleArguments& args, const Results&) {
   return grouped_macs(operand(args, "self"), operand(args, "mat2"));
 }
 
-// Of the experts of transformers, where torch has no kernel.
+// The grouped product of transformers' experts, for devices where torch has no kernel.
 SymInt grouped_fallback(const RuleArguments& args, const Results&) {
   return grouped_macs(operand(args, "input"), operand(args, "weight"));
 }
@@ -407,14 +409,14 @@ SymInt each_product(const RuleArguments& args, const Results&) {
 
 // ---- Several products ----
 
-// In the order that takes the least, as ATen/native/LinearAlgebra.cpp chooses it: Cormen et al.,
-// Introduction to Algorithms, 15.2.
+// Counts the cheapest order, which ATen/native/LinearAlgebra.cpp chooses, by dynamic programming: Cormen et
+// al., Introduction to Algorithms, 15.2.
 SymInt multi_dot(const RuleArguments& args, const Results&) {
   const std::vector<TensorInfo> tensors = operands(args, first_argument(args));
   constexpr std::size_t kMost = 64;  // the work grows with the third power
   const std::size_t count = tensors.size();
   if (count == 0 || count > kMost) throw CannotTell{};
-  Sizes sizes;  // tensor i is a matrix of sizes[i] rows and sizes[i + 1] columns
+  Sizes sizes;  // tensor i has sizes[i] rows and sizes[i + 1] columns
   for (std::size_t i = 0; i < count; ++i) {
     const TensorInfo& info = tensors[i];
     const bool is_end = i == 0 || i + 1 == count;
@@ -429,7 +431,8 @@ SymInt multi_dot(const RuleArguments& args, const Results&) {
     }
     sizes.push_back(columns);
   }
-  std::vector<Sizes> least(count, Sizes(count, 0));  // of the products from one tensor to another
+  std::vector<Sizes> least(count,
+                           Sizes(count, 0));  // least[i][j]: the least cost of the product of tensors i to j
   for (std::size_t length = 2; length <= count; ++length) {
     for (std::size_t first = 0; first + length <= count; ++first) {
       const std::size_t last = first + length - 1;
@@ -453,7 +456,7 @@ SymInt bilinear(const RuleArguments& args, const Results&) {
   return product(without_last(input, 1)) * weight[0] * weight[2] * (weight[1] + 1);
 }
 
-// With 1 for each dimension that is `expanded`.
+// Returns the sizes with a 1 inserted for each dimension that is `expanded`.
 Sizes expanded_sizes(const Sizes& sizes, const std::vector<bool>& expanded) {
   Sizes result;
   std::size_t next = 0;
@@ -479,7 +482,7 @@ SymInt trilinear(const RuleArguments& args, const Results&) {
     if (!is_one((*sizes)[unroll])) turns = (*sizes)[unroll];
     (*sizes)[unroll] = 1;
   }
-  // What the third does not have is summed with the first product.
+  // The first product sums over the dimensions that the third operand lacks.
   const std::vector<bool> summed = places_of(args.numbers("sumdim"), rank), absent = places_of(dims3, rank);
   std::vector<bool> early(rank), late(rank);
   Sizes both;

@@ -1,4 +1,4 @@
-// Normalization over channels, groups and last dimensions.
+// Normalization over channels, groups of channels, and last dimensions.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -11,26 +11,25 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 // ---- Normalization ----
 
-// One of the vectors that a normalization has for its channels: its own type, or that of an input of less
-// precision.
+// Checks a vector with one parameter for each channel: its dtype is that of the input, or differs from it
+// only where one has less precision than float32.
 void require_vector(const RuleArguments& args, std::string_view name, const TensorInfo& input,
                     const SymInt& channels) {
   if (!args.is_tensor(name)) return;
   const TensorInfo& vector = args.tensor(name);
   const bool both_full = (input.dtype == ScalarType::kFloat32 || input.dtype == ScalarType::kFloat64) &&
                          (vector.dtype == ScalarType::kFloat32 || vector.dtype == ScalarType::kFloat64);
-  if (both_full) require_same_dtype(input.dtype, vector.dtype, "dtypes of input and " + std::string(name));
+  if (both_full) require_same_dtype(input.dtype, vector.dtype, {"input", name});
   require_rank(vector, {1}, name);
-  require(args.dimensions, Relation::kEqual, vector.sizes[0], channels,
-          "channels of " + std::string(name) + " and input differ");
+  require_equal(args.dimensions, vector.sizes[0], channels,
+                "size of " + std::string(name) + " and channels of input");
 }
 
 Results channel_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
-  // Nothing stays nothing, whatever its shape.
+  // An empty input is valid whatever its shape.
   if (args.dimensions.decide(Relation::kEqual, product(input.sizes), 0) == true) return like_first(args);
-  if (input.dim() < 2)
-    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
+  require_least_rank(input, 2, "input");
   for (const std::string_view name : {"weight", "bias", "running_mean", "running_var"}) {
     require_vector(args, name, input, input.sizes[1]);
   }
@@ -39,27 +38,28 @@ Results channel_norm(const RuleArguments& args) {
 
 Results group_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
-  if (input.dim() < 2)
-    throw Raises{"an input with channels has " + std::to_string(input.dim()) + " dimensions"};
-  require_multiple(args.dimensions, input.sizes[1], args.size("num_groups"), "number of channels");
+  require_least_rank(input, 2, "input");
+  require_multiple(args.dimensions, input.sizes[1], args.size("num_groups"), "size of input in dimension 1");
   for (const std::string_view name : {"weight", "bias"}) require_vector(args, name, input, input.sizes[1]);
   return like_first(args);
 }
 
-// Over the last dimensions.
+// Checks the input and the parameters of a normalization over the last dimensions.
 void require_normalized(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const Sizes shape = args.sizes("normalized_shape");
-  if (shape.size() > input.sizes.size()) throw Raises{"more dimensions are normalized than the input has"};
+  if (shape.size() > input.sizes.size()) {
+    throw Raises{"normalized_shape has length " + std::to_string(shape.size()) + ", expected at most " +
+                 std::to_string(input.dim())};
+  }
   const std::size_t offset = input.sizes.size() - shape.size();
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    require(args.dimensions, Relation::kEqual, input.sizes[offset + i], shape[i],
-            "sizes of the input are not what is normalized");
+    require_equal(args.dimensions, input.sizes[offset + i], shape[i], "last sizes",
+                  {"input", "normalized_shape"});
   }
   for (const std::string_view name : {"weight", "bias"}) {
     if (args.is_tensor(name)) {
-      require_equal_sizes(args.dimensions, args.tensor(name).sizes, shape,
-                          "sizes of " + std::string(name) + " are not what is normalized");
+      require_equal_sizes(args.dimensions, args.tensor(name).sizes, shape, {name, "normalized_shape"});
     }
   }
 }
@@ -69,7 +69,7 @@ Results shape_norm(const RuleArguments& args) {
   return like_first(args);
 }
 
-// (result, mean, 1 / deviation), or without the mean; the statistics have 1 for every normalized dimension.
+// (result, mean, 1 / deviation), or without the mean.  The statistics have size 1 in normalized dimensions.
 Results native_layer_norm(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   const std::size_t count = args.sizes("normalized_shape").size();
@@ -95,7 +95,7 @@ Results weight_norm(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// The norm of all but one dimension; -1: of everything.
+// The norm over all dimensions but `dim`; for -1, over all.
 Results norm_except_dim(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("v");
   if (args.number("dim") == -1) return make({}, input.dtype);
@@ -105,26 +105,26 @@ Results norm_except_dim(const RuleArguments& args) {
   return make(std::move(sizes), input.dtype);
 }
 
-// Kernels that mix types do so for half precision with float32 only.
+// Throws Raises when one dtype is float64 and the other is not: kernels mix half precision with float32 only.
 void check_mixed(const RuleArguments& args, std::string_view input, std::string_view parameter) {
   const TensorInfo *first = find_tensor(args, input), *second = find_tensor(args, parameter);
   if (first == nullptr || second == nullptr) return;
   const auto is_double = [](const TensorInfo& info) { return info.dtype == ScalarType::kFloat64; };
   if (is_double(*first) != is_double(*second) && first->dtype && second->dtype) {
-    require_same_dtype(first->dtype, second->dtype, "dtypes of input and weight");
+    require_same_dtype(first->dtype, second->dtype, {input, parameter});
   }
 }
 
 // ---- Sizes ----
 
-// One parameter for each channel.
+// Checks that weight and bias have one parameter for each channel.
 void check_channels(const RuleArguments& args, const SymInt& channels) {
   for (const std::string_view name : {"weight", "bias"}) {
     const TensorInfo* info = find_tensor(args, name);
     if (info == nullptr) continue;
     require_rank(*info, {1}, name);
-    require(args.dimensions, Relation::kEqual, info->sizes[0], channels,
-            "size of '" + std::string(name) + "' is not the number of channels");
+    require_equal(args.dimensions, info->sizes[0], channels,
+                  "size of " + std::string(name) + " and channels of input");
   }
 }
 

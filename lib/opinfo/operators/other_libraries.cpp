@@ -1,4 +1,5 @@
-// Operators of other libraries, and of training: nothing is known but that they multiply no matrices.
+// Operators of other libraries and of training, of which only traits are known: they have no MACs, and some
+// have side effects.
 #include "opinfo/operator_row.h"
 
 namespace fxtrace {
@@ -36,7 +37,7 @@ constexpr OperatorRow kOtherLibrariesRows[] = {
     {"_c10d_functional::batch_p2p_ops _c10d_functional::irecv _c10d_functional::isend "
      "_c10d_functional::wait_tensor",
      {.traits = kSideEffect | kNoMacs}},
-    // What they write, their schemas do not say.
+    // The schemas of these do not mark the arguments that they write.
     {"c10d::_allgather_base_ c10d::_reduce_scatter_base_ c10d::allgather_ "
      "c10d::allgather_coalesced_ c10d::allgather_into_tensor_coalesced_ c10d::allreduce_ "
      "c10d::allreduce_coalesced_ c10d::alltoall_ c10d::alltoall_base_ c10d::barrier "

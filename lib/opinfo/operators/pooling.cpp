@@ -7,7 +7,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// Pooling that also tells where the maxima were.
+// Returns the result, and the indices of the maxima if the schema has a second result.
 Results with_indices(const RuleArguments& args, const TensorInfo& result) {
   std::vector<TensorInfo> results(args.schema().results.size(), result);
   for (std::size_t i = 1; i < results.size(); ++i) results[i].dtype = ScalarType::kInt64;
@@ -18,7 +18,7 @@ template <std::size_t Count>
 Results pool(const RuleArguments& args) {
   TensorInfo result = first_tensor(args);
   require_rank(result, {static_cast<std::int64_t>(Count) + 1, static_cast<std::int64_t>(Count) + 2},
-               "the input of a pooling layer");
+               first_argument(args));
   const Sizes kernel = each_dim(args, "kernel_size", Count, 1);
   const bool strides = args.is_given("stride") && !args.sizes("stride").empty();
   const Sizes stride = strides ? spread(args.sizes("stride"), Count) : kernel;
@@ -28,31 +28,32 @@ Results pool(const RuleArguments& args) {
   for (std::size_t i = 0; i < Count; ++i) {
     SymInt& size = result.sizes[result.sizes.size() - Count + i];
     const SymInt before = size;
-    require(args.dimensions, Relation::kGreater, stride[i], 0, "stride of a window");
+    require(args.dimensions, Relation::kGreater, stride[i], 0, "stride");
     require(args.dimensions, Relation::kGreaterEqual, padding[i], 0, "padding");
     require(args.dimensions, Relation::kLessEqual, padding[i], floordiv(dilation[i] * (kernel[i] - 1) + 1, 2),
-            "padding is more than half of a window");
+            "padding");
     size = window_count(size, {kernel[i], stride[i], padding[i], dilation[i], ceil_mode}, args.dimensions);
     if (args.dimensions.decide(Relation::kGreater, size, 0) == false) {
-      throw Raises{"nothing is left of " + before.text() + " by windows of " + kernel[i].text()};
+      throw Raises{std::string(first_argument(args)) + " has size " + before.text() +
+                   ", expected room for a window of " + kernel[i].text()};
     }
   }
   return with_indices(args, result);
 }
 
-// The sizes of the result are an argument.
+// Pooling whose argument `output_size` has the sizes of the result.
 template <std::size_t Count>
 Results resize_spatial(const RuleArguments& args) {
   constexpr auto kCount = static_cast<std::int64_t>(Count);
-  require_rank(first_tensor(args), {kCount + 1, kCount + 2}, "the input of a pooling layer");
+  require_rank(first_tensor(args), {kCount + 1, kCount + 2}, first_argument(args));
   if (Count > 1) require_image(args, first_tensor(args), Count);
   if (args.is_tensor("indices")) {
     const TensorInfo &input = first_tensor(args), &indices = args.tensor("indices");
-    require_rank(indices, {input.dim()}, "the tensor of indices");
-    require_same_dtype(indices.dtype, ScalarType::kInt64, "dtypes of indices");
+    require_rank(indices, {input.dim()}, "indices");
+    require_dtype(indices.dtype, ScalarType::kInt64, "indices");
     for (std::size_t i = 0; i < input.sizes.size(); ++i) {
-      require(args.dimensions, Relation::kEqual, indices.sizes[i], input.sizes[i],
-              "sizes of the indices differ");
+      require_equal_size(args.dimensions, indices.sizes[i], input.sizes[i], {"indices", first_argument(args)},
+                         i);
     }
   }
   return with_indices(args, with_last(first_tensor(args), spread(args.sizes("output_size"), Count)));

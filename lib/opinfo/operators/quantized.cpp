@@ -1,5 +1,6 @@
-// Quantized tensors and packed weights.  Packed parameters are opaque to the graph; what is known of them is
-// the list of what they were packed from, weight first, so that operators that use them know their sizes.
+// Quantized tensors and packed weights.  Packed parameters are opaque to the graph.  Their abstract value is
+// the list of the values from which they were packed, weight first, so that operators that use them know the
+// sizes.
 #include "opinfo/operator_row.h"
 #include "opinfo/rules/cost_helpers.h"
 #include "opinfo/rules/shape_helpers.h"
@@ -93,7 +94,7 @@ Results conv_prepack(const RuleArguments& args) {
                  known_sizes(transposed ? args.sizes("output_padding") : Sizes{})});
 }
 
-// What `name` was packed from: `count` things.
+// Returns the `count` values from which the argument `name` was packed.
 AbstractValue::Sequence parts_of(const RuleArguments& args, std::string_view name, std::size_t count) {
   const AbstractValue::Sequence* parts = args.value(name).sequence();
   if (parts == nullptr || parts->size() != count || (*parts)[0].tensor() == nullptr) throw CannotTell{};
@@ -104,8 +105,7 @@ Results linear_of(const RuleArguments& args, bool gives_float) {
   TensorInfo result = args.tensor("X");
   const TensorInfo weight = *parts_of(args, "W_prepack", 1)[0].tensor();
   if (result.sizes.empty() || weight.dim() != 2) throw CannotTell{};
-  require(args.dimensions, Relation::kEqual, result.sizes.back(), weight.sizes[1],
-          "features of the input are not what the weight takes");
+  require_equal(args.dimensions, result.sizes.back(), weight.sizes[1], "features", {"X", "W_prepack"});
   result.sizes.back() = weight.sizes[0];
   if (gives_float) result.dtype = ScalarType::kFloat32;
   return make(std::move(result));
@@ -120,14 +120,13 @@ Results conv_of(const RuleArguments& args, bool transposed, bool gives_float) {
   const AbstractValue::Sequence parts =
       parts_of(args, args.is_given("packed_weight") ? "packed_weight" : "weight", 6);
   TensorInfo weight = *parts[0].tensor();
-  // Packed, a convolution over one dimension is one over two, the first of which has size 1.
+  // A convolution over one dimension is packed as one over two, the first of which has size 1.
   const bool is_one_of_two = input.dim() == 3 && weight.dim() == 4 && is_one(weight.sizes[2]);
   if (is_one_of_two) weight.sizes.erase(weight.sizes.begin() + 2);
   if (weight.sizes.size() < 3 || input.dim() != weight.dim()) throw CannotTell{};
   const SymInt in_groups = spread(sizes_of(parts[4]), 1)[0];
-  require(args.dimensions, Relation::kEqual, input.sizes[1],
-          transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
-          "channels of the input are not what the weight takes");
+  require_equal(args.dimensions, input.sizes[1], transposed ? weight.sizes[0] : weight.sizes[1] * in_groups,
+                "channels", {"qx", "the packed weight"});
   const std::size_t count = weight.sizes.size() - 2;
   const auto numbers = [&](const AbstractValue& part) {
     Sizes sizes = sizes_of(part);
@@ -155,13 +154,13 @@ Results quantized_conv_transpose(const RuleArguments& args) { return conv_of(arg
 
 Results conv_transpose_dynamic(const RuleArguments& args) { return conv_of(args, true, true); }
 
-// ---- Tables ----
+// ---- Embeddings ----
 
 Results embedding_prepack(const RuleArguments& args) {
   return packed({AbstractValue{args.tensor("weight")}});
 }
 
-// Rows of a table, which are of numbers again.
+// Returns rows of a table as float32, for `sizes` of indices.
 TensorInfo rows_of(const RuleArguments& args, Sizes sizes) {
   const TensorInfo weight = *parts_of(args, "weight", 1)[0].tensor();
   if (weight.dim() != 2) throw CannotTell{};
@@ -205,7 +204,7 @@ SymInt quantized_matmul(const RuleArguments& args, const Results& results) {
   return product_macs(args, results, "qa", "qb");
 }
 
-// The result may not be known where the weight is packed in a form that tells nothing.
+// The result is unknown for weights whose packed form has no known sizes.
 SymInt packed_linear(const RuleArguments& args, const Results& results) {
   if (!results.empty() && results[0].tensor() != nullptr) return linear_macs(args, results);
   const TensorInfo& weight = packed_weight(args, "W_prepack");

@@ -1,4 +1,4 @@
-// Questions about tensors and about the process, assertions, and forms of the IR.
+// Queries about tensors and about the process, assertions, and operators of the TorchScript IR (prim::).
 #include "opinfo/operator_row.h"
 
 namespace fxtrace {

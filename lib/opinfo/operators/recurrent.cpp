@@ -1,6 +1,6 @@
-// Recurrent layers and packed sequences.  Costs: ATen/native/RNN.cpp: each step of each sequence takes a
-// product with every weight matrix once; gates are elementwise.  torch.utils.flop_counter counts the same
-// where the layer is done step by step, and nothing where one kernel does it.
+// Recurrent layers and packed sequences.  Costs follow ATen/native/RNN.cpp: each step of each sequence is
+// multiplied with each weight matrix once, and gates are elementwise.  torch.utils.flop_counter counts the
+// same for layers that run step by step, and nothing for those in one kernel.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -21,8 +21,8 @@ std::vector<TensorInfo> states_of(const RuleArguments& args) {
   return states;
 }
 
-// (output, last states...).  The hidden size is that of the first state, which is also right for projections.
-// Packed sequences come as (steps, features) of all sequences.
+// (output, last states...).  The hidden size is that of the first state, also for projections.  Packed
+// sequences are (steps of all sequences, features).
 Results recurrent(const RuleArguments& args) {
   const bool packed = args.is_given("data");
   const TensorInfo& input = args.tensor(packed ? "data" : "input");
@@ -31,10 +31,10 @@ Results recurrent(const RuleArguments& args) {
   const bool packed_weights = args.name().starts_with("aten::quantized");
   const std::vector<TensorInfo> weights = packed_weights ? std::vector<TensorInfo>() : args.tensors("params");
   if (!weights.empty()) {
-    require_same_dtype(input.dtype, weights[0].dtype, "dtypes of input and weight");
+    const NamePair names{packed ? "data" : "input", "the first of params"};
+    require_same_dtype(input.dtype, weights[0].dtype, names);
     if (weights[0].dim() == 2) {
-      require(args.dimensions, Relation::kEqual, input.sizes.back(), weights[0].sizes[1],
-              "features of the input are not what the weight takes");
+      require_equal(args.dimensions, input.sizes.back(), weights[0].sizes[1], "features", names);
     }
   }
   const SymInt features = states[0].sizes[2] * (args.flag("bidirectional") ? 2 : 1);
@@ -43,20 +43,19 @@ Results recurrent(const RuleArguments& args) {
   return make_many(std::move(results));
 }
 
-// One step: the new states.
+// One step of a recurrent layer, which returns the new states.
 Results recurrent_cell(const RuleArguments& args) {
   if (args.is_tensor("w_ih") && args.is_tensor("input")) {
     const TensorInfo &input = args.tensor("input"), &weight = args.tensor("w_ih");
-    require_same_dtype(input.dtype, weight.dtype, "dtypes of input and weight");
+    require_same_dtype(input.dtype, weight.dtype, {"input", "w_ih"});
     if (!input.sizes.empty() && weight.dim() == 2) {
-      require(args.dimensions, Relation::kEqual, input.sizes.back(), weight.sizes[1],
-              "features of the input are not what the weight takes");
+      require_equal(args.dimensions, input.sizes.back(), weight.sizes[1], "features", {"input", "w_ih"});
     }
   }
   return make_many(states_of(args));
 }
 
-// The steps of all sequences one after another, and how many sequences have each step.
+// (the steps of all sequences in a row, the number of sequences at each step)
 Results pack_padded_sequence(const RuleArguments& args) {
   const TensorInfo& input = args.tensor("input");
   if (input.dim() < 2) throw CannotTell{};
@@ -67,7 +66,7 @@ Results pack_padded_sequence(const RuleArguments& args) {
   return make_many({tensor_of(std::move(sizes), input.dtype), tensor_of({longest}, ScalarType::kInt64)});
 }
 
-// How many sequences there are is the first element of batch_sizes.
+// The number of sequences is the first element of batch_sizes, which depends on data.
 Results pad_packed_sequence(const RuleArguments& args) {
   const TensorInfo &data = args.tensor("data"), &batch_sizes = args.tensor("batch_sizes");
   if (data.dim() < 1 || batch_sizes.dim() != 1) throw CannotTell{};
@@ -95,10 +94,11 @@ Results pad_sequence(const RuleArguments& args) {
 
 // ---- Multiply-accumulates ----
 
-// Steps of all sequences: (length, batch, features) or the other way round, without a batch, or packed.
+// Returns the number of steps of all sequences.  The input is (length, batch, features), (batch, length,
+// features), (length, features) or packed.
 SymInt steps_of(const TensorInfo& input) { return product(without_last(input.sizes, 1)); }
 
-// Biases have one dimension, and may come in the same list.
+// Returns the number of elements of all matrices in the list, which may contain biases.
 SymInt matrices_of(const std::vector<TensorInfo>& weights) {
   SymInt elements = 0;
   for (const TensorInfo& weight : weights)
@@ -115,12 +115,12 @@ SymInt layers(const RuleArguments& args, const Results&) { return with_weights(a
 
 SymInt library_layers(const RuleArguments& args, const Results&) { return with_weights(args, "weight"); }
 
-// One layer, one direction.
+// One layer in one direction.
 SymInt mkldnn_layer(const RuleArguments& args, const Results&) {
   return steps_of(operand(args, "input")) * matrices_of({operand(args, "weight0"), operand(args, "weight1")});
 }
 
-// Of those by whose name it is not known: a packed weight tells no sizes.
+// Returns the number of gates by the name of the operator, as packed weights have no known sizes.
 std::int64_t gates_of(std::string_view name) {
   const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   return has("lstm") ? 4 : has("gru") ? 3 : 1;
@@ -133,7 +133,7 @@ SymInt hidden_size(const RuleArguments& args) {
   return from_back(states[0].sizes, 1);
 }
 
-// Without projections, which quantized layers do not have.
+// Quantized layers have no projections.
 SymInt quantized_layers(const RuleArguments& args, const Results&) {
   const TensorInfo& input = operand(args, args.is_given("data") ? "data" : "input");
   const SymInt hidden = hidden_size(args), features = from_back(input.sizes, 1);

@@ -1,4 +1,4 @@
-// What computes along dimensions: sums, extremes, sorting, scans, integrals.
+// Operators along dimensions: sums, extremes, sorting, scans, integrals.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -15,7 +15,7 @@ bool is_inexact(ScalarType type) { return !is_integral(type); }
 
 bool keeps_dims(const RuleArguments& args) { return args.is_given("keepdim") && args.flag("keepdim"); }
 
-// Without the dimensions `dims`, all of them when it is empty; they are 1 where `keep` is.
+// Returns the sizes without the dimensions `dims`, or without all if that is empty; with `keep`, these are 1.
 Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep) {
   dims = distinct_dims(std::move(dims), info.dim());
   Sizes sizes;
@@ -30,21 +30,21 @@ Sizes reduced(const TensorInfo& info, std::vector<std::int64_t> dims, bool keep)
   return sizes;
 }
 
-// An extreme of nothing.
+// Throws Raises when the reduction for an extreme has no elements.
 void require_elements(const RuleArguments& args, const TensorInfo& info) {
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? normalize_dims(args.numbers("dim"), info.dim()) : std::vector<std::int64_t>();
   if (dims.empty()) {
-    require(args.dimensions, Relation::kGreater, product(info.sizes), 0, "number of elements");
+    require(args.dimensions, Relation::kGreater, product(info.sizes), 0, "number of elements of self");
   }
   for (const std::int64_t dim : dims) {
     if (info.sizes.empty()) break;
     require(args.dimensions, Relation::kGreater, info.sizes[static_cast<std::size_t>(dim)], 0,
-            "number of elements");
+            "size of self along dim");
   }
 }
 
-// By the arguments dim and keepdim, if the operator has them.
+// Reduces by the arguments `dim` and `keepdim`, if the operator has them.
 Sizes reduced(const RuleArguments& args, const TensorInfo& info) {
   return reduced(info, args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>(),
                  keeps_dims(args));
@@ -54,19 +54,20 @@ Results two(const Sizes& sizes, Dtype first, Dtype second) {
   return make_many({TensorInfo{.sizes = sizes, .dtype = first}, TensorInfo{.sizes = sizes, .dtype = second}});
 }
 
-// amax, mean: the type stays.
+// amax(), mean(): the result has the dtype of the argument.
 Results reduce(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   return make(reduced(args, self), dtype_or(args, "dtype", self.dtype));
 }
 
-// mean: not of integers.
+// mean() refuses integers.
 Results mean(const RuleArguments& args) {
-  if (!args.is_given("dtype")) require_dtype(first_tensor(args).dtype, is_inexact, "what is averaged");
+  if (!args.is_given("dtype"))
+    require_dtype(first_tensor(args).dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return reduce(args);
 }
 
-// sum, prod: integers are summed as int64.
+// sum(), prod(): integers become int64.
 Results sum(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   return make(reduced(args, self), dtype_or(args, "dtype", sum_dtype(self.dtype)));
@@ -77,15 +78,15 @@ Results reduce_float(const RuleArguments& args) {
   return make(reduced(args, self), float_dtype(self.dtype));
 }
 
-// hash_tensor
+// hash_tensor()
 Results reduce_hash(const RuleArguments& args) {
   return make(reduced(args, first_tensor(args)), ScalarType::kUint64);
 }
 
-// norm, var: complex numbers give real ones.
+// norm(), var(): real numbers for complex ones.
 Results reduce_real(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return make(reduced(args, self), real_dtype(dtype_or(args, "dtype", self.dtype)));
 }
 
@@ -93,19 +94,19 @@ Results reduce_positions(const RuleArguments& args) {
   return make(reduced(args, first_tensor(args)), ScalarType::kInt64);
 }
 
-// argmax
+// argmax()
 Results extreme_position(const RuleArguments& args) {
   require_elements(args, first_tensor(args));
   return reduce_positions(args);
 }
 
-// amax
+// amax()
 Results reduce_extreme(const RuleArguments& args) {
   require_elements(args, first_tensor(args));
   return reduce(args);
 }
 
-// all, any: bytes stay bytes.
+// all(), any(): the result is bool, or uint8 for uint8.
 Results reduce_bool(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
   const Dtype dtype = self.dtype == ScalarType::kUint8 ? self.dtype : Dtype(ScalarType::kBool);
@@ -129,18 +130,18 @@ Results both_extremes(const RuleArguments& args) {
 
 Results moments(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   return two(reduced(args, self), real_dtype(self.dtype), self.dtype);
 }
 
 Results matrix_norm(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_inexact, "what is reduced");
+  require_dtype(self.dtype, is_inexact, first_argument(args), "a floating or complex dtype");
   const Dtype dtype = real_dtype(dtype_or(args, "dtype", self.dtype));
-  require_least_rank(self, 2, "a matrix");
+  require_least_rank(self, 2, first_argument(args));
   const std::vector<std::int64_t> dims =
       args.is_given("dim") ? args.numbers("dim") : std::vector<std::int64_t>{-2, -1};
-  if (dims.size() != 2) throw Raises{"a matrix has two dimensions, and not " + std::to_string(dims.size())};
+  if (dims.size() != 2) throw Raises{"dim has length " + std::to_string(dims.size()) + ", expected 2"};
   return make(reduced(self, dims, keeps_dims(args)), dtype);
 }
 
@@ -148,10 +149,10 @@ bool is_full_float(ScalarType type) { return type == ScalarType::kFloat32 || typ
 
 Results quantile(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_dtype(self.dtype, is_full_float, "the input");
+  require_dtype(self.dtype, is_full_float, first_argument(args), "float32 or float64");
   if (args.is_tensor("q")) {
-    require_rank(args.tensor("q"), {0, 1}, "the quantiles");
-    require_same_dtype(self.dtype, args.tensor("q").dtype, "dtypes of input and quantiles");
+    require_rank(args.tensor("q"), {0, 1}, "q");
+    require_same_dtype(self.dtype, args.tensor("q").dtype, {first_argument(args), "q"});
   }
   const Sizes sizes = reduced(args, self);
   if (!args.is_tensor("q")) return make(sizes, self.dtype);
@@ -167,8 +168,8 @@ Results distance(const RuleArguments& args) {
 
 Results covariance(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
-  require_rank(self, {0, 1, 2}, "the observations");
-  if (self.dtype == ScalarType::kBool) throw Raises{"the observations cannot be bool"};
+  require_rank(self, {0, 1, 2}, first_argument(args));
+  if (self.dtype == ScalarType::kBool) throw Raises{"self is bool, expected a numeric dtype"};
   Promotion promotion;
   promotion.add(self);
   const SymInt count = self.sizes.empty() ? SymInt(1) : self.sizes.back();
@@ -177,25 +178,26 @@ Results covariance(const RuleArguments& args) {
     const TensorInfo& weights = args.tensor(name);
     const bool counts = name == "fweights";
     require_rank(weights, {0, 1}, name);
-    require(args.dimensions, Relation::kEqual, product(weights.sizes), count,
-            "weights are not one for each observation");
-    require_dtype(weights.dtype, counts ? is_integral : is_floating, name);
+    require_equal(args.dimensions, product(weights.sizes), count,
+                  "elements of " + std::string(name) + " and observations of self");
+    require_dtype(weights.dtype, counts ? is_integral : is_floating, name,
+                  counts ? "an integer dtype" : "a floating dtype");
     promotion.add(weights);
   }
   const Dtype dtype = float_dtype(promotion.result());
-  // Of one variable it is a number.
+  // The covariance of one variable is a tensor without dimensions.
   if (self.dim() < 2 || decided(args.dimensions, Relation::kEqual, self.sizes[0], 1)) {
     return make(Sizes(), dtype);
   }
   return make({self.sizes[0], self.sizes[0]}, dtype);
 }
 
-// ---- Integrals and slopes ----
+// ---- Integrals and gradients ----
 
-// trapezoid(y, x or dx) and the running integral, which has one element less.
+// trapezoid(y, x or dx), and cumulative_trapezoid(), which has one element less than y along dim.
 Results integral(const RuleArguments& args) {
   const TensorInfo& y = args.tensor("y");
-  if (y.dtype == ScalarType::kBool) throw Raises{"bools are integrated"};
+  if (y.dtype == ScalarType::kBool) throw Raises{"y is bool, expected a numeric dtype"};
   const std::size_t dim = dim_index(args.number("dim"), y);
   const bool running = args.name() == "aten::cumulative_trapezoid";
   Promotion promotion;
@@ -204,14 +206,14 @@ Results integral(const RuleArguments& args) {
   result.sizes[dim] = max(result.sizes[dim] - 1, 0);
   if (args.is_tensor("x")) {
     TensorInfo x = args.tensor("x");
-    if (x.dtype == ScalarType::kBool) throw Raises{"bools are integrated over"};
-    require_least_rank(x, 1, "what is integrated over");
+    if (x.dtype == ScalarType::kBool) throw Raises{"x is bool, expected a numeric dtype"};
+    require_least_rank(x, 1, "x");
     promotion.add(x);
     if (x.dim() == 1) {
-      require(args.dimensions, Relation::kEqual, x.sizes[0], y.sizes[dim], "sizes of the two differ");
+      require_equal(args.dimensions, x.sizes[0], y.sizes[dim], "size of x and size of y along dim");
     } else {
-      // Distances along the same dimension, counted from the front where there are as many, else from the
-      // back.
+      // The distances lie along the same dimension: counted from the front if x has as many dimensions as y,
+      // else from the back.
       const std::size_t along = x.dim() < y.dim() ? dim + x.sizes.size() - y.sizes.size() : dim;
       if (x.dim() > y.dim() || along >= x.sizes.size()) throw CannotTell{};
       x.sizes[along] = max(x.sizes[along] - 1, 0);
@@ -222,11 +224,11 @@ Results integral(const RuleArguments& args) {
   return make(std::move(result.sizes), float_dtype(promotion.result()));
 }
 
-// One for each dimension asked for, or for all.
+// gradient(): one tensor for each dimension of `dim`, or for each of all.
 Results gradient(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   if (self.dtype == ScalarType::kUint8 || self.dtype == ScalarType::kBool) {
-    throw Raises{"no slope of " + dtype_name(*self.dtype)};
+    throw Raises{"self is " + dtype_name(*self.dtype) + ": torch.gradient takes neither uint8 nor bool"};
   }
   Dtype dtype = self.dtype;
   if (args.is_given("spacing") && args.type("spacing").kind == ValueType::Kind::kTensor) {
@@ -242,13 +244,13 @@ Results gradient(const RuleArguments& args) {
     const auto dim = args.is_given("dim") ? static_cast<std::size_t>(dims[i]) : i;
     if (dim >= self.sizes.size()) throw CannotTell{};
     require(args.dimensions, Relation::kGreater, self.sizes[dim], args.size("edge_order"),
-            "too few elements for a slope");
+            "size of self in dimension " + std::to_string(dim));
   }
   return make_list(
       std::vector<TensorInfo>(count, TensorInfo{.sizes = self.sizes, .dtype = float_dtype(dtype)}));
 }
 
-// ---- Scans and orders: the sizes stay ----
+// ---- Scans and sorting, which keep the sizes ----
 
 Results scan_sum(const RuleArguments& args) {
   const TensorInfo& self = first_tensor(args);
@@ -273,16 +275,16 @@ Results positions(const RuleArguments& args) { return make(first_tensor(args).si
 Results topk(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
   const auto dim = static_cast<std::size_t>(normalize_dim(args.number("dim"), self.dim()));
-  require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "how many are chosen");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("k"), 0, "k");
   require(args.dimensions, Relation::kLessEqual, args.size("k"),
-          self.sizes.empty() ? SymInt(1) : self.sizes[dim], "more are chosen than there are");
+          self.sizes.empty() ? SymInt(1) : self.sizes[dim], "k");
   if (!self.sizes.empty()) self.sizes[dim] = args.size("k");
   return two(self.sizes, self.dtype, ScalarType::kInt64);
 }
 
 Results diff(const RuleArguments& args) {
   TensorInfo self = first_tensor(args);
-  require_least_rank(self, 1, "what differences are taken of");
+  require_least_rank(self, 1, "self");
   if (is_number(args.size("n"), 0)) return make(std::move(self));
   const std::size_t dim = dim_index(args.number("dim"), self);
   const Dtype dtype = self.dtype;
@@ -301,12 +303,12 @@ Results histogram_counts(const RuleArguments& args) {
 }
 
 void check_matrix(const RuleArguments& args) {
-  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "the matrix");
+  if (const TensorInfo* self = find_tensor(args, "self")) require_rank(*self, {2}, "self");
 }
 
 // ---- Multiply-accumulates ----
 
-// ATen/native/Correlation.cpp: of the variables with each other.
+// ATen/native/Correlation.cpp: the products of all pairs of variables.
 SymInt covariance(const RuleArguments& args, const Results&) {
   const Sizes& sizes = operand(args, "self").sizes;
   if (sizes.size() > 2) throw CannotTell{};
@@ -315,7 +317,7 @@ SymInt covariance(const RuleArguments& args, const Results&) {
 
 // ---- Norms ----
 
-// Of a matrix, some are a largest singular value or the sum of all: what these take nobody tells.
+// Matrix norms that need singular values have an unknown cost; other norms have no MACs.
 SymInt matrix_norm(const RuleArguments& args, const Results&) {
   if (!args.is_given("ord")) return 0;
   const AbstractValue& order = args.value("ord");

@@ -1,4 +1,4 @@
-// A part of a tensor, or all of it in pieces.
+// Slices and diagonals of tensors, and operators that split a tensor into pieces.
 #include <algorithm>
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace traits;  // NOLINT(google-build-using-namespace): the rows are written with them
 
-// A list of more tensors than this is not worth the memory.
+// The most pieces for which a list is made; more are not worth the memory.
 constexpr std::int64_t kMostPieces = 10'000;
 
 Results select(const RuleArguments& args) {
@@ -19,9 +19,9 @@ Results select(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-// How many elements x[start:end:step] has of `size`.  Python's rules: negative positions count from the end,
-// and positions outside are moved to the border.  x[-n:] with an n of 0 is all of x, so where the sign of a
-// position is open, the size is added min(1,n) times.
+// Returns the number of elements of x[start:end:step], where x has `size`.  Python's rules hold: negative
+// positions count from the end, and positions outside are moved to the border.  x[-n:] for n = 0 is all of x,
+// so that for a position -n of unknown sign the size is added min(1,n) times.
 SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, const SymInt& step,
                    ShapeEnv& dimensions) {
   const auto holds = [&](Relation relation, const SymInt& position) {
@@ -34,17 +34,17 @@ SymInt slice_count(const SymInt& size, const SymInt& start, const SymInt& end, c
   };
   for (const SymInt* position : {&start, &end}) {
     if (dimensions.decide(Relation::kLess, *position, 0)) continue;
-    // Else the size of a part of a part would grow with each.
+    // Without this limit, the expression would grow with each slice of a slice.
     constexpr std::size_t kLongest = 40;
     if (size.text().size() + position->text().size() > kLongest) return fresh_up_to(size, dimensions);
-    // What data decides may be any number, and no reader would learn from the expression.
+    // A position without bounds that depends on data: the expression would tell nothing.
     const Range range = dimensions.bounds(*position);
     const auto names = position->symbols();
     if (!range.low && !range.high &&
         std::ranges::any_of(names, [&](const auto& name) { return !dimensions.range(name).low; }))
       return fresh_up_to(size, dimensions);
   }
-  // As TorchScript writes it.
+  // TorchScript writes an absent end as the largest integer.
   const bool to_the_end = is_number(end, std::numeric_limits<std::int64_t>::max());
   SymInt count;
   if (to_the_end && holds(Relation::kLessEqual, start)) {
@@ -64,11 +64,11 @@ SymInt size_or(const RuleArguments& args, std::string_view name, std::int64_t ot
 
 Results slice(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
+  if (self.sizes.empty()) throw Raises{"self has 0 dimensions, expected 1 or more"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
   try {
     const SymInt step = size_or(args, "step", 1);
-    require(args.dimensions, Relation::kGreater, step, 0, "step of a part");
+    require(args.dimensions, Relation::kGreater, step, 0, "step");
     size = slice_count(size, size_or(args, "start", 0),
                        size_or(args, "end", std::numeric_limits<std::int64_t>::max()), step, args.dimensions);
   } catch (const CannotTell&) {
@@ -81,27 +81,29 @@ Results slice(const RuleArguments& args) {
 
 Results narrow(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  if (self.sizes.empty()) throw Raises{"a part of a tensor without dimensions"};
+  if (self.sizes.empty()) throw Raises{"self has 0 dimensions, expected 1 or more"};
   SymInt& size = self.sizes[dim_index(args.number("dim"), self)];
-  require(args.dimensions, Relation::kLessEqual, args.size("length"), size, "more than there is");
-  require(args.dimensions, Relation::kGreaterEqual, args.size("length"), 0, "length of a part");
+  require(args.dimensions, Relation::kLessEqual, args.size("length"), size, "length");
+  require(args.dimensions, Relation::kGreaterEqual, args.size("length"), 0, "length");
   if (args.is_tensor("start")) {
-    require_rank(args.tensor("start"), {0}, "the start of a part");
-    require_dtype(args.tensor("start").dtype, is_integral, "the start of a part");
+    require_rank(args.tensor("start"), {0}, "start");
+    require_dtype(args.tensor("start").dtype, is_integral, "start", "an integer dtype");
   } else {
-    require(args.dimensions, Relation::kLessEqual, args.size("start"), size, "start of a part");
-    require(args.dimensions, Relation::kGreaterEqual, args.size("start"), -size, "start of a part");
+    require(args.dimensions, Relation::kLessEqual, args.size("start"), size, "start");
+    require(args.dimensions, Relation::kGreaterEqual, args.size("start"), -size, "start");
     const auto start = args.size("start").number();
     if (start)
       require(args.dimensions, Relation::kLessEqual, args.size("length") + *start,
-              *start < 0 ? SymInt(0) : size, "end of a part");
+              *start < 0 ? SymInt(0) : size, "start + length");
   }
   size = args.size("length");
   return make(std::move(self));
 }
 
 void require_two_dims(std::int64_t first, std::int64_t second) {
-  if (first == second) throw Raises{"both dimensions of the diagonal are " + std::to_string(first)};
+  if (first == second)
+    throw Raises{"both dimensions of the diagonal are " + std::to_string(first) +
+                 ", expected two different ones"};
 }
 
 Results diagonal_of(const TensorInfo& self, std::int64_t offset, std::int64_t dim1, std::int64_t dim2) {
@@ -159,9 +161,9 @@ Results unfold(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const SymInt window = args.size("size");
   const std::int64_t dim = normalize_dim(args.number("dimension"), self.dim());
-  require(args.dimensions, Relation::kGreater, args.size("step"), 0, "the step");
+  require(args.dimensions, Relation::kGreater, args.size("step"), 0, "step");
   require(args.dimensions, Relation::kLessEqual, window,
-          self.sizes.empty() ? SymInt(1) : self.sizes[static_cast<std::size_t>(dim)], "more than there is");
+          self.sizes.empty() ? SymInt(1) : self.sizes[static_cast<std::size_t>(dim)], "size");
   if (!self.sizes.empty()) {
     SymInt& size = self.sizes[static_cast<std::size_t>(dim)];
     size = floordiv(size - window, args.size("step")) + 1;
@@ -172,21 +174,21 @@ Results unfold(const RuleArguments& args) {
 
 Results as_strided(const RuleArguments& args) {
   const Sizes strides = args.sizes("stride");
-  require(args.dimensions, Relation::kEqual, static_cast<std::int64_t>(strides.size()),
-          static_cast<std::int64_t>(args.sizes("size").size()), "sizes and strides");
+  require_equal(args.dimensions, static_cast<std::int64_t>(strides.size()),
+                static_cast<std::int64_t>(args.sizes("size").size()), "lengths", {"stride", "size"});
   for (const SymInt& stride : strides)
-    require(args.dimensions, Relation::kGreaterEqual, stride, 0, "a stride");
+    require(args.dimensions, Relation::kGreaterEqual, stride, 0, "an item of stride");
   return make(args.sizes("size"), args.tensor("self").dtype);
 }
 
-// Sums only where the sizes differ, which makes integers int64.
+// sum_to_size(): sums over dimensions whose sizes differ; sums of integers are int64.
 Results sum_to_size(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Sizes sizes = args.sizes("size");
-  require_expandable(args.dimensions, sizes, self.sizes);
+  require_expandable(args.dimensions, sizes, self.sizes, "the result");
   Dtype dtype = self.dtype;
   if (dtype != sum_dtype(dtype) && (sizes.empty() || sizes != self.sizes)) {
-    // A dimension in front that is not summed over is none less, and 1 is taken away.
+    // A leading dimension that the result lacks is summed over even if its size is 1.
     bool sums = sizes.empty();
     const std::size_t offset = self.sizes.size() - sizes.size();
     for (std::size_t i = 0; i < self.sizes.size(); ++i) {
@@ -198,16 +200,16 @@ Results sum_to_size(const RuleArguments& args) {
   return make(std::move(sizes), dtype);
 }
 
-// `src` takes the place of a part.
+// select_scatter() and others: `src` replaces the part of self that the rule `Part` returns.
 template <ShapeRule Part>
 Results with_part(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &source = args.tensor("src");
   const Results part = Part(args);
-  require_equal_sizes(args.dimensions, source.sizes, first_of(part).sizes, "sizes of source and part differ");
+  require_equal_sizes(args.dimensions, source.sizes, first_of(part).sizes, {"src", "the part of self"});
   return make(self);
 }
 
-// The inverse of such: what is as large as `src`.
+// slice_inverse(): the result has the sizes of `src`.
 Results slice_inverse(const RuleArguments& args) {
   return make(args.tensor("src").sizes, args.tensor("self").dtype);
 }
@@ -217,7 +219,7 @@ Results flatten_tensors(const RuleArguments& args) {
   if (tensors.empty()) throw CannotTell{};
   SymInt count = 0;
   for (const TensorInfo& tensor : tensors) {
-    require_same_dtype(tensor.dtype, tensors[0].dtype, "dtypes of the tensors");
+    require_same_dtype(tensor.dtype, tensors[0].dtype, {"an item of tensors", "the first"});
     count = count + product(tensor.sizes);
   }
   return make({std::move(count)}, tensors[0].dtype);
@@ -235,16 +237,16 @@ Results pieces(const TensorInfo& self, std::size_t dim, const Sizes& sizes) {
   return make_list(std::move(infos));
 }
 
-// Of a tensor of which nothing is known: how many there are is all that can be told.
+// Returns pieces of an unknown tensor: only their number is known.
 Results unknown_pieces(std::size_t count) { return {AbstractValue{AbstractValue::Sequence(count)}}; }
 
-// Pieces of `piece`, the last of which may be smaller.
+// Returns the sizes of pieces of size `piece`; the last one may be smaller.
 Sizes equal_pieces(const SymInt& size, const SymInt& piece, const ShapeEnv& dimensions) {
   const std::optional<std::int64_t> count = is_number(piece, 0)
                                                 ? std::optional<std::int64_t>(1)
                                                 : dimensions.simplify(ceildiv(size, piece)).number();
   if (!count || *count > kMostPieces) throw CannotTell{};
-  // Nothing makes one piece of nothing.
+  // An empty dimension gives one empty piece.
   if (*count <= 1) return {size};
   if (!decided(dimensions, Relation::kGreater, piece, 0)) throw CannotTell{};
   Sizes sizes(static_cast<std::size_t>(*count), piece);
@@ -262,14 +264,14 @@ Results split(const RuleArguments& args) {
     const Sizes sizes = args.sizes(name);
     SymInt sum = 0;
     for (const SymInt& size : sizes) sum = sum + size;
-    require(args.dimensions, Relation::kEqual, sum, self.sizes[dim],
-            "sum of split sizes, and size of the dimension");
+    require_equal(args.dimensions, sum, self.sizes[dim], "sum of split sizes and size of self along dim");
     return pieces(self, dim, sizes);
   }
   const SymInt piece = args.size(name);
-  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "split size");
+  require(args.dimensions, Relation::kGreaterEqual, piece, 0, "split_size");
   if (is_number(piece, 0))
-    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0, "split size 0, and size of the dimension");
+    require(args.dimensions, Relation::kEqual, self.sizes[dim], 0,
+            "size of self along dim, where split_size is 0,");
   return pieces(self, dim, equal_pieces(self.sizes[dim], piece, args.dimensions));
 }
 
@@ -283,7 +285,7 @@ Results chunk(const RuleArguments& args) {
   const bool all_equal = is_number(args.dimensions.simplify(mod(size, count)), 0);
   if (all_equal) return pieces(self, dim, Sizes(static_cast<std::size_t>(count), piece));
   if (size.is_number()) return pieces(self, dim, equal_pieces(size, piece, args.dimensions));
-  // In a large tensor even the last of as many chunks as asked has elements.
+  // If the size is larger than count * (count - 1), each of the `count` chunks has elements.
   if (!decided(args.dimensions, Relation::kGreater, size, count * (count - 1))) throw CannotTell{};
   Sizes sizes(static_cast<std::size_t>(count), piece);
   sizes.back() = size - piece * (count - 1);
@@ -304,7 +306,7 @@ Results tensor_split_along(const RuleArguments& args, std::int64_t along) {
   Sizes sizes;
   if (args.is_given("sections")) {
     const auto count = static_cast<std::int64_t>(tensor_split_count(args));
-    // The first ones are larger by one, as far as the remainder goes.
+    // The first size % count pieces are larger by one.
     for (std::int64_t i = 0; i < count; ++i) sizes.push_back(floordiv(size + (count - 1 - i), count));
   } else {
     SymInt start = 0;
@@ -327,12 +329,12 @@ Results hsplit(const RuleArguments& args) {
 }
 
 Results vsplit(const RuleArguments& args) {
-  require_least_rank(args.tensor("self"), 2, "what is split");
+  require_least_rank(args.tensor("self"), 2, "self");
   return tensor_split_along(args, 0);
 }
 
 Results dsplit(const RuleArguments& args) {
-  require_least_rank(args.tensor("self"), 3, "what is split");
+  require_least_rank(args.tensor("self"), 3, "self");
   return tensor_split_along(args, 2);
 }
 
@@ -352,10 +354,13 @@ void check_equal_parts(const RuleArguments& args) {
   const std::size_t dim = name == "aten::dsplit" ? 2 : name == "aten::hsplit" && self->dim() > 1 ? 1 : 0;
   if (dim >= self->sizes.size()) return;
   const SymInt sections = args.size("sections");
-  if (!is_number(sections, 0)) {
-    require(args.dimensions, Relation::kEqual, floordiv(self->sizes[dim], sections) * sections,
-            self->sizes[dim], "the size cannot be split into equal parts");
+  const SymInt& size = self->sizes[dim];
+  if (is_number(sections, 0) ||
+      args.dimensions.decide(Relation::kEqual, floordiv(size, sections) * sections, size) != false) {
+    return;
   }
+  throw Raises{"size of self in dimension " + std::to_string(dim) + " is " + size.text() +
+               ", expected a multiple of " + sections.text()};
 }
 
 constexpr OperatorRow kSlicingRows[] = {

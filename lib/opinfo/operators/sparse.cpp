@@ -1,6 +1,5 @@
-// Sparse tensors in coordinate format (torch.sparse_coo): how they are made, and the operators that take
-// them. How many elements such a tensor has depends on data.  Nested and jagged tensors, and other sparse
-// formats, have no shapes.
+// Operators that make or take sparse tensors in coordinate format (torch.sparse_coo).  The number of stored
+// elements depends on data.  Nested and jagged tensors and other sparse formats have no known shapes.
 #include <algorithm>
 
 #include "opinfo/operator_row.h"
@@ -15,11 +14,12 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 Results make_sparse(Sizes sizes, Dtype dtype, std::int64_t sparse_dim) {
   TensorInfo info{.sizes = std::move(sizes), .dtype = dtype};
   if (sparse_dim > info.dim()) throw CannotTell{};
-  if (sparse_dim > 0) info.sparse_dim = sparse_dim;  // else all of it was summed up, and it is dense
+  if (sparse_dim > 0)
+    info.sparse_dim = sparse_dim;  // else all sparse dimensions were summed, and the result is dense
   return make(std::move(info));
 }
 
-// ---- What makes them of dense ones ----
+// ---- Sparse tensors from dense ones ----
 
 Results sparse_coo_tensor(const RuleArguments& args) {
   if (!args.is_given("indices")) {
@@ -30,14 +30,13 @@ Results sparse_coo_tensor(const RuleArguments& args) {
   const TensorInfo &indices = args.tensor("indices"), &values = args.tensor("values");
   require_rank(indices, {2}, "indices");
   if (values.sizes.empty()) throw CannotTell{};
-  require(args.dimensions, Relation::kEqual, indices.sizes[1], values.sizes[0],
-          "numbers of indices and values differ");
+  require_equal(args.dimensions, indices.sizes[1], values.sizes[0], "numbers of indices and values");
   const std::int64_t sparse_dim = number_of(indices.sizes[0]);
-  constexpr std::int64_t kMaxRank = 64;  // torch has tensors of no more dimensions
+  constexpr std::int64_t kMaxRank = 64;  // the most dimensions of a tensor of torch
   if (sparse_dim > kMaxRank) throw CannotTell{};
   const Dtype dtype = dtype_or(args, "dtype", values.dtype);
   if (args.is_given("size")) return make_sparse(args.sizes("size"), dtype, sparse_dim);
-  Sizes sizes;  // as large as the largest index tells
+  Sizes sizes;  // torch takes them from the largest indices
   for (std::int64_t i = 0; i < sparse_dim; ++i) sizes.push_back(args.dimensions.fresh({0, std::nullopt}));
   return make_sparse(concatenated(sizes, slice_of(values.sizes, 1, values.sizes.size())), dtype, sparse_dim);
 }
@@ -58,12 +57,12 @@ Results transposed(const RuleArguments& args, std::int64_t dim0, std::int64_t di
   return make(std::move(self));
 }
 
-// A sparse matrix with a dense one, a vector, or another sparse matrix.
+// The product of a sparse matrix with a dense matrix, a vector, or another sparse matrix.
 Results sparse_product(const RuleArguments& args, std::string_view left, std::string_view right) {
   const TensorInfo &a = args.tensor(left), &b = args.tensor(right);
   if (!a.sparse_dim || a.dim() != 2 || b.dim() < 1 || b.dim() > 2) throw CannotTell{};
-  require_same_dtype(a.dtype, b.dtype, "dtypes of the factors");
-  require(args.dimensions, Relation::kEqual, a.sizes[1], b.sizes[0], "inner sizes of the product differ");
+  require_same_dtype(a.dtype, b.dtype, {left, right});
+  require_equal(args.dimensions, a.sizes[1], b.sizes[0], "inner sizes", {left, right});
   Sizes sizes{a.sizes[0]};
   if (b.dim() == 2) sizes.push_back(b.sizes[1]);
   return make_sparse(std::move(sizes), a.dtype, b.sparse_dim ? 2 : 0);
@@ -84,7 +83,7 @@ Results to_sparse(const RuleArguments& args) {
   return make_sparse(self.sizes, self.dtype, sparse_dim);
 }
 
-// ---- What takes them ----
+// ---- Operators on sparse tensors ----
 
 Results to_dense(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
@@ -132,7 +131,7 @@ Results addmm(const RuleArguments& args) {
   return sparse_product(args, "mat1", "mat2");
 }
 
-// Sparse, whatever the second factor is.
+// smm(): the result is sparse, whatever the second factor is.
 Results smm(const RuleArguments& args) {
   Results results = sparse_product(args, "self", "mat2");
   const TensorInfo& product = first_of(results);
@@ -143,7 +142,7 @@ Results sum(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   if (args.is_given("dtype") || !self.dtype || !is_floating(*self.dtype)) throw CannotTell{};
   if (!args.is_given("dim")) return make(Sizes(), self.dtype);
-  if (args.name() == "aten::sum") throw CannotTell{};  // keepdim, and other layouts
+  if (args.name() == "aten::sum") throw CannotTell{};  // it has keepdim, and may give another layout
   std::vector<std::int64_t> dims = normalize_dims(args.numbers("dim"), self.dim());
   Sizes sizes;
   std::int64_t sparse_dim = 0;
@@ -155,7 +154,7 @@ Results sum(const RuleArguments& args) {
   return make_sparse(std::move(sizes), self.dtype, sparse_dim);
 }
 
-// Times a number, or a tensor of the same sizes.
+// The product with a number, or with a tensor of the same sizes.
 Results scaled(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   if (!self.sparse_dim) throw CannotTell{};
@@ -168,7 +167,7 @@ Results scaled(const RuleArguments& args) {
   return make(std::move(self));
 }
 
-// Two sparse tensors, or a dense one first.
+// The sum of two sparse tensors, or of a dense and a sparse one.
 Results sum_of_two(const RuleArguments& args) {
   if (!args.is_tensor("other")) throw CannotTell{};
   TensorInfo self = args.tensor("self");

@@ -1,4 +1,4 @@
-// The elements of a tensor in another order or another shape.
+// Operators that return the elements of a tensor in another shape or order.
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,13 +13,13 @@ using namespace traits;  // NOLINT(google-build-using-namespace): the rows are w
 
 Results channel_shuffle(const RuleArguments& args) {
   TensorInfo info = args.tensor("self");
-  if (info.dim() < 3) throw Raises{"an image with " + std::to_string(info.dim()) + " dimensions"};
-  require(args.dimensions, Relation::kGreater, args.size("groups"), 0, "number of groups");
-  require_multiple(args.dimensions, info.sizes[1], args.size("groups"), "number of channels");
+  require_least_rank(info, 3, "self");
+  require(args.dimensions, Relation::kGreater, args.size("groups"), 0, "groups");
+  require_multiple(args.dimensions, info.sizes[1], args.size("groups"), "size of self in dimension 1");
   return make(std::move(info));
 }
 
-// Whether a size that may be given as -1 is one; CannotTell when it may be negative and is no number.
+// Returns whether a size stands for -1, the size to be inferred; throws CannotTell when its sign is unknown.
 bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
   if (const auto number = size.number()) return *number == -1;
   return !decided(dimensions, Relation::kGreaterEqual, size, 0);
@@ -27,10 +27,10 @@ bool is_left_open(const SymInt& size, const ShapeEnv& dimensions) {
 
 // ---- Another shape ----
 
-// As complete(); throws SymbolicError for what grows too large.
+// Does the work of complete(); throws SymbolicError when an expression grows too large.
 Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   const auto fits = [&](const Sizes& result) {
-    require(dimensions, Relation::kEqual, product(sizes), product(result), "numbers of elements differ");
+    require_equal(dimensions, product(sizes), product(result), "numbers of elements before and after");
     return result;
   };
   std::optional<std::size_t> open;
@@ -38,7 +38,7 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
     if (asked[i].is_number() && is_number(asked[i], -1)) open = i;
   }
   if (!open) {
-    // With as many elements for all values of the dimensions none is -1.
+    // If the numbers of elements are equal for all values of the dimensions, no size is -1.
     if (product(sizes) == product(asked)) return asked;
     std::vector<std::size_t> may_be_open;
     for (std::size_t i = 0; i < asked.size(); ++i) {
@@ -49,18 +49,18 @@ Sizes completed(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
       for (const std::size_t i : may_be_open) asked[i] = dimensions.fresh();
       return asked;
     }
-    open = may_be_open[0];  // what is left to it is also what it is
+    open = may_be_open[0];  // inferring it is right in both cases
   }
   Sizes others = asked;
   others.erase(others.begin() + signed_index(*open));
   for (const SymInt& size : others) {
-    if (is_number(size, 0)) throw Raises{"beside a size of 0 the one that is left open can be any"};
+    if (is_number(size, 0)) throw Raises{"size -1 is ambiguous, as another size is 0"};
   }
   asked[*open] = quotient(sizes, others, dimensions);
   return fits(asked);
 }
 
-// The sizes that `asked` stands for when one of them may be -1.
+// Returns the sizes `asked` with the one that is or may be -1 inferred.
 Sizes complete(const Sizes& sizes, Sizes asked, ShapeEnv& dimensions) {
   try {
     return completed(sizes, asked, dimensions);
@@ -78,7 +78,7 @@ Results reshape(const RuleArguments& args) {
   if (is_size || is_shape) {
     return make(complete(self.sizes, args.sizes(is_size ? "size" : "shape"), args.dimensions), self.dtype);
   }
-  // view(dtype): the same bytes.
+  // view(dtype): the same bytes as another dtype.
   const ScalarType dtype = args.dtype("dtype");
   if (!self.dtype) throw CannotTell{};
   const auto old_width = item_size(*self.dtype);
@@ -93,14 +93,14 @@ Results reshape(const RuleArguments& args) {
 
 Results reshape_as(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
-  require(args.dimensions, Relation::kEqual, product(self.sizes), product(other.sizes),
-          "numbers of elements differ");
+  require_equal(args.dimensions, product(self.sizes), product(other.sizes), "numbers of elements",
+                {"self", "other"});
   return make(other.sizes, self.dtype);
 }
 
 Results expand_as(const RuleArguments& args) {
   const TensorInfo &self = args.tensor("self"), &other = args.tensor("other");
-  require_expandable(args.dimensions, self.sizes, other.sizes);
+  require_expandable(args.dimensions, self.sizes, other.sizes, "self");
   return make(other.sizes, self.dtype);
 }
 
@@ -108,17 +108,19 @@ Results expand(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   Sizes sizes = args.sizes("size");
   if (sizes.size() < self.sizes.size()) {
-    throw Raises{std::to_string(self.dim()) + " dimensions are expanded to " + std::to_string(sizes.size())};
+    throw Raises{"size has length " + std::to_string(sizes.size()) + ", expected " +
+                 std::to_string(self.dim()) + " or more"};
   }
   const std::size_t offset = sizes.size() - self.sizes.size();
   for (std::size_t i = 0; i < self.sizes.size(); ++i) {
     const SymInt& own = self.sizes[i];
     SymInt& asked = sizes[offset + i];
-    // Only 1 can become something else.
+    // Only size 1 can be expanded.
     const bool stays =
         asked == own || (own.is_number() && !is_number(own, 1)) || is_left_open(asked, args.dimensions);
     const bool cannot = own.is_number() && !is_number(own, 1) && !is_left_open(asked, args.dimensions);
-    if (cannot) require(args.dimensions, Relation::kEqual, asked, own, "only 1 can be expanded");
+    if (cannot)
+      require(args.dimensions, Relation::kEqual, asked, own, "size[" + std::to_string(offset + i) + "]");
     if (stays) asked = own;
   }
   return make(std::move(sizes), self.dtype);
@@ -130,7 +132,8 @@ Results repeat(const RuleArguments& args) {
   Sizes sizes = self.sizes;
   // tile() takes fewer counts than dimensions.
   if (args.is_given("repeats") && counts.size() < sizes.size()) {
-    throw Raises{std::to_string(counts.size()) + " dimensions are repeated of " + std::to_string(self.dim())};
+    throw Raises{"repeats has length " + std::to_string(counts.size()) + ", expected " +
+                 std::to_string(self.dim()) + " or more"};
   }
   if (counts.size() < sizes.size()) counts.insert(counts.begin(), sizes.size() - counts.size(), 1);
   sizes.insert(sizes.begin(), counts.size() - sizes.size(), 1);
@@ -140,7 +143,8 @@ Results repeat(const RuleArguments& args) {
 
 Results permuted(const TensorInfo& self, const std::vector<std::int64_t>& order) {
   if (order.size() != self.sizes.size()) {
-    throw Raises{std::to_string(order.size()) + " dimensions are named of " + std::to_string(self.dim())};
+    throw Raises{"dims has length " + std::to_string(order.size()) + ", expected " +
+                 std::to_string(self.dim())};
   }
   Sizes sizes;
   for (const std::int64_t dim : order) sizes.push_back(self.sizes[dim_index(dim, self)]);
@@ -168,17 +172,17 @@ Results transpose(const RuleArguments& args) {
 
 Results transpose_matrix(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  // Numbers work, and are deprecated.
+  // torch still accepts tensors without dimensions, which is deprecated.
   if (self.sizes.empty()) return make(std::move(self));
-  require_least_rank(self, 2, "what is transposed");
+  require_least_rank(self, 2, "self");
   return swapped(std::move(self), -1, -2);
 }
 
 Results reverse_dimensions(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
   const std::string_view name = without_namespace(args.name());
-  if (name == "t" || name == "t_copy" || name == "t_") require_rank(self, {0, 1, 2}, "what is transposed");
-  if (name == "matrix_H") require_rank(self, {0, 2}, "what is transposed");
+  if (name == "t" || name == "t_copy" || name == "t_") require_rank(self, {0, 1, 2}, "self");
+  if (name == "matrix_H") require_rank(self, {0, 2}, "self");
   std::ranges::reverse(self.sizes);
   return make(std::move(self));
 }
@@ -188,8 +192,8 @@ Results move_dimensions(const RuleArguments& args) {
   const auto source = distinct_dims(args.numbers("source"), self.dim());
   const auto destination = distinct_dims(args.numbers("destination"), self.dim());
   if (source.size() != destination.size()) {
-    throw Raises{std::to_string(source.size()) + " dimensions are moved to " +
-                 std::to_string(destination.size())};
+    throw Raises{"source and destination have lengths " + std::to_string(source.size()) + " and " +
+                 std::to_string(destination.size()) + ", expected equal"};
   }
   if (self.sizes.empty()) return make(self);
   std::vector<std::int64_t> order(self.sizes.size(), -1);
@@ -244,7 +248,7 @@ Results ravel(const RuleArguments& args) {
 Results unflatten(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
   const std::size_t dim = dim_index(args.number("dim"), self);
-  if (args.sizes("sizes").empty()) throw Raises{"unflatten needs at least one size"};
+  if (args.sizes("sizes").empty()) throw Raises{"sizes has length 0, expected 1 or more"};
   const Sizes middle = complete({self.sizes[dim]}, args.sizes("sizes"), args.dimensions);
   Sizes sizes = concatenated(slice_of(self.sizes, 0, dim), middle);
   return make(concatenated(std::move(sizes), slice_of(self.sizes, dim + 1, self.sizes.size())), self.dtype);
@@ -265,11 +269,11 @@ Results at_least(const RuleArguments& args) {
   return make_list(std::move(infos));
 }
 
-// ---- Other orders ----
+// ---- Other orders of elements ----
 
 Results rot90(const RuleArguments& args) {
   const std::vector<std::int64_t> dims = args.numbers("dims");
-  if (dims.size() != 2) throw Raises{"not two dimensions are rotated"};
+  if (dims.size() != 2) throw Raises{"dims has length " + std::to_string(dims.size()) + ", expected 2"};
   distinct_dims(dims, args.tensor("self").dim());
   if (args.number("k") % 2 == 0) return same_as_first(args);
   return swapped(args.tensor("self"), dims[0], dims[1]);
@@ -277,11 +281,11 @@ Results rot90(const RuleArguments& args) {
 
 Results pixel_shuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  require_least_rank(self, 3, "an image");
+  require_least_rank(self, 3, "self");
   const SymInt factor = args.size("upscale_factor");
-  require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
+  require(args.dimensions, Relation::kGreater, factor, 0, "upscale_factor");
   SymInt* const last = &self.sizes.back();
-  require_multiple(args.dimensions, last[-2], factor * factor, "number of channels");
+  require_multiple(args.dimensions, last[-2], factor * factor, "size of self in dimension -3");
   last[-2] = floordiv(last[-2], factor * factor);
   last[-1] = last[-1] * factor;
   last[0] = last[0] * factor;
@@ -290,12 +294,12 @@ Results pixel_shuffle(const RuleArguments& args) {
 
 Results pixel_unshuffle(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  require_least_rank(self, 3, "an image");
+  require_least_rank(self, 3, "self");
   const SymInt factor = args.size("downscale_factor");
-  require(args.dimensions, Relation::kGreater, factor, 0, "the factor");
+  require(args.dimensions, Relation::kGreater, factor, 0, "downscale_factor");
   SymInt* const last = &self.sizes.back();
-  require_multiple(args.dimensions, last[-1], factor, "height");
-  require_multiple(args.dimensions, last[0], factor, "width");
+  require_multiple(args.dimensions, last[-1], factor, "size of self in dimension -2");
+  require_multiple(args.dimensions, last[0], factor, "size of self in dimension -1");
   last[-2] = last[-2] * factor * factor;  // channels, then rows and columns
   last[-1] = floordiv(last[-1], factor);
   last[0] = floordiv(last[0], factor);
@@ -304,15 +308,15 @@ Results pixel_unshuffle(const RuleArguments& args) {
 
 Results view_as_real(const RuleArguments& args) {
   const TensorInfo& self = args.tensor("self");
-  require_dtype(self.dtype, is_complex, "what is seen as pairs");
+  require_dtype(self.dtype, is_complex, "self", "a complex dtype");
   return make(concatenated(self.sizes, {2}), real_dtype(self.dtype));
 }
 
 Results view_as_complex(const RuleArguments& args) {
   TensorInfo self = args.tensor("self");
-  require_least_rank(self, 1, "what is seen as complex");
-  require_dtype(self.dtype, is_floating, "what is seen as complex");
-  require(args.dimensions, Relation::kEqual, self.sizes.back(), 2, "last size of what is seen as complex");
+  require_least_rank(self, 1, "self");
+  require_dtype(self.dtype, is_floating, "self", "a floating dtype");
+  require(args.dimensions, Relation::kEqual, self.sizes.back(), 2, "size of self in dimension -1");
   self.sizes.pop_back();
   return make(std::move(self.sizes), complex_dtype(self.dtype));
 }

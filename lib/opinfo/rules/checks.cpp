@@ -8,24 +8,25 @@
 namespace fxtrace {
 namespace {
 
-// Channels that come last are those of images or of volumes.
+// Memory formats with channels last need tensors of four dimensions (images) or five (volumes).
 void check_memory_format(const RuleArguments& args) {
   if (!args.is_given("memory_format")) return;
   const TensorInfo* info = find_tensor(args, first_argument(args));
   if (info == nullptr) return;
   const std::int64_t format = args.number("memory_format");
-  if (format == kChannelsLastFormat) require_rank(*info, {4}, "what has its channels last");
-  if (format == kChannelsLast3dFormat) require_rank(*info, {5}, "what has its channels last");
+  if (format == kChannelsLastFormat) require_rank(*info, {4}, first_argument(args));
+  if (format == kChannelsLast3dFormat) require_rank(*info, {5}, first_argument(args));
 }
 
 void check_precision(const RuleArguments& args, bool for_half) {
   const TensorInfo* info = find_tensor(args, first_argument(args));
   if (info == nullptr || !info->dtype) return;
-  // Of nothing, kernels find nothing wrong.
+  // Kernels accept any dtype for empty tensors.
   if (args.dimensions.decide(Relation::kEqual, product(info->sizes), 0) == true) return;
   const bool is_short = *info->dtype == ScalarType::kFloat16 || *info->dtype == ScalarType::kBfloat16;
   if (is_integral(*info->dtype) || (!for_half && is_short && info->device.is_cpu())) {
-    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
+    throw Raises{std::string(first_argument(args)) + " is " + dtype_name(*info->dtype) + ", expected " +
+                 (for_half ? "a floating or complex dtype" : "float32, float64 or a complex dtype")};
   }
 }
 
@@ -35,8 +36,7 @@ void check_same_type(const RuleArguments& args, const std::array<std::string_vie
   for (const std::string_view name : names) {
     const TensorInfo* other = find_tensor(args, name);
     if (other == nullptr) continue;
-    require_same_dtype(first->dtype, other->dtype,
-                       "dtypes of '" + std::string(names.front()) + "' and '" + std::string(name) + "'");
+    require_same_dtype(first->dtype, other->dtype, {names.front(), name});
   }
 }
 
@@ -48,7 +48,8 @@ void check_floating(const RuleArguments& args) {
   if (info == nullptr || !info->dtype || !info->device.is_cpu()) return;
   if (*info->dtype == ScalarType::kInt64 || *info->dtype == ScalarType::kInt32 ||
       *info->dtype == ScalarType::kInt16) {
-    throw Raises{"not implemented for " + dtype_name(*info->dtype)};
+    throw Raises{std::string(first_argument(args)) + " is " + dtype_name(*info->dtype) +
+                 ", expected a floating dtype"};
   }
 }
 
@@ -64,7 +65,7 @@ void check_call(const RuleArguments& args) {
     if (!facts.same_dtype.front().empty()) check_same_type(args, facts.same_dtype);
     if (facts.check != nullptr) facts.check(args);
   } catch (const CannotTell&) {
-    // What is not known may be right.
+    // Unknown arguments may be valid.
   }
 }
 

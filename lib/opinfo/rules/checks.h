@@ -5,10 +5,11 @@
 
 namespace fxtrace {
 
-// Throws Raises when torch would raise for all possible values of the arguments.
+// Runs all checks of the operator's row and traits.  Throws Raises when torch would raise for all possible
+// values of the arguments.
 void check_call(const RuleArguments& args);
 
-// The check of operators whose CPU kernels support floating dtypes only.
+// Checks the first argument of operators whose CPU kernels support floating dtypes only.
 void check_floating(const RuleArguments& args);
 
 }  // namespace fxtrace

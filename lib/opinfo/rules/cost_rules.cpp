@@ -1,3 +1,6 @@
+// The search for a cost rule: the row of the operator, then its traits and schema (pointwise operators, views
+// and others without MACs), then the same for its functional variant, then the operator that it is derived of
+// ("_foreach_add", "relu_backward").
 #include "opinfo/rules/cost_rules.h"
 
 #include <algorithm>
@@ -17,9 +20,9 @@ CostRule find_in_rows(std::string_view base_name) {
   return (facts.traits & traits::kNoMacs) != 0 ? no_macs : facts.macs;
 }
 
-// ---- What traits and schemas tell ----
+// ---- Traits and schemas ----
 
-// Neither a tensor nor what one may be in: an object, or a value of any type.
+// Returns whether values of the type neither are nor contain tensors; objects and values of type Any may.
 bool is_plain_type(const SchemaType& type) {
   if (!type.parts.empty()) return std::ranges::all_of(type.parts, is_plain_type);
   static constexpr std::array<std::string_view, 18> kPlain{
@@ -53,7 +56,7 @@ bool computes_elementwise_or_less(const Operator& op) {
   return takes_no_tensor(schema) || is_view(op, schema);
 }
 
-// ---- What other operators tell ----
+// ---- Other operators ----
 
 bool is_free(std::string_view base_name) {
   if (const CostRule rule = find_in_rows(base_name)) return rule == no_macs;
@@ -61,8 +64,8 @@ bool is_free(std::string_view base_name) {
   return !rows.empty() && std::ranges::any_of(rows, computes_elementwise_or_less);
 }
 
-// The forms that torch derives of an operator: results written elsewhere, views copied, lists of tensors, and
-// derivatives, which are as elementwise as it is.
+// Returns whether torch derives the operator from one without MACs: in-place and `out` forms, copies of
+// views, lists of tensors, and derivatives, which are as elementwise as the operator.
 bool is_form_of_free_operator(std::string_view base_name) {
   const std::size_t colons = base_name.find("::");
   if (colons == std::string_view::npos) return false;

@@ -3,8 +3,8 @@
 // MACs are counted for matrix products and operators built on them: convolutions, attention, recurrent
 // layers.  This is half the number of FLOPs of torch.utils.flop_counter, which counts two for each MAC.
 // Elementwise operations, reductions, normalisations, pooling, interpolation, losses and data movement count
-// none.  Masks, causal or not, do not reduce the count.  docs/reference/costs.md has a formula and a source for each
-// family.
+// none.  Masks, causal or not, do not reduce the count.  docs/reference/costs.md has a formula and a source
+// for each family.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +22,19 @@ namespace fxtrace {
 // CannotTell when a size that it needs is unknown, and SymbolicError.
 using CostRule = SymInt (*)(const RuleArguments& args, const Results& results);
 
-// Finds the rule of an operator such as "aten::conv2d", for all of its overloads; null when its cost is
-// unknown.  For its entry (operator_entry.h).  Operators without MACs have a rule too.
+// Finds the cost rule of an operator, for its entry (operator_entry.h): no_macs for operators without MACs,
+// null when the cost is unknown.
 CostRule find_cost_rule(const Operator& op);
 
-// Where an attention operator has its keys and values, which a decoder keeps for later steps; nothing for
-// others.
+// Returns the indices of the arguments with the keys and values of an attention operator, which a decoder
+// keeps for later steps; nothing for other operators.
 std::optional<std::pair<std::size_t, std::size_t>> find_keys_and_values(const Operator& op,
                                                                         const Schema& schema);
-// Returns whether the result has the elements of the first argument, perhaps some several times and in
-// another dtype.
+// Returns whether the result consists of elements of the first argument, perhaps repeated and in another
+// dtype.
 bool hands_on_elements(const Operator& op);
 
-// The rule of operators without MACs.
+// The cost rule of operators without MACs.
 SymInt no_macs(const RuleArguments& args, const Results& results);
 
 }  // namespace fxtrace

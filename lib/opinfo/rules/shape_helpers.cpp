@@ -3,6 +3,33 @@
 #include <algorithm>
 
 namespace fxtrace {
+namespace {
+
+// "2 dimensions"
+std::string rank_text(std::size_t rank) {
+  return std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions");
+}
+
+// "self and source"
+std::string text_of(NamePair names) { return std::string(names.first) + " and " + std::string(names.second); }
+
+std::string sizes_text(NamePair names, std::int64_t dim) {
+  return "sizes of " + text_of(names) + " in dimension " + std::to_string(dim);
+}
+
+// "expected 4", "expected > 0"
+std::string expected_text(Relation relation, const SymInt& right) {
+  const std::string sign = relation == Relation::kEqual ? "" : std::string(to_string(relation)) + " ";
+  return "expected " + sign + right.text();
+}
+
+[[noreturn]] void raise_different(std::string_view what, const SymInt& left, const SymInt& right,
+                                  std::string_view expected) {
+  throw Raises{std::string(what) + " are " + left.text() + " and " + right.text() + ", expected " +
+               std::string(expected)};
+}
+
+}  // namespace
 
 Results make(Sizes sizes, Dtype dtype) { return make(tensor_of(std::move(sizes), dtype)); }
 
@@ -45,7 +72,8 @@ std::string_view without_namespace(std::string_view name) {
 std::int64_t normalize_dim(std::int64_t dim, std::int64_t rank) {
   const std::int64_t limit = std::max<std::int64_t>(rank, 1);
   if (dim < -limit || dim >= limit) {
-    throw Raises{"dimension " + std::to_string(dim) + " of a tensor with " + std::to_string(rank)};
+    throw Raises{"dimension " + std::to_string(dim) + " is out of range, expected " + std::to_string(-limit) +
+                 " to " + std::to_string(limit - 1)};
   }
   return dim < 0 ? dim + limit : dim;
 }
@@ -71,50 +99,69 @@ bool decided(const ShapeEnv& dimensions, Relation relation, const SymInt& left, 
 void require(const ShapeEnv& dimensions, Relation relation, const SymInt& left, const SymInt& right,
              std::string_view what) {
   if (dimensions.decide(relation, left, right) != false) return;
-  throw Raises{std::string(what) + ": " + left.text() + " " + to_string(negated(relation)) + " " +
-               right.text()};
+  throw Raises{std::string(what) + " is " + left.text() + ", " + expected_text(relation, right)};
+}
+
+void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right,
+                   std::string_view what) {
+  if (dimensions.decide(Relation::kEqual, left, right) == false) raise_different(what, left, right, "equal");
+}
+
+void require_equal(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, std::string_view what,
+                   NamePair names) {
+  if (dimensions.decide(Relation::kEqual, left, right) != false) return;
+  raise_different(std::string(what) + " of " + text_of(names), left, right, "equal");
+}
+
+void require_equal_size(const ShapeEnv& dimensions, const SymInt& left, const SymInt& right, NamePair names,
+                        std::size_t dim) {
+  if (dimensions.decide(Relation::kEqual, left, right) != false) return;
+  raise_different(sizes_text(names, signed_index(dim)), left, right, "equal");
 }
 
 void require_multiple(const ShapeEnv& dimensions, const SymInt& size, const SymInt& divisor,
                       std::string_view what) {
   if (dimensions.decide(Relation::kEqual, mod(size, divisor), 0) != false) return;
-  throw Raises{std::string(what) + " is " + size.text() + ", not a multiple of " + divisor.text()};
+  throw Raises{std::string(what) + " is " + size.text() + ", expected a multiple of " + divisor.text()};
 }
 
 void require_rank(const TensorInfo& info, std::initializer_list<std::int64_t> ranks, std::string_view what) {
   if (std::ranges::find(ranks, info.dim()) != ranks.end()) return;
   std::string expected;
   for (const std::int64_t rank : ranks) expected += (expected.empty() ? "" : " or ") + std::to_string(rank);
-  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " + expected};
+  throw Raises{std::string(what) + " has " + rank_text(info.sizes.size()) + ", expected " + expected};
 }
 
 void require_least_rank(const TensorInfo& info, std::int64_t least, std::string_view what) {
   if (info.dim() >= least) return;
-  throw Raises{std::string(what) + " has " + std::to_string(info.dim()) + " dimensions, not " +
+  throw Raises{std::string(what) + " has " + rank_text(info.sizes.size()) + ", expected " +
                std::to_string(least) + " or more"};
 }
 
-void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to) {
+void require_expandable(const ShapeEnv& dimensions, const Sizes& from, const Sizes& to,
+                        std::string_view what) {
   if (from.size() > to.size()) {
-    throw Raises{"a tensor of " + std::to_string(from.size()) + " dimensions cannot be expanded to " +
+    throw Raises{std::string(what) + " has " + rank_text(from.size()) + ", expected at most " +
                  std::to_string(to.size())};
   }
   for (std::size_t i = 0; i < from.size(); ++i) {
     const SymInt &small = from[from.size() - 1 - i], &large = to[to.size() - 1 - i];
-    if (dimensions.decide(Relation::kNotEqual, small, 1) == true)
-      require(dimensions, Relation::kEqual, small, large, "sizes cannot be expanded");
+    if (dimensions.decide(Relation::kNotEqual, small, 1) != true ||
+        dimensions.decide(Relation::kEqual, small, large) != false) {
+      continue;
+    }
+    const std::string expected = is_number(large, 1) ? "1" : "1 or " + large.text();
+    throw Raises{std::string(what) + " has size " + small.text() + " in dimension " +
+                 std::to_string(from.size() - 1 - i) + ", expected " + expected};
   }
 }
 
-void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right,
-                         std::string_view what) {
+void require_equal_sizes(const ShapeEnv& dimensions, const Sizes& left, const Sizes& right, NamePair names) {
   if (left.size() != right.size()) {
-    throw Raises{std::string(what) + ": " + std::to_string(left.size()) + " and " +
-                 std::to_string(right.size()) + " dimensions"};
+    throw Raises{text_of(names) + " have " + std::to_string(left.size()) + " and " +
+                 std::to_string(right.size()) + " dimensions, expected equally many"};
   }
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    require(dimensions, Relation::kEqual, left[i], right[i], what);
-  }
+  for (std::size_t i = 0; i < left.size(); ++i) require_equal_size(dimensions, left[i], right[i], names, i);
 }
 
 std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int64_t rank) {
@@ -129,21 +176,29 @@ std::vector<std::int64_t> distinct_dims(std::vector<std::int64_t> dims, std::int
   return dims;
 }
 
-void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what) {
-  if (dtype && !is_right(*dtype)) throw Raises{std::string(what) + " cannot be " + dtype_name(*dtype)};
+void require_dtype(Dtype dtype, bool (*is_right)(ScalarType), std::string_view what,
+                   std::string_view expected) {
+  if (!dtype || is_right(*dtype)) return;
+  throw Raises{std::string(what) + " is " + dtype_name(*dtype) + ", expected " + std::string(expected)};
+}
+
+void require_dtype(Dtype dtype, ScalarType expected, std::string_view what) {
+  if (!dtype || *dtype == expected) return;
+  throw Raises{std::string(what) + " is " + dtype_name(*dtype) + ", expected " + dtype_name(expected)};
 }
 
 void require_index(const RuleArguments& args, std::string_view name) {
   if (!args.is_tensor(name)) return;
   const Dtype dtype = args.tensor(name).dtype;
   if (dtype && *dtype != ScalarType::kInt64 && *dtype != ScalarType::kInt32) {
-    throw Raises{"'" + std::string(name) + "' is " + dtype_name(*dtype) + ", not int64"};
+    throw Raises{std::string(name) + " is " + dtype_name(*dtype) + ", expected int64 or int32"};
   }
 }
 
-void require_same_dtype(Dtype first, Dtype second, std::string_view what) {
+void require_same_dtype(Dtype first, Dtype second, NamePair names) {
   if (!first || !second || *first == *second) return;
-  throw Raises{std::string(what) + " differ: " + dtype_name(*first) + " and " + dtype_name(*second)};
+  throw Raises{"dtypes of " + text_of(names) + " are " + dtype_name(*first) + " and " + dtype_name(*second) +
+               ", expected equal"};
 }
 
 SymInt absolute(std::int64_t number) { return number < 0 ? -SymInt(number) : SymInt(number); }
@@ -167,7 +222,7 @@ Sizes sizes_of(const AbstractValue& list) {
 }
 
 SymInt product(std::span<const SymInt> sizes, SymInt number) {
-  // Numbers together first: that is one multiplication of an expression less for each.
+  // Numbers are multiplied separately, which saves a multiplication of an expression for each.
   SymInt expression = 1;
   for (const SymInt& size : sizes) {
     SymInt& factor = size.is_number() ? number : expression;
@@ -200,18 +255,22 @@ Sizes common_batch(const TensorInfo& a, const TensorInfo& b, std::size_t count, 
   return broadcast(without_last(a.sizes, count), without_last(b.sizes, count), dimensions);
 }
 
-// As the operator does not raise, the sizes are equal or one of them is 1.
-SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions) {
+// If torch does not raise, the sizes are equal or one of them is 1.
+SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions, NamePair names,
+                      std::int64_t dim) {
   if (a == b || is_number(b, 1)) return a;
   if (is_number(a, 1)) return b;
   const bool a_is_no_1 = dimensions.decide(Relation::kNotEqual, a, 1) == true,
              b_is_no_1 = dimensions.decide(Relation::kNotEqual, b, 1) == true;
-  if (a_is_no_1 && b_is_no_1) require(dimensions, Relation::kEqual, a, b, "sizes cannot be broadcast");
+  if (a_is_no_1 && b_is_no_1 && dimensions.decide(Relation::kEqual, a, b) == false) {
+    raise_different(names.first.empty() ? "sizes to be broadcast" : sizes_text(names, dim), a, b,
+                    "equal or 1");
+  }
   if (a_is_no_1) return a;
   if (b_is_no_1) return b;
   const std::optional<bool> equal = dimensions.decide(Relation::kEqual, a, b);
   if (equal == true) return a;
-  // Either may be 1, and with an empty one the larger is wrong.
+  // Either size may be 1.  The result is the larger one, unless one of them is 0.
   if (dimensions.decide(Relation::kGreater, a, 0) == true &&
       dimensions.decide(Relation::kGreater, b, 0) == true) {
     return max(a, b);
@@ -219,20 +278,25 @@ SymInt broadcast_size(const SymInt& a, const SymInt& b, ShapeEnv& dimensions) {
   return dimensions.fresh();
 }
 
-Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions) {
-  if (a.size() < b.size()) return broadcast(b, a, dimensions);
+Sizes broadcast(const Sizes& a, const Sizes& b, ShapeEnv& dimensions, NamePair names) {
+  if (a.size() < b.size()) return broadcast(b, a, dimensions, {names.second, names.first});
   Sizes result = a;
   const std::size_t offset = a.size() - b.size();
-  for (std::size_t i = 0; i < b.size(); ++i)
-    result[offset + i] = broadcast_size(a[offset + i], b[i], dimensions);
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const std::int64_t dim = signed_index(i) - signed_index(b.size());
+    result[offset + i] = broadcast_size(a[offset + i], b[i], dimensions, names, dim);
+  }
   return result;
 }
 
 Sizes broadcast_all(const RuleArguments& args) {
   std::optional<Sizes> sizes;
+  std::string names;  // of the tensors so far: "self, tensor1"
   for (const SchemaArgument& argument : args.schema().arguments) {
     if (!args.is_tensor(argument.name)) continue;
-    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name).sizes, args.dimensions);
+    sizes = broadcast(sizes.value_or(Sizes()), args.tensor(argument.name).sizes, args.dimensions,
+                      {names, argument.name});
+    names += (names.empty() ? "" : ", ") + argument.name;
   }
   if (!sizes) throw CannotTell{};
   return *std::move(sizes);
@@ -240,8 +304,11 @@ Sizes broadcast_all(const RuleArguments& args) {
 
 Sizes broadcast_of(const RuleArguments& args, std::initializer_list<std::string_view> names) {
   Sizes sizes;
+  std::string before;  // the names of the tensors so far
   for (const std::string_view name : names) {
-    if (args.is_tensor(name)) sizes = broadcast(sizes, args.tensor(name).sizes, args.dimensions);
+    if (!args.is_tensor(name)) continue;
+    sizes = broadcast(sizes, args.tensor(name).sizes, args.dimensions, {before, name});
+    before += (before.empty() ? "" : ", ") + std::string(name);
   }
   return sizes;
 }
@@ -277,8 +344,8 @@ Sizes spread(Sizes values, std::size_t count) {
 SymInt window_count(const SymInt& size, const Window& window, const ShapeEnv& dimensions) {
   const SymInt reach = window.dilation * (window.kernel - 1) + 1;
   SymInt room = size + 2 * window.padding - reach;
-  // Both limits of a last window, where it may end and where it must start, divide by the stride: one is the
-  // smaller for every size.
+  // The last window is limited twice, by where it may end and by where it must start.  Both limits are
+  // divided by the stride, and the same one is the smaller for every size.
   if (window.ceil_mode) room = size + min(2 * window.padding - reach + window.stride, window.padding) - 1;
   return dimensions.simplify(floordiv(room, window.stride) + 1);
 }
@@ -322,7 +389,7 @@ Dtype both(Dtype a, Dtype b) {
   return result;
 }
 
-// Of two groups of values, where those in the higher decide as far as they can.
+// Returns the dtype of two groups of values, where the category of the higher group wins (torch.result_type).
 Dtype combined(Dtype higher, Dtype lower) {
   if (!higher || !lower) return higher ? higher : lower;
   if (is_complex(*higher)) return higher;
@@ -424,7 +491,9 @@ Sizes each_dim(const RuleArguments& args, std::string_view name, std::size_t cou
 
 void require_image(const RuleArguments& args, const TensorInfo& image, std::size_t count) {
   for (std::size_t i = image.sizes.size() - count; i < image.sizes.size(); ++i) {
-    require(args.dimensions, Relation::kGreater, image.sizes[i], 0, "size of an image");
+    if (args.dimensions.decide(Relation::kGreater, image.sizes[i], 0) != false) continue;
+    throw Raises{std::string(first_argument(args)) + " has size " + image.sizes[i].text() + " in dimension " +
+                 std::to_string(i) + ", expected > 0"};
   }
 }
 

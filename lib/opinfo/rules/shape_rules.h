@@ -1,4 +1,5 @@
-// Shape rules: functions for one or several operators that compute the results' shapes over symbolic sizes.
+// Shape rules: functions that compute the shapes of an operator's results over symbolic sizes, and the
+// arguments that they are given.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ using Results = std::vector<AbstractValue>;  // one for each result of the schem
 
 struct OperatorEntry;  // operator_entry.h
 
-// The arguments of a call, by the parameter names of the operator's schema.  All functions but given() and
+// The arguments of a call, by the parameter names of the operator's schema.  All functions but is_given() and
 // is_tensor() throw CannotTell for an argument that is absent, unknown, or of another type.
 class RuleArguments {
  public:
@@ -27,7 +28,7 @@ class RuleArguments {
   bool is_given(std::string_view name) const;  // the schema has it, and it is not None
   bool is_tensor(std::string_view name) const;
   const TensorInfo& tensor(std::string_view name) const;
-  std::vector<TensorInfo> tensors(std::string_view name) const;  // of a list
+  std::vector<TensorInfo> tensors(std::string_view name) const;  // a list of tensors
   SymInt size(std::string_view name) const;                      // an integer
   std::vector<SymInt> sizes(std::string_view name) const;  // a list of integers; one integer is a list of one
   std::int64_t number(std::string_view name) const;        // an integer that is plain
@@ -48,7 +49,7 @@ class RuleArguments {
   ShapeEnv& dimensions;
 
  private:
-  std::size_t argument_index(std::string_view name) const;  // number of arguments when there is none
+  std::size_t argument_index(std::string_view name) const;  // the number of arguments when there is none
 
   const OperatorEntry& op_;
   const CallArguments& values_;

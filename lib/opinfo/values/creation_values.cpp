@@ -1,4 +1,4 @@
-// Tensors of numbers, and numbers of tensors.
+// Value rules that make tensors from numbers, and numbers from tensors.
 #include <cmath>
 
 #include "opinfo/values/number_values.h"
@@ -34,13 +34,14 @@ Results scalar(const ValueCall& call) {
   return of_number(call, fitting(number, result(call).dtype));
 }
 
-// LibTorch makes one of 64 bits of a float.
+// prim::NumToTensor: LibTorch makes a float64 tensor of a float and the shape rule says float32, so that the
+// value of a float is unknown.
 Results number_as_tensor(const ValueCall& call) {
   need(array_of(call[0]).dtype == result(call).dtype);
   return scalar(call);
 }
 
-// --- of a list ---
+// --- tensors from lists ---
 
 namespace {
 
@@ -58,7 +59,7 @@ void read_list(const AbstractValue& value, std::vector<const AbstractValue*>& it
 
 }  // namespace
 
-// torch.tensor() of a number or of lists, and as_tensor(), which takes tensors, too.
+// torch.tensor() of a number or nested lists, and as_tensor(), which also takes tensors.
 Results tensor_of_list(const ValueCall& call) {
   Array out = result(call);
   if (call[0].tensor() != nullptr) return cast(call);
@@ -67,9 +68,9 @@ Results tensor_of_list(const ValueCall& call) {
   read_list(call[0], items, 0);
   for (const AbstractValue* item : items) {
     Array number = array_of(*item);
-    // torch.tensor() of tensors of one element reads them.
+    // torch.tensor() takes tensors with one element as numbers.
     need(number.count() == 1 && number.dtype == array_of(*items[0]).dtype);
-    // LibTorch makes one of the default dtype first.
+    // LibTorch first makes a tensor of the default dtype.
     if (is_floating(number.dtype)) number = cast(std::move(number), kDefaultFloat);
     out.elements.push_back(converted(only(number), out.dtype));
     need(is_floating(out.dtype) || out.dtype != ScalarType::kInt32 || out.elements.back() == only(number));
@@ -81,7 +82,7 @@ Results tensor_of_list(const ValueCall& call) {
 
 namespace {
 
-// Numbers of a range that are the same however they are rounded on the way.
+// Returns the numbers of a range; throws CannotTell unless they are the same however torch rounds.
 Array range_of(long double start, long double step, Array out) {
   for (std::int64_t i = 0; i < nth(out.sizes, 0); ++i) {
     const long double number = start + step * static_cast<long double>(i);
@@ -150,11 +151,11 @@ Results sizes_as_tensor(const ValueCall& call) {
   return one_result(std::move(out));
 }
 
-// --- numbers of tensors ---
+// --- numbers from tensors ---
 
 Results item(const ValueCall& call) { return {number_value(tensor_array(call[0]))}; }
 
-// As an argument is converted: of a tensor without dimensions, and to an int of one of ints.
+// Implicit conversion of an argument: from a tensor without dimensions, and to int only from integers.
 Results implicit_scalar(const ValueCall& call) {
   need(call[0].tensor() != nullptr && call[0].tensor()->sizes.empty());
   return item(call);

@@ -1,4 +1,4 @@
-// Operators that work element by element.  Where no argument is a tensor, they are those of Python numbers
+// Value rules of elementwise operators.  If no argument is a tensor, they compute with Python numbers
 // (number_values.h).
 #include <algorithm>
 #include <cmath>
@@ -10,14 +10,15 @@
 namespace fxtrace::values {
 namespace {
 
-// --- of two, in their common type ---
+// --- binary operators, in the common dtype ---
 
 std::string_view name_of(const ValueCall& call, std::size_t i) {
   need(i < call.args.schema().arguments.size());
   return call.args.schema().arguments[i].name;
 }
 
-// A number must be one of the integers of a tensor; of floats it is rounded as they are.
+// Converts to the dtype.  A number must be representable if the dtype is an integer one; it is rounded if
+// not.
 Array in_type(Array array, ScalarType type) {
   if (!array.is_number) return cast(std::move(array), type);
   nth(array.elements, 0) = fitting(array, type);
@@ -35,7 +36,7 @@ Operands operands(const ValueCall& call) {
   return {in_type(array_of(call[0]), *type), in_type(array_of(call[1]), *type), *type};
 }
 
-// f of the elements that stand at one place.
+// Applies f to the elements of both arrays at each index.
 template <class Function>
 Results each_pair(const ValueCall& call, const Array& a, const Array& b, const Function& f) {
   Array out = result(call);
@@ -60,7 +61,7 @@ Operands operands_but_bool(const ValueCall& call) {
   return of;
 }
 
-// Other factors are part of an operation that rounds once on some machines and twice on others.
+// Throws CannotTell unless alpha is 1: some machines round a multiply-add once, others twice.
 void need_no_factor(const ValueCall& call, ScalarType type) {
   if (!call.args.is_given("alpha")) return;
   const Array alpha = array(call, "alpha");
@@ -92,7 +93,7 @@ Results multiply(const ValueCall& call) { return binary(call, arithmetic::kProdu
 
 // --- quotients ---
 
-// Integers become floats of 32 bits, each by itself.
+// div(): each integer is converted to float32 before the division.
 Results divide(const ValueCall& call) {
   if (!call.has_tensor()) return {true_quotient(call[0], call[1])};
   Operands of = operands(call);
@@ -120,14 +121,14 @@ Results truncated_remainder(const ValueCall& call) {
   return apply_to(call, operands_but_bool(call), arithmetic::kTruncatedRemainder);
 }
 
-// --- powers: of integers, and those of floats that are no more than products and roots ---
+// --- powers: of integers, and of floats where they are products or roots ---
 
 Results power(const ValueCall& call) {
   if (!call.has_tensor()) return {number_power(call[0], call[1])};
   const Operands of = operands_but_bool(call);
   const bool by_number = call[1].tensor() == nullptr;
   if (!is_floating(of.type)) {
-    // A tensor may have a negative exponent, a number not.
+    // torch takes negative exponents in tensors, but no negative number.
     need(!by_number || (call[1].integer() != nullptr && whole(call, 1) >= 0));
     return apply_to(call, of, arithmetic::kPower);
   }
@@ -202,7 +203,7 @@ Results bit_xor(const ValueCall& call) { return bitwise(call, arithmetic::kBitXo
 Results shift_left(const ValueCall& call) { return shift(call, arithmetic::kLeftShift); }
 Results shift_right(const ValueCall& call) { return shift(call, arithmetic::kRightShift); }
 
-// --- the larger and the smaller one ---
+// --- extremes and limits ---
 
 namespace {
 
@@ -211,7 +212,7 @@ Results extreme(const ValueCall& call, const BinaryOperation& operation) {
   return binary(call, operation);
 }
 
-// By limits, in their common type; either may be None.
+// clamp() in the common dtype; either limit may be None.
 Results limited(const ValueCall& call, bool by_least, bool by_most) {
   const Dtype type = promoted(call.args, {"self", by_least ? "min" : "self", by_most ? "max" : "self"});
   need(type && *type != ScalarType::kBool);
@@ -242,7 +243,7 @@ Results clamp(const ValueCall& call) {
 Results clamp_min(const ValueCall& call) { return limited(call, true, false); }
 Results clamp_max(const ValueCall& call) { return limited(call, false, true); }
 
-// --- of one ---
+// --- unary operators ---
 
 namespace {
 
@@ -329,7 +330,7 @@ Results is_finite(const ValueCall& call) {
   return truth(call, [](double a) { return std::isfinite(a); }, true);
 }
 
-// Where the difference is as large as what is allowed, rounding decides.
+// allclose(): throws CannotTell when a difference is so close to the tolerance that rounding decides.
 Results all_close(const ValueCall& call) {
   const Array a = tensor_array(call[0]), b = tensor_array(call[1]);
   const double relative = call.args.real("rtol"), absolute = call.args.real("atol");
@@ -348,7 +349,7 @@ Results all_close(const ValueCall& call) {
   return {{close}};
 }
 
-// --- a choice ---
+// --- where() ---
 
 Results where(const ValueCall& call) {
   if (call.size() == 1) return places_of_true(call);

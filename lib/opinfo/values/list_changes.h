@@ -1,5 +1,5 @@
-// Positions, slices and changes of lists, with the meaning of Python: for lists of the interpreter and for
-// what is known of lists.
+// Positions, slices and changes of lists with the meaning of Python, for lists of the TorchScript interpreter
+// and for lists of abstract values.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,22 @@
 
 namespace fxtrace {
 
-inline constexpr std::size_t kMostItems = 10'000;  // of a list that is remembered
+inline constexpr std::size_t kMostItems = 10'000;  // the most items of a list whose value is kept
 
-// Returns the position in `count` things, counted from their end when negative; nothing when there is none.
+// Returns the index for a Python position among `count` items, which counts from the end when negative;
+// nothing when out of range.
 inline std::optional<std::size_t> find_position(std::int64_t count, std::int64_t position) {
   if (position < 0) position += count;
   return position < 0 || position >= count ? std::nullopt : std::optional(static_cast<std::size_t>(position));
 }
 
-// `count` positions from `from` on.
+// The indices from, from + step, ..., `count` of them.
 struct Slice {
   std::int64_t from = 0, step = 1, count = 0;
 };
 
-// Returns the positions of [from:to:step] in a list; an end that is absent is that of the list.  The step
-// must be neither 0 nor the least integer.
+// Returns the indices of [from:to:step] in a list of `size` items; an absent end is the end of the list.  The
+// step must be neither 0 nor the least integer.
 inline Slice slice_of(std::int64_t size, std::optional<std::int64_t> from, std::optional<std::int64_t> to,
                       std::int64_t step) {
   const bool forwards = step > 0;
@@ -45,7 +46,7 @@ void for_each_position(const Slice& slice, const Visit& visit) {
   for (std::int64_t i = 0; i < slice.count; ++i) visit(static_cast<std::size_t>(slice.from + i * slice.step));
 }
 
-// A change of a list by the operator of that name.
+// The ways in which operators change a list.
 enum class ListChange : std::uint8_t {
   kNone,
   kReverse,
@@ -68,7 +69,7 @@ inline ListChange list_change(std::string_view name) {
   return name == "aten::Delete" ? ListChange::kDelete : ListChange::kNone;
 }
 
-// Inserts before a position, which is cut to the list.
+// Inserts before a Python position, which is clamped to the list.
 template <class Item>
 void insert_item(std::vector<Item>& list, std::int64_t position, Item item) {
   const std::int64_t size = std::ssize(list);
@@ -81,7 +82,7 @@ void append_items(std::vector<Item>& list, std::vector<Item> items) {
   list.insert(list.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
 }
 
-// Removes an item, at a valid position, and returns it.
+// Removes the item at a valid index and returns it.
 template <class Item>
 Item take_item(std::vector<Item>& list, std::size_t position) {
   Item taken = std::move(list[position]);

@@ -1,4 +1,4 @@
-// Lists whose items are known: their items, parts and joins.
+// Value rules of lists: items, slices and concatenation.
 #include "opinfo/values/list_changes.h"
 #include "opinfo/values/number_values.h"
 #include "opinfo/values/value_rules.h"
@@ -12,7 +12,7 @@ const AbstractValue::Sequence& list(const ValueCall& call) {
   return *items;
 }
 
-// The argument where it stands in the code; nothing where it is None.
+// Returns an integer argument that is a literal; nothing for None.
 std::optional<std::int64_t> literal(const ValueCall& call, std::size_t i) {
   if (call.args.values().type(i).kind == ValueType::Kind::kNone) return std::nullopt;
   need(call.args.values().is_literal(i));

@@ -1,4 +1,4 @@
-// Functions of Python's module math, on numbers that are known.
+// The value rule for functions of Python's module math, on known numbers.
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
@@ -97,7 +97,7 @@ Results math_function(const ValueCall& call) {
     const double fraction = std::frexp(real_argument(call, 0), &exponent);
     return {{fraction}, {SymInt(exponent)}};
   }
-  // The exponent loses its upper half, as in LibTorch.
+  // LibTorch truncates the exponent to 32 bits.
   if (name == "ldexp")
     return {{std::ldexp(real_argument(call, 0), static_cast<std::int32_t>(whole(call, 1)))}};
   if (name == "modf") {

@@ -48,7 +48,7 @@ SymInt size_of(const Number& number) {
   return std::get<SymInt>(number);
 }
 
-// A float as an exact fraction with a small denominator: beyond that, floats round.
+// Returns a number as an exact fraction; throws CannotTell for floats that need a denominator above 2^16.
 Ratio ratio_of(const Number& number) {
   if (is_integer(number)) return {size_of(number), 1};
   if (const auto* ratio = std::get_if<Ratio>(&number)) return *ratio;
@@ -66,7 +66,7 @@ Ratio ratio_of(const Number& number) {
 AbstractValue value_of(const Ratio& ratio) {
   if (const auto number = ratio.numerator.number())
     return {static_cast<double>(*number) / static_cast<double>(ratio.denominator)};
-  // Python rounds at 53 bits; a product of sizes does not get there.
+  // Python rounds to 53 bits, which products of sizes do not exceed.
   return {ratio};
 }
 
@@ -74,7 +74,7 @@ std::int64_t product_of_denominators(std::int64_t a, std::int64_t b) {
   return (SymInt(a) * b).number().value_or(0);
 }
 
-// Fractions of sizes are exact, so sums and the like are those of numerators over one denominator.
+// Applies the operation to the numerators over a common denominator, which is exact.
 AbstractValue apply_to_ratios(const BinaryOperation& operation, const Ratio& a, const Ratio& b) {
   need(operation.sizes != nullptr);
   if (&operation == &arithmetic::kProduct)
@@ -95,7 +95,7 @@ Complex apply_to_complexes(const BinaryOperation& operation, const Number& a, co
   return operation.complexes(complex_of(a), complex_of(b));
 }
 
-// As LibTorch's Scalar makes an int of it, of 32 bits.
+// Converts as LibTorch's Scalar does: to an int of 32 bits.
 std::int64_t narrow(double number) {
   if (std::isnan(number) || number < std::numeric_limits<int>::min() ||
       number > std::numeric_limits<int>::max())
@@ -202,7 +202,7 @@ AbstractValue number_remainder(const AbstractValue& a, const AbstractValue& b, c
     return {std::fmod(real_of(y) + std::fmod(real_of(x), real_of(y)), real_of(y))};
   const std::int64_t divisor = std::get<std::int64_t>(y);
   need(divisor != 0);
-  if (divisor == -1) return {SymInt(0)};  // the rest of the least number by -1 is a trap
+  if (divisor == -1) return {SymInt(0)};  // the remainder of the least integer by -1 would trap
   const std::int64_t sum = wrapped(bits(divisor) + bits(std::get<std::int64_t>(x) % divisor));
   return {SymInt(sum % divisor)};
 }
@@ -226,7 +226,7 @@ Results quotient_and_remainder(const ValueCall& call) {
     const double rest = arithmetic::kRemainder.reals(x, y);
     return {{(x - rest) / y}, {rest}};
   }
-  // LibTorch makes numbers of 32 bits of an int and a float.
+  // LibTorch converts an int and a float to 32 bits.
   const auto half = [](const Number& number) -> double {
     const auto* integer = std::get_if<std::int64_t>(&number);
     return integer != nullptr ? lower_half(*integer) : double{static_cast<float>(std::get<double>(number))};
@@ -244,7 +244,7 @@ Results quotient_and_remainder(const ValueCall& call) {
 
 namespace {
 
-// std::pow of complex numbers and real ones, which asserts in std::polar that a length is no NaN.
+// std::polar without its assertion that the length is not NaN, for powers of complex and real numbers.
 Complex complex_polar(double length, double theta) {
   return {length * std::cos(theta), length * std::sin(theta)};
 }
@@ -260,7 +260,7 @@ Complex power_of(double x, Complex y) {
 
 }  // namespace
 
-// Of integers it is a float.
+// pow(): the result of integers is a float.
 AbstractValue number_power(const AbstractValue& a, const AbstractValue& b) {
   const Number x = number_of(a), y = number_of(b);
   if (is_symbolic(x)) {
@@ -278,7 +278,7 @@ AbstractValue number_power(const AbstractValue& a, const AbstractValue& b) {
 Results power_of_scalars(const ValueCall& call) {
   return {{std::pow(real_argument(call, 0), real_argument(call, 1))}};
 }
-// By way of a float, as LibTorch does it.
+// An integer power that is computed as a float, as in LibTorch.
 Results integer_power(const ValueCall& call) {
   return {{SymInt(integer_of(std::pow(real_argument(call, 0), real_argument(call, 1))))}};
 }
@@ -294,7 +294,7 @@ Results greatest_common_divisor(const ValueCall& call) {
   return {{SymInt(arithmetic::kMagnitude.integers(a))}};
 }
 
-// LibTorch looks at the lower half of the number only.
+// LibTorch reads only the lower half of the number.
 Results factorial(const ValueCall& call) {
   constexpr std::int64_t kMost = 20;
   const std::int64_t number = lower_half(whole(call, 0));
@@ -305,7 +305,7 @@ Results factorial(const ValueCall& call) {
   return {{SymInt(product)}};
 }
 
-// How often `for i in range(low, high, step)` runs.
+// Returns the number of iterations of `for i in range(low, high, step)`.
 Results range_length(const ValueCall& call) {
   const std::int64_t step = whole(call, 2);
   const SymInt low = size_of(number_of(call[0])), high = size_of(number_of(call[1]));
@@ -372,7 +372,7 @@ AbstractValue compare_values(Relation relation, const ValueCall& call) {
     return {holds(relation, std::get<std::int64_t>(x), std::get<std::int64_t>(y))};
   if (is<Complex>(x) || is<Complex>(y)) {
     need(equal || relation == Relation::kNotEqual);
-    // LibTorch gives nothing at all for an int and a complex number.
+    // LibTorch has no result for an int and a complex number.
     need(!is_integer(x) && !is_integer(y));
     return {(complex_of(x) == complex_of(y)) == equal};
   }
@@ -382,7 +382,7 @@ AbstractValue compare_values(Relation relation, const ValueCall& call) {
                        dimensions);
 }
 
-// --- of all elements of a list ---
+// --- reductions of lists ---
 
 Results sum_of_list(const ValueCall& call) {
   const auto* items = call[0].sequence();
@@ -392,7 +392,7 @@ Results sum_of_list(const ValueCall& call) {
   if (kind == ValueType::Kind::kFloat) sum = {0.0};
   if (kind == ValueType::Kind::kComplex) sum = {Complex()};
   for (const AbstractValue& item : *items) {
-    // LibTorch takes the elements out of a list of complex numbers.
+    // LibTorch removes the elements from a list of complex numbers.
     need(item.get_if<Complex>() == nullptr);
     sum = apply(arithmetic::kSum, sum, item, call.args.dimensions);
   }
@@ -401,7 +401,7 @@ Results sum_of_list(const ValueCall& call) {
 
 namespace {
 
-// Of two floats, as C++ compares them: NaN and zeros are as they stand.
+// Returns the extreme of two numbers by a C++ comparison, which determines the result for NaN and zeros.
 AbstractValue extreme_of_two(const AbstractValue& a, const AbstractValue& b, bool largest,
                              const ShapeEnv& dimensions) {
   const Number x = number_of(a), y = number_of(b);
@@ -424,12 +424,12 @@ AbstractValue extreme_of_numbers(const ValueCall& call, bool largest) {
   need(items != nullptr && call.size() == 1);
   if (items->empty()) throw Raises{std::string(largest ? "max" : "min") + "() arg is an empty sequence"};
   AbstractValue best = (*items)[0];
-  // The first of equal ones stays.
+  // The first of equal items wins.
   for (const AbstractValue& item : *items) best = extreme_of_two(item, best, largest, dimensions);
   return best;
 }
 
-// --- one kind of number of another ---
+// --- conversions ---
 
 AbstractValue rounded_number(const UnaryOperation& operation, const ValueCall& call) {
   const Number x = number_of(call[0]);
@@ -454,7 +454,7 @@ Results ceil_of_scalar(const ValueCall& call) {
   return {{SymInt(integer_of(std::ceil(real_argument(call, 0))))}};
 }
 
-// int(x): towards zero.
+// int(x), which rounds towards zero.
 Results to_integer(const ValueCall& call) {
   const AbstractValue& value = call[0];
   if (value.tensor() != nullptr) {
@@ -501,7 +501,7 @@ Results to_bool(const ValueCall& call) {
   return {{real_of(number_of(value)) != 0}};
 }
 
-// LibTorch looks at the lower half of an int only.
+// LibTorch reads only the lower half of an int.
 Results to_complex(const ValueCall& call) {
   if (call.size() == 1) return {{complex_of(number_of(call[0]))}};
   const auto part = [&](std::size_t i) -> double {

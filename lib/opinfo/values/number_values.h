@@ -1,5 +1,5 @@
-// Arithmetic on Python numbers: known ones, sizes, and exact fractions of sizes.  Those that are known are
-// computed as TorchScript computes them.  All throw CannotTell for values that are no numbers.
+// Arithmetic on Python numbers: known numbers, sizes, and exact fractions of sizes.  Results of known numbers
+// are those of TorchScript.  All functions throw CannotTell for values other than numbers.
 #pragma once
 
 #include <optional>
@@ -18,18 +18,19 @@ AbstractValue bits_of_numbers(const BinaryOperation& operation, const AbstractVa
 AbstractValue true_quotient(const AbstractValue& a, const AbstractValue& b);
 AbstractValue number_remainder(const AbstractValue& a, const AbstractValue& b, const ShapeEnv& dimensions);
 AbstractValue number_power(const AbstractValue& a, const AbstractValue& b);
-// Of floor, ceil, trunc and round.
+// Applies floor, ceil, trunc or round.
 AbstractValue rounded_number(const UnaryOperation& operation, const ValueCall& call);
 // Compares two numbers, lists of integers, or devices.
 AbstractValue compare_values(Relation relation, const ValueCall& call);
 
-// Returns the least or largest of two numbers, or of those in a list.
+// Returns the least or largest of two numbers, or of the numbers in a list.
 AbstractValue extreme_of_numbers(const ValueCall& call, bool largest);
 
 // Returns an argument as a float.
 double real_argument(const ValueCall& call, std::size_t i);
 
-Results places_of_true(const ValueCall& call);               // reduction_values.cpp
-std::optional<Results> joined_lists(const ValueCall& call);  // list_values.cpp; nothing for other arguments
+Results places_of_true(const ValueCall& call);  // reduction_values.cpp
+std::optional<Results> joined_lists(
+    const ValueCall& call);  // list_values.cpp; nothing for arguments other than lists
 
 }  // namespace fxtrace::values

@@ -1,4 +1,4 @@
-// Operators that give the elements of their arguments as they are, in other sizes, orders and dtypes.
+// Value rules of operators that return elements of their arguments in other sizes, orders and dtypes.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -18,7 +18,7 @@ std::size_t dim_argument(const ValueCall& call, std::string_view name, std::int6
   return position_in(std::max<std::int64_t>(rank, 1), call.args.number(name));
 }
 
-// order[i] is the dimension that becomes the i-th.
+// Permutes the dimensions: order[i] is the dimension that becomes the i-th.
 Results permuted(const ValueCall& call, const Array& self, const std::vector<std::size_t>& order) {
   return one_result(filled(result(call), [&](const Dims& places) {
     Dims from(places.size());
@@ -35,11 +35,11 @@ std::vector<std::size_t> positions(const Dims& given, std::int64_t rank) {
 
 }  // namespace
 
-// In row-major order they stay where they are.
+// Views and copies that keep the row-major order of the elements.
 Results same_elements(const ValueCall& call) {
   Array out = result(call);
   Array self = tensor_array(call[0]);
-  // Of another dtype, a view has other numbers.
+  // A view with another dtype has other numbers.
   need(self.dtype == out.dtype && count_of(out.sizes) == self.count());
   out.elements = std::move(self.elements);
   return one_result(std::move(out));
@@ -53,7 +53,7 @@ Results contiguous(const ValueCall& call) {
 Results cast(const ValueCall& call) {
   Array out = result(call);
   need(!call.args.is_given("memory_format") || call.args.number("memory_format") <= 1);
-  // LibTorch does not look whether there is a dtype when it copies.
+  // With copy=True, the prim_ overloads of LibTorch do not check whether a dtype is given.
   const bool has_type =
       call.args.is_given("dtype") || call.args.is_given("device") || call.args.is_given("other");
   const Operator* row = call.args.op().row;
@@ -124,7 +124,7 @@ Results move_dims(const ValueCall& call) {
   return permuted(call, self, order);
 }
 
-// --- parts ---
+// --- slices ---
 
 namespace {
 
@@ -169,7 +169,7 @@ Results narrow(const ValueCall& call) {
   return one_result(part(self, result(call), dim, start < 0 ? start + size : start));
 }
 
-// Parts of the list that shape rules give, one behind the other.
+// split(), chunk(): consecutive pieces with the sizes that the shape rule gave.
 Results split(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
   need(self.dim() > 0);
@@ -285,7 +285,7 @@ Results take(const ValueCall& call) {
   return one_result(std::move(out));
 }
 
-// --- several in one ---
+// --- concatenation ---
 
 namespace {
 
@@ -309,7 +309,7 @@ Results joined(const ValueCall& call, const std::vector<Array>& arrays, std::siz
 Results join(const ValueCall& call) {
   return joined(call, tensors(call, 0), dim_argument(call, "dim", result(call).dim()));
 }
-// A new dimension is one of size 1 in each.
+// stack(): concatenation along the new dimension, which has size 1 in each tensor.
 Results stack(const ValueCall& call) { return join(call); }
 Results stack_rows(const ValueCall& call) { return joined(call, tensors(call, 0), 0); }
 Results stack_columns(const ValueCall& call) {

@@ -1,4 +1,4 @@
-// Numbers, text, lists and dicts of Python.
+// Rows of operators on numbers, strings, lists and dicts of Python.
 #include "opinfo/operator_row.h"
 
 namespace fxtrace {

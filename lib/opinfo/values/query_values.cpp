@@ -1,4 +1,4 @@
-// Questions about sizes, dtypes and devices of tensors, whatever their elements.
+// Value rules of queries about sizes, dtypes and devices of tensors, whose elements may be unknown.
 #include <algorithm>
 #include <concepts>
 
@@ -31,7 +31,7 @@ const Device& device_of(const ValueCall& call) {
   return *device;
 }
 
-// The dimension that the second argument names.
+// Returns the dimension that the second argument names.
 std::size_t dim(const ValueCall& call) { return position_in(info(call).dim(), whole(call, 1)); }
 
 }  // namespace
@@ -67,19 +67,19 @@ Results byte_count(const ValueCall& call) {
 }
 Results dtype(const ValueCall& call) { return answer(static_cast<std::int64_t>(known_dtype(call))); }
 
-// With another order of memory format than that of the dimensions, nothing is known.
+// The result is unknown for memory formats other than the contiguous one.
 Results is_contiguous(const ValueCall& call) {
   need(info(call).contiguous && (call.size() == 1 || whole(call, 1) == kContiguousFormat));
   return answer(*info(call).contiguous);
 }
 
-// x.stride(dim) of a tensor that has its elements in order.
+// x.stride(dim) of a contiguous tensor.
 Results stride(const ValueCall& call) {
   const TensorInfo& tensor = info(call);
   const ShapeEnv& dimensions = call.args.dimensions;
   need(tensor.contiguous == true && call.size() == 2);
   const std::size_t at = dim(call);
-  // Strides of dimensions with one element may be anything, and an empty one counts as 1.
+  // The stride of a dimension with one element is arbitrary, and an empty dimension counts as 1.
   for (std::size_t i = at; i < tensor.sizes.size(); ++i)
     need(dimensions.decide(Relation::kGreater, tensor.sizes[i], 1) == true);
   return answer(dimensions.simplify(fxtrace::product(std::span(tensor.sizes).subspan(at + 1))));
@@ -102,7 +102,7 @@ Results layout(const ValueCall& call) {
   return answer(info(call).sparse_dim ? kSparseLayout : kStridedLayout);
 }
 Results is_sparse(const ValueCall& call) { return answer(info(call).sparse_dim.has_value()); }
-// Layouts without strides have no sizes here.
+// Tensors of layouts other than strided and sparse COO are unknown values, so that the answer is False.
 Results is_strided(const ValueCall& call) {
   info(call);
   return answer(false);
@@ -120,7 +120,7 @@ Results device_number(const ValueCall& call) {
   need(info(call).device.is_cpu());
   return answer(-1);
 }
-// prim::is_cuda and the like.
+// prim::is_cuda and other attributes for device types.
 Results is_on_device(const ValueCall& call) {
   constexpr std::string_view kIsOn = "prim::is_";
   return answer(info(call).device.type == call.args.name().substr(kIsOn.size()));

@@ -1,4 +1,4 @@
-// Sums, products, extremes, sorting: operators that compute with several elements at a time.
+// Value rules of reductions, scans, sorting and matrix products.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,10 +14,10 @@ using OfGroup = Element (*)(const Elements& group, ScalarType dtype);
 
 // --- over dimensions ---
 
-// f of the elements that come together, in their order.
+// Applies f to each group of elements that are reduced to one, in their order.
 Array reduced(const Array& self, const std::vector<bool>& dims, Array out,
               const std::function<Element(const Elements&)>& f) {
-  Dims kept;  // with the sizes of what is reduced as 1
+  Dims kept;  // the sizes, with 1 for reduced dimensions
   for (std::size_t i = 0; i < self.sizes.size(); ++i) kept.push_back(dims[i] ? 1 : self.sizes[i]);
   std::vector<Elements> groups(static_cast<std::size_t>(count_of(kept)));
   for (std::int64_t place = 0; place < self.count(); ++place) {
@@ -57,7 +57,7 @@ Element sum_of(const Elements& group, ScalarType dtype) {
   return folded(group, arithmetic::kSum, 0, dtype);
 }
 
-// Of floats: whole numbers whose product a float has room for, whatever the order.
+// Returns the product; floats must be whole numbers whose product is exact in any order.
 Element product_of(const Elements& group, ScalarType dtype) {
   const double limit = dtype == ScalarType::kFloat32 ? 16777216.0 : 4503599627370496.0;  // 2^24, 2^52
   double size = 1;
@@ -78,14 +78,14 @@ Element mean_of(const Elements& group, ScalarType dtype) {
 
 Results truth_of_groups(const ValueCall& call, bool every) {
   const Array self = tensor_array(call[0]);
-  // Of an empty list of dimensions LibTorch reduces none here.
+  // For an empty list of dimensions, LibTorch reduces none here.
   need(!call.args.is_given("dim") || !call.args.numbers("dim").empty());
   return one_result(reduced(self, dims_of(call, self), result(call), [&](const Elements& group) -> Element {
     return std::int64_t{every ? std::ranges::all_of(group, is_true) : std::ranges::any_of(group, is_true)};
   }));
 }
 
-// any([...]) with one that is true, all([...]) with one that is false; others where all are known.
+// any() of a list with a true item and all() of one with a false item are known; others if all items are.
 std::optional<Results> truth_of_list(const ValueCall& call, bool every) {
   const auto* items = call.size() == 1 ? call[0].sequence() : nullptr;
   if (items == nullptr) return std::nullopt;
@@ -124,7 +124,7 @@ Results all(const ValueCall& call) {
 
 namespace {
 
-// Where the first of the largest or smallest is; the first NaN, where there is one.
+// Returns the index of the first extreme element, or of the first NaN if there is one.
 std::size_t place_of_extreme(const Elements& group, bool largest) {
   need(!group.empty());
   const auto is_nan = [](const Element& element) {
@@ -148,7 +148,7 @@ Element extreme_of(const Elements& group, ScalarType dtype, bool largest) {
   return result;
 }
 
-// The extremes, and where they are if the call asks for that, too.
+// The extremes, and their indices if the operator has that result.
 Results extremes(const ValueCall& call, bool largest) {
   if (call.size() > 1 && call[1].tensor() != nullptr) return largest ? maximum(call) : minimum(call);
   if (call[0].sequence() != nullptr || call[0].tensor() == nullptr)
@@ -184,7 +184,7 @@ Results argmin(const ValueCall& call) { return places_of_extremes(call, false); 
 
 namespace {
 
-// f changes the elements of each line along the dimension.
+// Applies f to each line of elements along the dimension.
 Array along(const Array& self, std::size_t dim, Array out,
             const std::function<Elements(const Elements&)>& f) {
   std::int64_t stride = 1;
@@ -217,7 +217,7 @@ Results cumulative(const ValueCall& call, OfGroup of) {
   }));
 }
 
-// Places in the order of the elements; NaN is the largest.
+// Returns the indices that sort the line; NaN is the largest.
 std::vector<std::size_t> order_of(const Elements& line, bool descending) {
   std::vector<std::size_t> order(line.size());
   std::iota(order.begin(), order.end(), 0);
@@ -274,7 +274,7 @@ Element dot_of(const Elements& a, const Elements& b, ScalarType dtype) {
     const long double exact = static_cast<long double>(real(a[i])) * real(b[i]);
     const double product = real(a[i]) * real(b[i]);
     need(std::isfinite(product) && static_cast<long double>(product) == exact);
-    products.emplace_back(product == 0 ? 0.0 : product);  // no sum has a zero with a sign
+    products.emplace_back(product == 0 ? 0.0 : product);  // a sum has no negative zero
   }
   if (!is_floating(dtype)) return folded(products, arithmetic::kSum, 0, dtype);
   const auto numbers = reals_of(products);
@@ -317,7 +317,7 @@ Results outer(const ValueCall& call) {
   }));
 }
 
-// Between neighbours, once.
+// diff(): differences of neighbours, for n = 1.
 Results difference(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
   need(call.args.number("n") == 1 && !call.args.is_given("prepend") && !call.args.is_given("append"));
@@ -333,7 +333,7 @@ Results difference(const ValueCall& call) {
   }));
 }
 
-// Where the elements are that are not zero: a tensor for each dimension.
+// where(condition): the indices of elements that are not zero, in a tensor for each dimension.
 Results places_of_true(const ValueCall& call) {
   const Array self = tensor_array(call[0]);
   need(self.dim() > 0);
@@ -351,7 +351,7 @@ Results places_of_true(const ValueCall& call) {
   return {{std::move(all)}};
 }
 
-// The part of a matrix on one side of a diagonal.
+// tril() and triu(): the part of a matrix on one side of a diagonal.
 namespace {
 
 Results triangle(const ValueCall& call, bool lower) {

@@ -155,7 +155,7 @@ Element converted(const Element& element, ScalarType to) {
   }
   if (const auto* whole = std::get_if<std::int64_t>(&element)) {
     if (!is_floating(to)) return integer_element(bits(*whole), to);
-    // Not by way of a double, which would round twice.
+    // A conversion through double would round twice.
     return to == ScalarType::kFloat32 ? double{static_cast<float>(*whole)} : static_cast<double>(*whole);
   }
   const double number = std::get<double>(element);
@@ -182,7 +182,7 @@ Element fitting(const Array& number, ScalarType dtype) {
   if (!is_floating(dtype)) {
     need(element == given);
   } else if (const auto* from = std::get_if<double>(&given)) {
-    // A number too large for the dtype is one that some operators refuse.
+    // Some operators refuse a number that is too large for the dtype.
     need(std::isfinite(real(element)) || !std::isfinite(*from));
   }
   return element;
@@ -337,12 +337,13 @@ Results give_list(const ValueCall& call, const std::function<Array(std::size_t, 
 }
 
 bool is_sum_exact(std::span<const double> numbers, ScalarType dtype) {
-  // All are multiples of the smallest power of two that any has, and their sum has few enough of those.
+  // All numbers are multiples of the smallest power of two in any of them, and their sum has few enough of
+  // those to be exact.
   int lowest = std::numeric_limits<int>::max();
   for (const double number : numbers) {
     if (!std::isfinite(number)) return false;
     if (number == 0) {
-      if (std::signbit(number)) return false;  // of zeros alone the sum may be either
+      if (std::signbit(number)) return false;  // the sign of a sum of zeros is not determined
       continue;
     }
     int exponent = 0;

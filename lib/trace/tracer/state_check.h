@@ -1,8 +1,8 @@
 // Makes assignments of tensors to attributes safe as copies, or finds that they are not.
 //
-// `self.h = new` gives the attribute another tensor.  A graph cannot do that: it records aten.copy_(self.h,
-// new), which writes into the attribute's own tensor.  The two differ in three ways, all about values that
-// share memory (passes/analysis/alias_regions.h):
+// `self.state = new` gives the attribute another tensor.  A graph cannot do that: it records
+// aten.copy_(self.state, new), which writes into the attribute's own tensor.  The two differ in three ways,
+// all about values that share memory (passes/analysis/alias_regions.h):
 //
 // 1. The old tensor.  In the code it keeps its elements; in the graph the copy overwrites them.  If a value
 //    that may alias it is used after the copy, or is the value that is copied, all uses of the attribute but
@@ -27,16 +27,16 @@
 
 namespace fxtrace {
 
-// Carries out 1. on the graph.  Example: the code is `old = self.h; new = old + x; self.h = new; return new -
-// old`, so that %sub uses the old tensor after the copy:
+// Carries out 1. on the graph.  Example: the code is `old = self.state; new = old + x; self.state = new;
+// return new - old`, so that %sub uses the old tensor after the copy:
 //
-//   %h = get_attr[h]()                                  %h = get_attr[h]()
-//   %add = call_function[aten.add.Tensor](%h, %x)       %clone = call_function[aten.clone.default](%h)
+//   %s = get_attr[s]()                                  %s = get_attr[s]()
+//   %add = call_function[aten.add.Tensor](%s, %x)       %clone = call_function[aten.clone.default](%s)
 //   %copy_ = call_function[aten.copy_.default]          %add = call_function[aten.add.Tensor](%clone, %x)
-//                (%h, %add)                      =>     %copy_ = ...(%h, %add)
-//   %sub = call_function[aten.sub.Tensor](%add, %h)     %sub = call_function[aten.sub.Tensor](%add, %clone)
+//                (%s, %add)                      =>     %copy_ = ...(%s, %add)
+//   %sub = call_function[aten.sub.Tensor](%add, %s)     %sub = call_function[aten.sub.Tensor](%add, %clone)
 //
-// Only %copy_ still has %h.  On the second pass no older value that may alias %h is used after the copy, so
+// Only %copy_ still has %s.  On the second pass no older value that may alias %s is used after the copy, so
 // 2. and
 // 3. are checked; %add is not written in place, and nothing is returned.
 //

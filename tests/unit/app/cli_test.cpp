@@ -78,8 +78,7 @@ TEST_CASE("cli: wrong usage", "[cli]") {
   const Case cases[] = {
       {{}, "missing command"},
       {{"trac"}, "unknown command 'trac', did you mean 'trace'?"},
-      {{"model.pt", "-o", "x.dot"},
-       "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv or .md"},
+      {{"model.pt", "-o", "x.dot"}, "-o x.dot: unknown suffix '.dot', expected .txt, .json, .csv or .md"},
       {{"dir/model", "--sort", "name"}, "--sort: expected macs, params or bytes, got 'name'"},
       {{"-", "--json", "--csv"}, "--json excludes --csv"},
       {{"summary", "a", "--depth", "-1"}, "--depth: expected an integer of at least 0, got '-1'"},
@@ -411,4 +410,3 @@ TEST_CASE("cli: modules that fail", "[cli]") {
   CHECK(content(out) == run({"trace", model, "--strict"}).out);  // written all the same
   CHECK_THAT(strict.err, ContainsSubstring("modules failed to trace"));
 }
-
