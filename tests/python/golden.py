@@ -11,18 +11,20 @@ lines that begin with ";;; " what is expected of it:
     ...
 
 "stdin", "stdout" and "stderr" are followed by their text, and left out where that is empty.  In expected output
-`{VERSION}` stands for the program's version.
+`{VERSION}` stands for the program's version.  "structure" stands in the place of "stdout" where that is DOT of which
+only the structure is the point: boxes within boxes, labels, tooltips and edges, without colours, fonts and widths.
 """
 
 import functools
 import glob
+import html
 import os
 import re
 from dataclasses import dataclass
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GOLDEN = os.path.join(ROOT, "tests", "golden")
-STREAMS = ("stdin", "stdout", "stderr")
+STREAMS = ("stdin", "stdout", "structure", "stderr")
 MARK = b";;; "
 CUT = b" without the last newline"
 
@@ -35,6 +37,7 @@ class Case:
     exit_code: bytes = b"0"
     stdin: bytes = b""
     stdout: bytes = b""
+    structure: bytes = b""
     stderr: bytes = b""
 
     @staticmethod
@@ -80,6 +83,19 @@ class Case:
             with open(os.path.join(ROOT, where), "rb") as file:
                 return file.read()
         return self.stdin
+
+
+def dot_structure(dot: bytes) -> bytes:
+    """DOT as write_dot() writes it, without its style."""
+    text = re.sub(r"^  (?:graph|node|edge) \[.*?\];\n", "", dot.decode(), flags=re.MULTILINE | re.DOTALL)
+
+    def label(match: re.Match) -> str:
+        words = re.sub(r"<BR[^>]*>", " / ", match[1])
+        return 'label="' + " ".join(html.unescape(re.sub(r"<[^>]*>", "", words)).split()) + '"'
+
+    text = re.sub(r"label=<((?:<[^<>]*>|[^<>])*)>", label, text)
+    text = re.sub(r'\b(?:fillcolor|color|fontcolor|fontsize|penwidth|margin|height|style="(?:rounded,)?filled")(?:=(?:"[^"]*"|[\w.]+))?(?:, |; |;$)', "", text, flags=re.MULTILINE)
+    return re.sub(r"(?: /)?(?= *\"[,;\]])| +$", "", text, flags=re.MULTILINE).encode()
 
 
 @functools.cache

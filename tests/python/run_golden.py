@@ -19,7 +19,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from golden import ROOT, Case, names
+from golden import ROOT, Case, dot_structure, names
 
 
 
@@ -69,7 +69,9 @@ def run(case: Case, program: str, version: bytes) -> Case:
         env={**environment, "LC_ALL": "C.UTF-8", "COLUMNS": "100", "NO_COLOR": "1"},
     )
     out, err = (hide_version(text, version) for text in (done.stdout, done.stderr))
-    return replace(case, exit_code=b"%d" % done.returncode, stdout=out, stderr=err)
+    is_structure = case.structure and out.startswith(b"digraph")
+    structure = dot_structure(out) if is_structure else b""
+    return replace(case, exit_code=b"%d" % done.returncode, stdout=b"" if is_structure else out, structure=structure, stderr=err)
 
 
 def differences(name: str, expected: bytes, now: bytes) -> list[str]:

@@ -1,9 +1,12 @@
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include "app/output/dot_check.h"
 #include "catch.h"
 #include "golden.h"
+#include "readers/collection_reader.h"
+#include "writers/pictures/dot_writer.h"
 
 using fxtrace::cli::find_foreign_dot;
 
@@ -12,12 +15,14 @@ TEST_CASE("what write_dot() writes is its own", "[dot_check]") {
   for (const auto& golden :
        std::filesystem::recursive_directory_iterator(FXTRACE_SOURCE_DIR "/tests/golden")) {
     const std::string text = fxtrace::golden_stdout(golden.path());
-    if (!text.starts_with("digraph")) continue;
+    if (!text.starts_with("{\n  \"format\": \"fxtrace.graph_collection\"")) continue;
     INFO(golden.path());
-    CHECK(find_foreign_dot(text) == "");
+    std::ostringstream dot;
+    fxtrace::write_dot(fxtrace::read_collection(text, "x.json"), dot, {});
+    CHECK(find_foreign_dot(dot.str()) == "");
     ++count;
   }
-  CHECK(count > 20);
+  CHECK(count > 50);
 }
 
 TEST_CASE("what reads files, makes links or is unknown is named", "[dot_check]") {
