@@ -10,7 +10,7 @@ using namespace fxtrace::verify;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// A model with a parameter `w`, the leaf `double` and the function `pkg.inc`.
+// A model with a parameter `w`, the leaf `double` and the function `pkg.step`.
 struct Parts : ModelParts {
   explicit Parts(const Engine& with) : engine(with) {}
   RunValue attribute(const std::string& target, const ModuleGraph& /*graph*/) override {
@@ -25,7 +25,7 @@ struct Parts : ModelParts {
   }
   std::optional<RunValue> call_model_function(const std::string& target,
                                               const RunArguments& arguments) override {
-    if (target != "pkg.inc") return std::nullopt;
+    if (target != "pkg.step") return std::nullopt;
     return fake_tensor({2}, arguments.positional.at(0).get()->number + 1);
   }
   const Engine& engine;
