@@ -23,7 +23,7 @@ std::vector<std::string> long_names(const CLI::App* app) {
   return names;
 }
 
-// The one list of commands; the help is made from it.
+// The only list of commands; the help is made from it.
 struct Row {
   const char* name;
   const char* headline;  // the first sentence of its description
@@ -74,7 +74,7 @@ bool is_command(std::string_view word) {
   return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });
 }
 
-// Returns whether the first word is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
+// Returns whether the first argument is a file, or cannot be a command: `fxtrace FILE` means `fxtrace summary
 // FILE`.
 bool is_file_without_command(const std::vector<std::string>& args) {
   if (args.empty()) return false;
@@ -96,7 +96,8 @@ void check_command(const std::vector<std::string>& args) {
   throw usage_error("unknown command '" + first + "'" + did_you_mean(first, names), {hint});
 }
 
-// `fxtrace help trace` and `fxtrace version`, as other programs have them, where no file is called so.
+// Rewrites `fxtrace help trace` and `fxtrace version` to options, as other programs understand them, unless
+// there is a file of that name.
 void read_as_options(std::vector<std::string>& args) {
   std::error_code ignored;
   if (args.empty() || std::filesystem::exists(args.front(), ignored)) return;
@@ -110,7 +111,8 @@ constexpr const char* kVersion = "fxtrace " FXTRACE_VERSION;
 
 bool is_version(const std::string& word) { return word == "--version" || word == "-V"; }
 
-// `fxtrace --version --json`; no command follows, so the two are no options of one.
+// Returns whether the arguments are `--version --json`; no command follows, so the two are not options of
+// one.
 bool asks_for_build(const std::vector<std::string>& args) {
   return args.size() == 2 && std::ranges::count_if(args, is_version) == 1 &&
          std::ranges::count(args, "--json") == 1;
@@ -179,7 +181,7 @@ const CLI::App* CommandLine::chosen() const {
 }
 
 Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
-  // What stands before the command is its own affair.
+  // If something unknown stands before the command, the error is about fxtrace itself.
   const CLI::App* app = app_.remaining(false).empty() ? chosen() : &app_;
   const std::string hint =
       (app == &app_ ? "fxtrace" : "fxtrace " + app->get_name()) + " --help shows the options";
@@ -190,7 +192,7 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
     }
     return unknown_option(left.substr(0, left.find('=')), app, hint);
   }
-  // CLI11's words for an option without its value: "--leaf: 1 required RULE missing".
+  // CLI11 says "--leaf: 1 required RULE missing" for an option without its value.
   std::string message = error.what();
   constexpr std::string_view kRequired = ": 1 required ";
   constexpr std::string_view kMissing = " missing";
@@ -204,7 +206,7 @@ Error CommandLine::wrong_usage(const CLI::ParseError& error) const {
 
 Error CommandLine::unknown_option(const std::string& name, const CLI::App* app,
                                   const std::string& hint) const {
-  // "-output" is meant to be "--output".
+  // "-output" was probably meant to be "--output".
   const std::string long_name = name.starts_with("--") || name.size() == 2 ? name : "-" + name;
   const CommandLine all;
   for (const auto& [other, run] : all.commands_) {

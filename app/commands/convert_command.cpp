@@ -1,3 +1,8 @@
+// `fxtrace convert`: converts a TorchScript archive, or a part or a changed form of any model, to a program
+// of torch.export (.pt2).
+// A method is traced down to operators, lowered to the form of torch.export (lib/convert), written as an
+// archive with the weights copied, and checked again before the file becomes visible.  Everything that a
+// program cannot express is collected and reported at once, and then no file is written.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +73,7 @@ struct ConvertArguments : ModelArguments {
   bool example_inputs() const { return sample_inputs == "zeros"; }
 };
 
-// Whether the option changes what is traced, and does not only say of what.
+// Returns whether the option changes the trace, and not only selects the model.
 bool is_no_choice(const OptionRow& row) { return row.key == nullptr || std::string_view(row.key) != "model"; }
 
 bool may_be_chosen(const OptionRow& row) {
@@ -76,7 +81,7 @@ bool may_be_chosen(const OptionRow& row) {
   return row.group != kLeaves && key != "hooks" && key != "control_flow" && key != "cost" && key != "method";
 }
 
-// Everything is traced into, so that the graph is of operators alone.
+// Makes the trace enter everything, so that the graph consists of operators only.
 void fix_settings(TraceOptions& options) {
   options.default_leaves = false;
   options.default_wrap = false;
@@ -110,10 +115,10 @@ std::string line_of(const Refusal& refusal) {
   return line;
 }
 
-// Says all of it at once, each kind once.
+// Reports all refusals at once; equal ones are counted.
 void report(const std::vector<Refusal>& refusals, const InputFile& input, Console& console) {
-  console.error(input.with_display(
-      input_error("the model does something that a torch.export program cannot express; no file was written")));
+  console.error(input.with_display(input_error(
+      "the model does something that a torch.export program cannot express; no file was written")));
   std::map<std::string, std::size_t> counts;
   for (const Refusal& refusal : refusals) ++counts[refusal.what + "\n" + refusal.why];
   for (const Refusal& refusal : refusals) {
@@ -125,13 +130,13 @@ void report(const std::vector<Refusal>& refusals, const InputFile& input, Consol
   }
 }
 
-// What a conversion keeps until it is written.
+// The programs and refusals of a conversion, kept until they are written.
 struct Conversion {
   std::vector<ProgramRecords> programs;
   std::vector<Refusal> refusals;
 };
 
-// An exported program of which nothing is asked but to be written anew.
+// Copies an exported program that is only to be written anew.
 void copy(const ConvertArguments& arguments, const ExportedProgram& program, const InputFile& input,
           const FileInfo& info, Conversion& conversion) {
   conversion.programs.push_back(copy_program(program, arguments.example_inputs(), conversion.refusals));
@@ -150,7 +155,7 @@ void copy(const ConvertArguments& arguments, const ExportedProgram& program, con
   }
 }
 
-// Several methods share the options of inputs: each takes those of its own.
+// Keeps the options of inputs that belong to this method, as several methods share the options.
 void keep_own_inputs(const Program& program, const std::vector<std::string>& methods, TraceOptions& options) {
   std::set<std::string> own, others;
   for (const std::string& method : methods) {
@@ -191,7 +196,7 @@ ProgramRecords lower_method(const ConvertArguments& arguments, const Config& con
   return records_of(lowered.program, arguments.example_inputs());
 }
 
-// What was written is looked at before anybody sees it.
+// Checks the written archive before it becomes visible.
 void verify_written(const ModelFile& file) {
   const std::vector<ProgramFault> faults = verify_programs(identify_file(file), {.contents = false});
   if (faults.empty()) return;
@@ -244,7 +249,7 @@ int convert(const ConvertArguments& arguments, Config config, const std::vector<
     return kModuleFailed;
   }
   if (output == nullptr) return kDone;
-  // The program last: without it nothing is committed.
+  // The program is written last: nothing is committed without it.
   if (Output* beside = output->beside()) {
     beside->write(
         [&](std::ostream& out) { with_input(input, [&] { weights->write(*model, input.file(), out); }); });
@@ -272,7 +277,7 @@ int convert_to(const std::string& file, const std::vector<std::string>& methods,
       return convert(arguments, config, methods, input, arguments.dry_run ? nullptr : &output, isolated,
                      console);
     });
-  } catch (const Error& error) {  // which does not keep other methods from being converted
+  } catch (const Error& error) {  // other methods are converted all the same
     console.error(error);
     return exit_code(error.kind());
   }

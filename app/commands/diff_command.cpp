@@ -1,3 +1,4 @@
+// `fxtrace diff`: reports the differences between two models, as text, JSON, Markdown or a picture of both.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -35,7 +36,7 @@ enum class DiffFormat { kText, kJson, kMarkdown, kPicture, kPage };
 struct DiffFormatRow {
   DiffFormat kind;
   AnswerFormat format;
-  const char* graphviz = nullptr;  // what it draws of the DOT that is written
+  const char* graphviz = nullptr;  // the format into which Graphviz converts the DOT; null: none
 };
 constexpr DiffFormatRow kDiffFormats[] = {
     {DiffFormat::kText, {".txt"}},
@@ -57,12 +58,13 @@ struct DiffArguments : ModelArguments {
   const DiffFormatRow& format() const { return kDiffFormats[answer.format()]; }
   struct Kinds {
     DifferenceKinds told, failing;
-    bool lists_weights = false;  // for people: a model that was trained on has all of them changed
+    // lists them one by one; by default only counted for people, as training changes all of them
+    bool lists_weights = false;
   };
   Kinds kinds() const;
 };
 
-// Of "nodes,shapes".
+// Reads a list such as "nodes,shapes".
 DifferenceKinds read_kinds(const std::string& option, const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kDifferenceKinds; ++i)
@@ -128,7 +130,7 @@ int diff(const DiffArguments& arguments, const Config& config, const TextLayout&
 
 int run_diff(const DiffArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.kinds());  // what is wrong is said first
+  static_cast<void>(arguments.kinds());  // reports wrong options before any work
   static_cast<void>(arguments.format());
   if (arguments.before == "-" && arguments.after == "-")
     throw usage_error("only one of the two can come from stdin");

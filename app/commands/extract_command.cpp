@@ -1,3 +1,5 @@
+// `fxtrace extract`: writes a part of a model, a call of a module or the nodes between some nodes, as a
+// collection.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,7 +27,7 @@ namespace {
 
 struct ExtractArguments : ModelArguments {
   std::string file;
-  std::optional<std::string> path;  // the module, without --module
+  std::optional<std::string> path;  // the module, as an argument instead of --module
   ExtractRequest part;
   FormatArguments format;
 
@@ -43,7 +45,7 @@ struct ExtractArguments : ModelArguments {
   }
 };
 
-// A saved trace stays that of its model, as in fxtrace render.
+// A saved trace keeps its model, as in fxtrace render.
 GraphCollection& trace_or_read(const ExtractArguments& arguments, const Config& config,
                                const InputFile& input, Isolated& isolated, Console& console) {
   const FileInfo info = with_input(input, [&] { return identify_file(input.file()); });
@@ -73,7 +75,7 @@ int extract_and_write(const ExtractArguments& arguments, const Config& config, c
 
 int run_extract(ExtractArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  arguments.check();  // what is wrong is said first
+  arguments.check();  // reports wrong options before any work
   arguments.format.check_terminal(console, false);
   const InputFile input(arguments.file, console.in());
   Output output(arguments.format.output(), input, console);

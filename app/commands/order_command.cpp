@@ -1,3 +1,5 @@
+// `fxtrace order`: shows the order in which a model uses its modules and parameters, puts parameters into
+// buckets, and writes a plan for FSDP2.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,7 +24,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// In the order of order_formats().
+// The order is that of order_formats().
 enum class OrderFormat { kText, kJson, kCsv, kPython };
 
 std::vector<AnswerFormat> order_formats() {
@@ -86,7 +88,7 @@ int order(const OrderArguments& arguments, const Config& config, const TextLayou
 int run_order(const OrderArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
   config.options.beyond_ranges = true;
-  static_cast<void>(arguments.format());  // what is wrong is said first
+  static_cast<void>(arguments.format());  // reports wrong options before any work
   static_cast<void>(arguments.bucket_bytes());
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);

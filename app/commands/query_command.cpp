@@ -1,3 +1,4 @@
+// `fxtrace query`: runs one SQL statement on a database that fxtrace catalog wrote, and writes the rows.
 #include "app/commands/commands.h"
 
 #include <functional>
@@ -26,7 +27,7 @@ namespace {
 using catalog::QueryRows;
 using catalog::QueryValue;
 using Type = QueryValue::Type;
-// Asks, and gives the answer to who writes it.
+// Runs the statement, and passes columns and rows to the writer of a format.
 using Ask = std::function<void(const QueryRows& rows)>;
 
 std::string cell_text(const QueryValue& value) {
@@ -34,7 +35,7 @@ std::string cell_text(const QueryValue& value) {
   return value.type == Type::kReal ? shortest_text(value.real) : value.text;
 }
 
-// A table whose columns are as wide as its first rows need, which are nearly always all.
+// A table whose columns are as wide as its first rows need; mostly these are all rows.
 class QueryTable {
  public:
   explicit QueryTable(std::ostream& out) : out_(out) { held_.is_ragged = true; }
@@ -54,7 +55,7 @@ class QueryTable {
     if (held_bytes_ > kMostHeld) write_held();
   }
   void end() {
-    if (!is_begun_ && held_.rows.empty()) {  // names alone
+    if (!is_begun_ && held_.rows.empty()) {  // only column names
       for (TableColumn& column : held_.columns) column.right = false;
     }
     write_held();
@@ -88,7 +89,7 @@ void write_text(const Ask& ask, std::ostream& out) {
   table.end();
 }
 
-// Each name once, as keys of an object have to be.
+// Makes the names unique, as keys of a JSON object must be.
 std::vector<std::string> unique_names(std::vector<std::string> names) {
   std::map<std::string, int> seen;
   for (std::string& name : names) {

@@ -1,3 +1,5 @@
+// `fxtrace summary`, also `fxtrace MODEL`: shows the modules of a model in a table, with shapes, parameters
+// and costs.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -43,7 +45,7 @@ constexpr SummaryFormat kSummaryFormats[] = {
     {{{".md", "--markdown", "write a table in GitHub's Markdown"}, write_plain<write_summary_markdown>},
      true}};
 
-// Tables for people have no more rows, unless --depth says how deep they go.
+// The most rows of a table for people, unless --depth limits it.
 constexpr std::size_t kMostSummaryRows = 100;
 
 struct SummaryArguments : ModelArguments {
@@ -59,7 +61,7 @@ struct SummaryArguments : ModelArguments {
   const SummaryFormat& format() const { return kSummaryFormats[answer.format()]; }
 };
 
-// Of "weights,intensity", each once.
+// Reads a list such as "weights,intensity"; each column counts once.
 std::vector<CostColumn> read_columns(const std::string& text) {
   std::vector<CostColumn> columns;
   for (const std::size_t place : places_of(text, {"weights", "kv-cache", "intensity"},
@@ -70,7 +72,7 @@ std::vector<CostColumn> read_columns(const std::string& text) {
   return columns;
 }
 
-// What is shown of it, and how.
+// Applies the options that choose, fold and sort rows.
 void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   const bool is_for_people = arguments.format().is_for_people;
   const bool folds = arguments.fold.value_or(is_for_people);
@@ -85,7 +87,7 @@ void shape(ModelSummary& summary, const SummaryArguments& arguments) {
   if (arguments.sort == "bytes") sort_rows(summary, SortKey::kBytes);
 }
 
-// A peak that many expressions may be is known at sizes.
+// If the peak is not one expression, computes it for example sizes.
 void add_example_peak(const GraphCollection& collection, ModelSummary& summary) {
   if (summary.peak_bytes || !summary.activation_bytes || collection.graphs.empty()) return;
   const auto example = example_sizes(summary);
@@ -103,7 +105,7 @@ void add_example_peak(const GraphCollection& collection, ModelSummary& summary) 
     if (cost && cost->peak_bytes) summary.example_peak = cost->peak_bytes->number();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUsage) throw;
-    // The model does not take these.
+    // The model does not take these sizes.
   }
 }
 
@@ -115,7 +117,7 @@ ModelSummary summarize_collection(const SummaryArguments& arguments, const Confi
   return summary;
 }
 
-// "fxtrace summary model.pt --input x=float32[1,3,224,224]"
+// Returns a command that gives shapes: "fxtrace summary model.pt --input x=float32[1,3,224,224]".
 std::optional<std::string> shape_hint(const SummaryArguments& arguments, const TraceResult& result) {
   const auto& options = result.hint && result.hint->has_inputs ? result.hint->options : result.input_options;
   if (options.empty()) return std::nullopt;
@@ -173,7 +175,7 @@ int summarize(const SummaryArguments& arguments, const Config& config, const Tex
 
 int run_summary(const SummaryArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.format());  // what is wrong with it is said first
+  static_cast<void>(arguments.format());  // reports a wrong format before any work
   const InputFile input(arguments.model, console.in());
   Output output(arguments.answer.output(), input, console);
   const TextLayout layout = arguments.answer.layout(console);

@@ -1,3 +1,5 @@
+// `fxtrace verify`: runs the model and its traced graph in LibTorch on the same inputs, and compares the
+// results.
 #include "app/commands/commands.h"
 
 #include <algorithm>
@@ -37,11 +39,11 @@ struct VerifyArguments : ModelArguments {
   AnswerArguments answer{{{".txt"}, {".json", "--json", "write JSON (schemas/verification.schema.json)"}}};
 };
 
-constexpr std::size_t kJsonFormat = 1;  // of the formats
+constexpr std::size_t kJsonFormat = 1;  // index into the formats
 constexpr int kNotEqual = 1;
-constexpr std::size_t kMostProfileRows = 100;  // of a profile's table
+constexpr std::size_t kMostProfileRows = 100;  // rows of a profile's table
 
-// What is read besides the model.
+// The input files besides the model.
 struct Files {
   std::optional<InputFile> collection, against;
   std::vector<InputFile> inputs;
@@ -51,7 +53,7 @@ Error cannot_run(const InputFile& input, const std::string& what, std::vector<st
   return input.with_display(input_error(what, std::move(hints)));
 }
 
-// What is given instead of drawn.
+// Returns the values to run on that were given, as files or as the sample inputs of an exported program.
 verify::GivenInputs given_inputs(const verify::Engine& engine, const std::vector<InputFile>& files,
                                  const TraceOptions& options, const ModuleGraph& graph,
                                  const ExportedProgram* program) {
@@ -101,7 +103,7 @@ void write(const verify::Verification& verification, verify::Subject subject,
   });
 }
 
-// The model that the graph of another file is held to.
+// The model of --against, to which the program is compared.
 struct Other {
   FileInfo info;
   std::unique_ptr<const Program> program;
@@ -121,8 +123,8 @@ Other read_other(const InputFile& input, const TraceOptions& options, Isolated& 
   return other;
 }
 
-// What is called of an archive is a method of it, and forward of the program that was made of that.  All of
-// the program is followed.
+// The options select a method of the TorchScript archive, but `forward` of the program that was made from it.
+// The program is traced into all its modules.
 void set_up_for_other(Config& config) {
   config.options.method = "forward";
   config.options.default_leaves = false;
@@ -143,8 +145,8 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
   std::optional<Other> other;
   if (files.against) {
     if (info.kind != FileKind::kExportedProgram)
-      throw input.with_display(input_error(
-          "--against expects a torch.export program (.pt2) as MODEL, got " + info.what));
+      throw input.with_display(
+          input_error("--against expects a torch.export program (.pt2) as MODEL, got " + info.what));
     other = read_other(*files.against, config.options, isolated, console);
     set_up_for_other(traced);
   }
@@ -188,7 +190,8 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
       return exported == nullptr ? verify::load_script_model(of) : verify::load_program_model(of, *exported);
     };
   }
-  // Zeros, as the sample inputs of a program that was converted are, tell hardly anything.
+  // Without --inputs, random values are drawn: the sample inputs of a converted program are zeros, which show
+  // hardly anything.
   const verify::GivenInputs inputs =
       other && files.inputs.empty()
           ? verify::GivenInputs()
@@ -215,7 +218,7 @@ int verify_model(const VerifyArguments& arguments, const Config& config, const I
 
 int run_verify(const VerifyArguments& arguments, Console& console) {
   Config config = arguments.set_up(console);
-  static_cast<void>(arguments.answer.format());  // what is wrong with it is said first
+  static_cast<void>(arguments.answer.format());  // reports a wrong format before any work
   if (arguments.collection && arguments.trace.any(is_no_pass))
     throw usage_error("options of a trace do not apply with --collection, which says how it was traced");
   if (arguments.against && (arguments.collection || arguments.options.profiles))

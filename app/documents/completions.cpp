@@ -1,3 +1,4 @@
+// Completion scripts for bash, zsh and fish.
 #include "app/documents/documents.h"
 
 #include <algorithm>

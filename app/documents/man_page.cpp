@@ -1,3 +1,4 @@
+// Manual pages, in the macros of man(7).
 #include "app/documents/documents.h"
 
 #include <algorithm>

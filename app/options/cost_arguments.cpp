@@ -22,7 +22,7 @@
 namespace fxtrace::cli {
 namespace {
 
-// Operators that the graphs call, and those of unknown cost inside of what they call.
+// Returns the operators that the graphs call, and those of unknown cost inside of what the nodes call.
 std::set<std::string> called_operators(const GraphCollection& collection) {
   std::set<std::string> names;
   const auto add = [&](const ModuleGraph& graph, const auto& self) -> void {
@@ -39,14 +39,15 @@ std::set<std::string> called_operators(const GraphCollection& collection) {
   return names;
 }
 
-// "my::op" of "my.op.default".
+// Returns "my::op" for "my.op.default".
 std::string as_given(const std::string& target) {
   const std::size_t dot = target.find('.');
   if (dot == std::string::npos) return target;
   return target.substr(0, dot) + "::" + target.substr(dot + 1, target.find('.', dot + 1) - dot - 1);
 }
 
-// What a rule asks of the calls of its operator has to be there.
+// Checks that every argument that a cost rule names exists in the calls of its operator.  Throws
+// Error(kUsage).
 void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
   for (const NodeId id : graph.graph.order()) {
     const Node& node = graph.graph.node(id);
@@ -72,14 +73,15 @@ void check_names(const ModuleGraph& graph, const CustomCosts& costs) {
     if (missing.empty()) continue;
     for (std::size_t i = 0; i < arguments; ++i) names.push_back("in" + std::to_string(i));
     names.emplace_back("out");
-    throw usage_error("--cost " + shell_word(as_given(rule->name)) + ": a call of the operator has no argument '" +
-                          missing.front() + "'" + did_you_mean(missing.front(), names),
+    throw usage_error("--cost " + shell_word(as_given(rule->name)) +
+                          ": a call of the operator has no argument '" + missing.front() + "'" +
+                          did_you_mean(missing.front(), names),
                       {"the names are " + joined(names)});
   }
   for (const Subgraph& subgraph : graph.subgraphs) check_names(subgraph.graph, costs);
 }
 
-// Of what was traced with it, the collection has them.
+// Adds the given cost rules to a collection; one that was traced with them has them already.
 void add_custom_costs(const Config& config, GraphCollection& collection) {
   const auto& given = config.options.custom_costs;
   if (given == collection.custom_costs || given.empty()) return;

@@ -31,7 +31,7 @@ void write_whole(const GraphCollection& collection, std::ostream& out, const Pic
   Write(collection, out);
 }
 
-// The one list of formats; the first is the default.
+// The only list of formats; the first is the default.
 constexpr Format kFormats[] = {
     {"json", ".json", false, write_whole<write_json>},
     {"svg", ".svg", true, write_dot, "svg"},
@@ -49,7 +49,7 @@ const Format* find_format(const std::function<bool(const Format&)>& fits) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
-// "a, b and c"; what is empty is left out.
+// Joins one member of all formats: "a, b and c".  Empty texts are left out.
 std::string column(const char* Format::* member, const std::string& separator, const std::string& last,
                    bool only_pictures = false) {
   std::vector<std::string> texts;

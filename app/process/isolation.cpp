@@ -28,7 +28,7 @@ void IsolationArguments::add_to(CLI::App& app) {
 
 namespace {
 
-// The error with the name of what was read when it happened.
+// Returns the error with the name of the file that was being read; with all names if that is unknown.
 Error with_file(const Error& error, std::size_t file, const std::vector<const InputFile*>& files) {
   if (file < files.size()) return files[file]->with_display(error);
   return Error(error).at(joined(files, &InputFile::display, " and "));
