@@ -37,38 +37,37 @@ constexpr Row kCommands[] = {
     {"render", "Draw a model, or write a graph collection in another format or after graph passes.",
      make_render_command},
     {"diff",
-     "Tell what differs between two models: modules, parameters, weights, nodes and their arguments, "
+     "Show the differences between two models: modules, parameters, weights, nodes and their arguments, "
      "shapes, order of use, costs and guards.",
      make_diff_command},
     {"order", "Show in which order a model uses its modules and parameters.", make_order_command},
     {"extract",
-     "Make a part of a model a collection of its own: a call of a module, or all nodes that lead from "
-     "some nodes to others.",
+     "Write a part of a model as a graph collection of its own: a call of a module, or all nodes that lead "
+     "from some nodes to others.",
      make_extract_command},
     {"convert",
-     "Make a program of torch.export (.pt2) of a TorchScript archive, without torch: "
-     "torch.export.load takes it, and what compiles such programs.",
+     "Convert a TorchScript archive to a torch.export program (.pt2), without torch; torch.export.load and "
+     "compilers of such programs read it.",
      make_convert_command},
     {"why",
-     "Tell why modules failed to trace and what helps: each option is tried before it is told, alone "
-     "and with others.",
+     "Explain why modules failed to trace and which options help; each suggested option has been tried, "
+     "alone and with others.",
      make_why_command},
     {"check",
-     "Hold a model to rules, for CI: tell every place that breaks one, with its source line, and give "
-     "exit code 1 if one of severity error is broken.",
+     "Check a model against rules, for CI: report every place that breaks a rule, with its source line, and "
+     "exit with code 1 if a rule of severity error is broken.",
      make_check_command},
     {"catalog",
-     "Read many models into one SQLite database: a row for each model, module, parameter, graph, "
-     "node, edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one "
-     "SQL statement.",
+     "Read many models into one SQLite database: a row for each model, module, parameter, graph, node, "
+     "edge, operator and failure (docs/how-to/catalog.md), so that a question about all of them is one SQL "
+     "statement.",
      make_catalog_command},
-    {"query", "Ask a catalog of models a question in SQL, of SQLite's dialect.", make_query_command},
+    {"query", "Run an SQL query (SQLite's dialect) on a catalog of models.", make_query_command},
     {"verify",
-     "Run the model, and the graph that was traced of it, on the same inputs, and say whether they "
-     "give the same, bit for bit; if not, at which node that begins.",
+     "Run the model and its traced graph on the same inputs, and report whether the results are equal, bit "
+     "for bit; if not, the first node that differs.",
      make_verify_command},
-    {"schema", "Print a JSON schema: of what fxtrace writes as JSON, and of the files that it reads.",
-     make_schema_command}};
+    {"schema", "Print the JSON schema of a format that fxtrace writes or reads.", make_schema_command}};
 
 bool is_command(std::string_view word) {
   return std::ranges::any_of(kCommands, [&](const Row& row) { return word == row.name; });
@@ -130,7 +129,8 @@ CommandLine::CommandLine(std::string_view only)
       "  fxtrace inspect model.pt\n");
   app_.set_help_flag("-h,--help", "show this help");
   app_.set_version_flag("-V,--version", kVersion,
-                        "show the version; with --json what was built, how, and which walls hold here");
+                        "show the version; with --json the build, its features, and the sandbox mechanisms "
+                        "that work here");
   app_.require_subcommand(1);
   for (const Row& row : kCommands) {
     const bool is_made = only.empty() || only == row.name;

@@ -418,30 +418,29 @@ Command make_catalog_command(CLI::App& app) {
   app.description(
       app.get_description() +
       " PATH is a model, a collection, or a folder. Files that have not changed since the last run are not "
-      "read again; a run that was killed goes on where it was. A file that cannot be read is a row with "
-      "its error.");
+      "read again; a run that was interrupted continues where it was. A file that cannot be read is a row "
+      "with its error.");
   app.footer(
       "  fxtrace catalog models/ -o models.sqlite\n"
       "  fxtrace query models.sqlite 'SELECT path, macs FROM models ORDER BY macs DESC LIMIT 10'\n");
   app.add_option("PATH", arguments->paths, "model files, collections' JSON files, folders")->required();
   const char* group = "Catalog";
-  add_last_value(app, group, "-o,--output", arguments->output, "FILE",
-                 "the database, which is made or added to")
+  add_last_value(app, group, "-o,--output", arguments->output, "FILE", "the database to create or to extend")
       ->required();
   add_last_value(app, group, "--jobs", arguments->jobs, "N",
-                 "models that are read at a time. Default: the number of cores")
+                 "the number of models read at a time. Default: the number of cores")
       ->check(integer_from(1));
   CLI::Option* recursive = app.add_flag_callback(
-      "--recursive", [arguments] { arguments->recursive = true; },
-      "read what is in the folders of folders too; the default");
+      "--recursive", [arguments] { arguments->recursive = true; }, "read subfolders too; the default");
   recursive->group(group);
   app.add_flag_callback(
-         "--no-recursive", [arguments] { arguments->recursive = false; }, "read only what is in PATH itself")
+         "--no-recursive", [arguments] { arguments->recursive = false; },
+         "read only the files in PATH itself")
       ->group(group)
       ->excludes(recursive);
   add_value(app, group, "--include", arguments->include, "GLOB",
-            "the names of files to read in folders, '*' any characters. Repeatable. Default: *.pt, *.pt2, "
-            "*.pth, *.ts");
+            "a glob over the names of files to read in folders; * matches any characters. Repeatable. "
+            "Default: *.pt, *.pt2, *.pth, *.ts");
   arguments->add_to(app);
   app.get_option("--strict")->description("exit with code 1 if a file could not be read");
   return [arguments](Console& console) { return run_catalog(*arguments, console); };

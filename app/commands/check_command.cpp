@@ -187,7 +187,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (is_collection) {
     if (rules.are_default) std::erase_if(rules.rules, is_about_the_file);
     if (std::ranges::any_of(rules.rules, is_about_the_file))
-      throw usage_error("--security and --program look into a model's file, and " + input.display() +
+      throw usage_error("--security and --program check a model's file, but " + input.display() +
                         " is a collection");
   }
   if (arguments.programs_only && holds_no_program(info.kind)) {
@@ -205,7 +205,7 @@ int check_model(const CheckArguments& arguments, Rules rules, const Config& give
   if (std::ranges::any_of(rules.rules, is_about_the_program)) {
     if (info.kind != FileKind::kExportedProgram)
       throw input.with_display(
-          input_error("--program is about programs of torch.export (.pt2), and this is " + info.what));
+          input_error("--program expects a torch.export program (.pt2), got " + info.what));
     model.faults = with_input(input, [&] { return verify_programs(info, {}); });
   }
   if (has_security) model.findings = findings_of(input, info);
@@ -403,10 +403,10 @@ Command make_check_command(CLI::App& app) {
   auto arguments = std::make_shared<CheckArguments>();
   app.description(
       app.get_description() +
-      " Without a rule, --no-failed and --security. MODEL is a model as of fxtrace trace, or the JSON that "
-      "fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules of torch.nn "
-      "are traced into, unless options say which are leaves, and TorchScript needs --input for that. Where "
-      "it cannot be told whether a rule holds, that is an offence, too. Several models make one report.");
+      " Without a rule, --no-failed and --security apply. MODEL is a model file as for fxtrace trace, or "
+      "the JSON that fxtrace trace wrote; --security alone takes any file. As for fxtrace summary, modules "
+      "of torch.nn are traced into, unless options say which are leaves, and TorchScript needs --input for "
+      "that. A place where a rule cannot be decided is an offence, too. Several models make one report.");
   app.footer(
       "  fxtrace check model.pt2\n"
       "  fxtrace check model.pt2 --max-params 25M --max-macs 2G --deny 'aten.item.*'\n"
@@ -455,8 +455,9 @@ Command make_check_command(CLI::App& app) {
             "behind #. Repeatable")
       ->allow_extra_args(false);
   add_rule_option("--require", "RULE",
-                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no X', "
-                  "'X at-most N', 'X at-least N'; X and Y are globs over operators and types. Repeatable",
+                  "'X followed-by Y', 'X preceded-by Y', 'X within Y', each also with 'no' in front, 'no "
+                  "X', 'X at-most N', 'X at-least N'; X and Y are globs over operators and types. "
+                  "Repeatable",
                   [](const std::string& text) { return require_rule(text); })
       ->trigger_on_parse();
   add_value(app, group, "--rules", arguments->rule_files, "FILE",
@@ -465,17 +466,16 @@ Command make_check_command(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_flag(
          "--program", arguments->program,
-         "the file of an exported program is right, as far as that can be told without running it: its signature, "
-         "records, sizes, names, and the arguments and results of each operator")
+         "the file of an exported program is valid, as far as that can be checked without running it: its "
+         "signature, records, sizes, names, and the arguments and results of each operator")
       ->group(group);
   app.add_flag("--security", arguments->security,
-               "nothing in the file that would have a reader run code, write elsewhere or use memory without "
-               "measure: pickles, machine code, paths, sizes, libraries")
+               "nothing in the file that makes a reader run code, write other files or use unlimited "
+               "memory: pickles, machine code, paths, sizes, libraries")
       ->group(group);
-  app.add_flag(
-         "--programs-only", arguments->programs_only,
-         "a file that holds no program, a state_dict for example, is held to --security alone, if that is "
-         "asked, and not an error: for hooks that take all files of a suffix")
+  app.add_flag("--programs-only", arguments->programs_only,
+               "a file that holds no program, a state_dict for example, is checked by --security only, if "
+               "that is given, and is not an error: for hooks that pass all files of a suffix")
       ->group(group);
   arguments->costs.add_to(app, group);
   group = "Known offences";
@@ -485,13 +485,12 @@ Command make_check_command(CLI::App& app) {
   CLI::Option* baseline =
       add_last_value(
           app, group, "--baseline", arguments->baseline, "FILE",
-          "what stands in FILE is known and breaks no rule: only what is new does, and more of the same in a "
-          "module")
+          "offences in FILE are known and break no rule: only new ones do, and more of the same in a module")
           ->check(named);
   add_last_value(
       app, group, "--write-baseline", arguments->written_baseline, "FILE",
-      "write all offences into FILE, to be committed: they are known then. Those of models that were not "
-      "given and still exist stay in it")
+      "write all offences to FILE, a baseline to be committed. Offences of models that were not given and "
+      "still exist stay in it")
       ->check(named)
       ->excludes(baseline);
   arguments->answer.add_to(app);

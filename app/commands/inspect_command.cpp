@@ -105,9 +105,9 @@ Command make_inspect_command(CLI::App& app) {
       app.get_description() +
       " The table of modules has their types, the number of elements in their own parameters and in all "
       "parameters below them, the bytes of the latter, and what a trace with these options makes of each "
-      "module; --max-depth N cuts it at that depth. For an archive of several exported programs, lists "
-      "them unless --model names one. Of models that AOTInductor compiled, shows the platform, the "
-      "constants and the files.");
+      "module; --max-depth N cuts it at that depth. For an archive of several exported programs, lists them "
+      "unless --model names one. For models that AOTInductor compiled, shows the platform, the constants "
+      "and the files.");
   app.footer(
       "  fxtrace inspect model.pt\n"
       "  fxtrace inspect model.pt2 --json --max-depth 2\n");

@@ -104,10 +104,10 @@ Command make_order_command(CLI::App& app) {
   auto arguments = std::make_shared<OrderArguments>();
   app.description(
       app.get_description() +
-      " Each module has the number of its first call, its parameters with their bytes, and its other "
-      "calls; each parameter the calls that use it. Below stand parameters that are unused or tied, and "
-      "modules that are shared or never called. MODEL is a model as of fxtrace trace, or the JSON that "
-      "fxtrace trace wrote. Equal blocks in a row are written once.");
+      " Each module has the number of its first call, its parameters with their bytes, and its other calls; "
+      "each parameter the calls that use it. Below are parameters that are unused or tied, and modules that "
+      "are shared or never called. MODEL is a model file as for fxtrace trace, or the JSON that fxtrace "
+      "trace wrote. Consecutive equal blocks are written once.");
   app.footer(
       "  fxtrace order model.pt2\n"
       "  fxtrace order model.pt2 --buckets 25MiB\n"
@@ -115,8 +115,8 @@ Command make_order_command(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "the model file or a collection's JSON file, or - for stdin")
       ->required();
   add_last_value(app, "Order", "--buckets", arguments->buckets, "SIZE",
-                 "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of their "
-                 "first uses; one that is larger is a bucket by itself");
+                 "put the parameters into buckets of at most SIZE bytes (25MiB, 25MB), in the order of "
+                 "their first uses; one that is larger is a bucket by itself");
   arguments->costs.add_to(app, "Order");
   arguments->answer.add_to(app);
   arguments->add_to(app);

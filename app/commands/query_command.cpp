@@ -186,14 +186,14 @@ Command make_query_command(CLI::App& app) {
   auto arguments = std::make_shared<QueryArguments>();
   app.description(
       app.get_description() +
-      " FILE is what fxtrace catalog made, or another SQLite database; it is only read, as models are. "
-      "docs/how-to/catalog.md describes the tables, and has questions to begin with.");
+      " FILE is a database of fxtrace catalog, or another SQLite database; it is only read, and in the "
+      "sandbox. docs/how-to/catalog.md describes the tables, with example queries.");
   app.footer(
       "  fxtrace query models.sqlite 'SELECT path, nodes, macs FROM models ORDER BY macs DESC LIMIT 10'\n"
       "  fxtrace query models.sqlite \"SELECT DISTINCT path FROM operators JOIN models ON id = model WHERE target LIKE "
       "'aten.grid_sampler%'\" --json\n");
   app.add_option("FILE", arguments->file, "the database")->required();
-  app.add_option("SQL", arguments->sql, "one statement that reads")->required();
+  app.add_option("SQL", arguments->sql, "one SQL statement that only reads")->required();
   arguments->answer.add_to(app);
   arguments->isolation.add_to(app);
   return [arguments](Console& console) { return run_query(*arguments, console); };

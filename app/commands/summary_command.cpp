@@ -36,7 +36,7 @@ struct SummaryFormat : AnswerRow<ModelSummary> {
 };
 constexpr SummaryFormat kSummaryFormats[] = {
     {{{".txt"}, write_summary_text}, true},
-    {{{".json", "--json", "write JSON: exact numbers, expressions of dimensions as text"},
+    {{{".json", "--json", "write JSON, with exact numbers, and expressions of dimensions as text"},
       write_plain<write_summary_json>}},
     {{{".csv", "--csv",
        "write CSV (RFC 4180), one row a module; a text that a spreadsheet would take for a formula gets an "
@@ -190,12 +190,11 @@ Command make_summary_command(CLI::App& app) {
   auto arguments = std::make_shared<SummaryArguments>();
   app.description(
       app.get_description() +
-      " The table has for each module its type, the shape of what its first call gives, the number and "
-      "bytes of its parameters, and the multiply-accumulates (MACs) of all its calls, submodules included; "
-      "below it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model as of fxtrace trace, "
-      "or the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs "
-      "--input for shapes and MACs. Equal blocks in a row are one row, which stands for all of them, and "
-      "so do the rows below it.");
+      " The table has for each module its type, the shape of its first call's result, the number and bytes "
+      "of its parameters, and the multiply-accumulates (MACs) of all its calls, submodules included; below "
+      "it stand totals. `fxtrace MODEL` alone does the same. MODEL is a model file as for fxtrace trace, or "
+      "the JSON that fxtrace trace wrote. An exported program knows its shapes; TorchScript needs --input "
+      "for shapes and MACs. Consecutive equal blocks share one row, and so do their submodules.");
   app.footer(
       "  fxtrace summary model.pt2\n"
       "  fxtrace summary model.pt --input 'x=float32[1,3,224,224]' --sort macs\n");
@@ -203,26 +202,26 @@ Command make_summary_command(CLI::App& app) {
       ->required();
   const char* table = "Table";
   add_last_value(app, table, "--depth", arguments->depth, "N",
-                 "no modules more than N levels below the root. Default: as many levels as fit into 100 "
+                 "show modules down to N levels below the root. Default: as many levels as fit into 100 "
                  "rows; all with --json, --csv or --no-fold")
       ->check(integer_from(0));
   add_last_value(app, table, "--sort", arguments->sort, "macs|params|bytes",
-                 "submodules of a module with the largest first; of expressions what they are with 128 for "
-                 "each dimension. Default: in the order of the model")
+                 "sort the submodules of each module, largest first; expressions count with 128 for each "
+                 "dimension. Default: the order of the model")
       ->check(one_of({"macs", "params", "bytes"}));
   app.add_option_function<std::string>(
          "--columns",
          [raw = arguments.get()](const std::string& text) {
            for (const CostColumn column : read_columns(text)) raw->columns.push_back(column);
          },
-         "columns besides: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
+         "more columns: weights (bytes of weights that are read), kv-cache (bytes of the keys and values of "
          "attention), intensity (operations for each byte that is read or written)")
       ->type_name("NAME,..")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(table);
   CLI::Option* fold = app.add_flag_callback(
       "--fold", [arguments] { arguments->fold = true; },
-      "one row for equal blocks in a row; the default of tables for people");
+      "one row for consecutive equal blocks; the default for text and Markdown");
   fold->group(table);
   app.add_flag_callback(
          "--no-fold", [arguments] { arguments->fold = false; },

@@ -185,10 +185,9 @@ Command make_render_command(CLI::App& app) {
   auto arguments = std::make_shared<TraceCommandArguments>();
   app.description(
       app.get_description() +
-      " FILE is a model as of fxtrace trace, or the JSON that fxtrace trace wrote: then the model is not "
-      "needed any more, and nothing is lost: as JSON the collection is written as it was. A picture shows "
-      "equal blocks in a row as one, leaves out sizes, asserts and constants, and closes boxes until it "
-      "fits a page.");
+      " FILE is a model file as for fxtrace trace, or the JSON that fxtrace trace wrote: for JSON the model "
+      "is not needed, and JSON output is the collection as it was. A picture shows consecutive equal blocks "
+      "as one, leaves out sizes, asserts and constants, and closes boxes until it fits a page.");
   app.footer(
       "  fxtrace render model.pt2 -o model.svg\n"
       "  fxtrace render model.json --focus encoder.layers.0 -o layer.png\n"

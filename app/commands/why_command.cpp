@@ -124,10 +124,10 @@ Command make_why_command(CLI::App& app) {
   auto arguments = std::make_shared<WhyArguments>();
   app.description(
       app.get_description() +
-      " With PATH, tell why modules are traced, leaves, failed or not visited; with --dim NAME, what is "
-      "known of a dimension and why; with --guard, who says what a guard says, and which line needs it. "
-      "MODEL is a model as of fxtrace trace, or the JSON that fxtrace trace wrote, with which nothing can "
-      "be tried.");
+      " With PATH, explain why modules are traced, leaves, failed or not visited; with --dim NAME, what is "
+      "known about a dimension and why; with --guard, where a guard comes from and which line needs it. "
+      "MODEL is a model file as for fxtrace trace, or the JSON that fxtrace trace wrote, for which no "
+      "options can be tried.");
   app.footer(
       "  fxtrace why model.pt\n"
       "  fxtrace why model.pt encoder.layers.3\n"

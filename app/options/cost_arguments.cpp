@@ -130,7 +130,7 @@ void CostArguments::add_to(CLI::App& app, const char* group) {
          [this](const std::string& text) {
            for (GivenSizes& each : read_given_sizes(text)) at.push_back(std::move(each));
          },
-         "shapes and costs with these numbers for names of sizes, or sizes of inputs: batch=1,seq=4096 or "
+         "compute shapes and costs at these sizes of dimensions or inputs: batch=1,seq=4096 or "
          "x=1x3x224x224. Repeatable")
       ->type_name("NAME=N,..")
       ->trigger_on_parse()

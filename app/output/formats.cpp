@@ -78,13 +78,14 @@ void FormatArguments::add_to(CLI::App& app) {
       ->check(one_of(names()));
   const char* pictures = "Pictures";
   add_last_value(app, pictures, "--depth", picture_.depth, "N",
-                 "show modules within modules to depth N; default: as many as fit one picture")
+                 "show nested modules down to depth N; default: as many as fit one picture")
       ->check(integer_from(1));
   add_last_value(app, pictures, "--focus", picture_.focus, "PATH",
-                 "show the module PATH alone, and what is next to it");
+                 "show only the module PATH and its neighbours");
   app.add_flag("!--no-fold", picture_.fold, "show equal siblings one by one")->group(pictures);
   app.add_flag("--show-plumbing", picture_.plumbing,
-               "show sizes and arithmetic with them, asserts, questions of dtype and device, constants")
+               "show what pictures leave out: sizes and arithmetic on them, asserts, dtype and device "
+               "queries, constants")
       ->group(pictures);
   app.add_flag("--show-parameters", picture_.parameters,
                "show all parameters and buffers, those of leaf modules inside their boxes")

@@ -156,7 +156,7 @@ class Inside : public Isolated {
   void all_is_open(bool runs_model) override {
     for (const std::string& part : lock(runs_model ? Lockdown::kRunModel : Lockdown::kCompute)) {
       console_.warning("isolation: " + part +
-                       " is not available here, so one lock less keeps the model from this machine");
+                       " is not available here, so the sandbox that reads the model is weaker");
     }
   }
 
@@ -167,7 +167,8 @@ class Inside : public Isolated {
     std::vector<std::string> missing = lock_down(what);
     if (missing.size() < kLocks) return missing;
     throw input_error(
-        "this kernel or container has neither seccomp nor Landlock, which keep the model from this machine",
+        "this kernel or container has neither seccomp nor Landlock; the sandbox that reads the model needs "
+        "one of them",
         {"--no-isolation reads a model that you trust"});
   }
 
