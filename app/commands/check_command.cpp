@@ -337,7 +337,7 @@ class KnownOffences {
       console.remark("note", file_ + " has more than there is in " + report.path + ": " +
                                  check_words::gone_rules(report) + "; --write-baseline takes it out");
     }
-    // This is no note on the console, since a pre-commit hook passes only files that changed.
+    // This is only logged, since a pre-commit hook passes only files that changed.
     if (!others.empty()) log::info(file_ + " has offences of models that were not given: " + joined(others));
   }
 

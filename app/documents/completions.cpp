@@ -85,7 +85,7 @@ std::string zsh_quoted(const std::string& text, const std::string& special = "")
 }
 
 std::string zsh_value(const OptionText& option) {
-  std::string action = " ";  // a value that nobody can guess
+  std::string action = " ";  // a value without completions
   if (option.is_file) action = "_files";
   if (!option.choices.empty()) action = "(" + joined(option.choices, {}, " ") + ")";
   std::string name = option.value;

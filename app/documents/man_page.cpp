@@ -18,7 +18,7 @@ std::string escaped(const std::string& text) {
       case '\\':
         result += "\\e";
         break;
-      case '-':  // else a hyphen, which nobody can paste into a shell
+      case '-':  // a plain one would be set as a hyphen, which cannot be pasted into a shell
         result += "\\-";
         break;
       case '\'':

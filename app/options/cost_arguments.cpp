@@ -116,8 +116,8 @@ void note_ranges(const GraphCollection& collection, const std::map<std::string, 
   for (const auto& [name, number] : numbers) {
     const Range range = dimensions.range(name);
     if ((range.low && number < *range.low) || (range.high && number > *range.high)) {
-      console.remark("note", "the model was made for other sizes than " + name + "=" +
-                                 std::to_string(number) + ": costs are those that its graph has there");
+      console.remark("note", "the range of the model excludes " + name + "=" + std::to_string(number) +
+                                 ": costs are those of its graph at that size");
     }
   }
 }

@@ -193,7 +193,7 @@ class Inside : public Isolated {
   }
 
   Stage& stage_;       // for the parent
-  std::size_t& file_;  // likewise
+  std::size_t& file_;  // for the parent
   Console& console_;
   Descriptor held_;    // messages while LibTorch is loaded
   Descriptor stderr_;  // the original stderr, while messages are held back
