@@ -10,8 +10,8 @@
 // 1. The parent opens the inputs and the place for the product (Output::prepare()) before the fork.  Of a
 //    model's content it reads nothing, but for input from a pipe, which it copies to a temporary file and of
 //    which it looks at the first characters to choose a limit.
-// 2. The child keeps the descriptors of the inputs and of the product, and a pipe as stderr.  All others
-//    are closed, and stdin and stdout are /dev/null.
+// 2. The child keeps the descriptors of the inputs and of the product, and a pipe as stderr (/dev/null for
+//    the processes of `catalog`).  All others are closed, and stdin and stdout are /dev/null.
 // 3. The limits are set before work() starts: --max-memory is RLIMIT_DATA, --max-time is RLIMIT_CPU, and
 //    RLIMIT_FSIZE is --max-memory plus the size of the inputs.  The parent kills a child that runs for ten
 //    times --max-time by the clock.
